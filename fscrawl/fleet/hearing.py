@@ -51,8 +51,9 @@ class Hearing:
         """Read the heads of all logs that there are; to begin with."""
         ends: dict[str, Place | None] = dict.fromkeys([*self._ledger.machines(), *self._fleet.peers])
         for peer in self._fleet.peers.values():
-            if peer.bye is not None:
+            if self._writes_no_more(peer):
                 self._looked_at[peer.machine] = now
+            if peer.bye is not None:
                 ends[peer.machine] = said_end(peer)
         self._ledger.meet(ends)
 
@@ -79,14 +80,18 @@ class Hearing:
                 self._looked_at.pop(peer.machine, None)
                 continue
             looked_at = self._looked_at.get(peer.machine)
-            # What said goodbye writes no more: its log is as long as it said, and was read so far.
-            fresh_s = 0.0 if peer.bye is None or self._said_end(peer.machine) is not None else self._fleet.dead_after_s
+            is_read = self._writes_no_more(peer) and self._said_end(peer.machine) is None
+            fresh_s = self._fleet.dead_after_s if is_read else 0.0
             if looked_at is None or (
                 now - looked_at >= fresh_s and is_worth_a_look(now, looked_at, peer.grown_at, self._caches_s)
             ):
                 self._looked_at[peer.machine] = now
                 chosen.append(peer.machine)
         return chosen
+
+    def _writes_no_more(self, peer: Peer) -> bool:
+        """Tell whether a log is as long as it will ever be: its machine has said goodbye, or is packed without one."""
+        return peer.bye is not None or self._past.where(peer.machine) is not None
 
     def _unsigned_ones(self, now: float) -> list[str]:
         """Give machines that have a log and no heartbeats, now and then.

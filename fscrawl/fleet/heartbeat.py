@@ -283,7 +283,7 @@ class Peer:
     looked_at    when this machine last looked whether it has grown
     greeting     its hello
     beats        the last two; those that `read` has read are without tables of slow and failing hosts
-    gone         its process is known to have ended
+    gone         its process is known to have ended, or what it has left is packed
     unreadable   lines that are none
     proven       it was seen to appear or to beat; until then the log may be of a machine that died long ago
     """

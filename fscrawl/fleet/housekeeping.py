@@ -81,6 +81,7 @@ class Housekeeping:
         self._pauses = iter(2 * [min(self._settled_s, _REMOVAL_PAUSE_S)])
         self._next_removal = clock() + _FIRST_REMOVAL_S
         self._next_packing = 0.0
+        self._packing_pauses = iter([min(2 * fleet.dead_after_s, _PACKING_PAUSE_S)])  # then it knows who is dead
 
     def step(self, now: float) -> None:
         """Begin a snapshot or a removal if one is due and nothing is under way."""
@@ -101,10 +102,16 @@ class Housekeeping:
         if min(self._ledger.needed, default=-1) not in self._fleet.held:
             return False
         if now >= self._next_packing:
-            self._next_packing = now + _PACKING_PAUSE_S
-            past = {peer.machine: said_end(peer) for peer in self._fleet.peers.values() if peer.bye is not None}
-            if self._packing.is_due(past):
-                self._start(lambda: self._packing.pack(past))
+            self._next_packing = now + next(self._packing_pauses, _PACKING_PAUSE_S)
+            peers = self._fleet.peers.values()
+            past = {peer.machine: said_end(peer) for peer in peers if peer.bye is not None}
+            silent = {
+                peer.machine: said_end(peer)
+                for peer in peers
+                if peer.bye is None and not self._fleet.is_live(peer.machine, now)
+            }
+            if self._packing.is_due(past, silent):
+                self._start(lambda: self._packing.pack(past, silent))
                 return True
         if now >= self._next_removal:
             self._next_removal = now + next(self._pauses, _REMOVAL_PAUSE_S)

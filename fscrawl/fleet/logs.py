@@ -188,6 +188,10 @@ class Logs:
 
     # -- heartbeats
 
+    def is_packed(self, machine: str) -> bool:
+        """Tell whether what a machine has left is in a pack: then its run is over, whatever it said last."""
+        return self.past.where(machine) is not None
+
     def take_name(self) -> bool:
         """Make this machine's heartbeat log, empty; tell whether no other machine has its id."""
         return self._files.take_name(heartbeat_path(self._files.machine))

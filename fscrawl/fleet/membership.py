@@ -386,6 +386,7 @@ class Membership:
     # -- fencing
 
     def _end_fence(self, now: float) -> None:
+        self._machinery.past.look_by_name()  # who stood still for weeks may be packed by now
         self.fleet.observe(now)
         changes = self.fleet.look_again(now)
         self._handover.lose(changes.lost)

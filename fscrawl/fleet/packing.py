@@ -1,20 +1,23 @@
 """Packing: what past runs have left goes into packs, and then its own files are removed (`pack` is the format).
 
 Vocabulary:
-  past      a run whose machine has said goodbye: it writes nothing any more
+  past      a run that is over: its machine has said goodbye, or was silent for weeks
+  silent    a run whose machine is dead, and did not say goodbye. It may be suspended, and wake up
   settled   a pack that this machine has known for so long that no view of any machine can be without it
   odd       what a past run has left, if it is not what its goodbye says: it stays as it is
 
 Promise: a file is removed only if a settled pack, read once more for that, has as many bytes of it as are there; one
 that its machine has replaced again and again, only if the pack has the same bytes. Packs are never changed, and never
-removed.
+removed. A silent run is packed only if its heartbeat log has not changed for weeks by the clock of the share, and is
+found to be as long as before at the moment when the pack is made. A machine that wakes up later learns that it was
+packed before it claims anything (`Membership`), and joins anew.
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from typing import Protocol
 
 from fscrawl.errors import PlantedError
@@ -28,6 +31,7 @@ from fscrawl.storage.layout import (
     LOG,
     MACHINES,
     heartbeat_path,
+    hosts_path,
     labels_path,
     log_directory,
     log_path,
@@ -43,6 +47,7 @@ _PACK_BYTES = 4 * 1024 * 1024  # a pack is read and checked as a whole
 _MOST_LOG_BYTES = 256 * 1024  # of a run: a longer log stays, since readers need only parts of it
 _MOST_BEATS_BYTES = 16 * 1024  # of a run: more are thinned
 _MOST_LABELS_BYTES = 4 * 1024 * 1024
+_OVER_S = 14 * 86400.0  # of silence by the times of the share: shorter ones are those of computers that are suspended
 _ALL_SHARDS = range(10**12)
 _MOST_READ_BYTES = 4 * 1024 * 1024  # of heartbeats, before they are thinned: eight threads read them at a time
 
@@ -50,11 +55,15 @@ _MOST_READ_BYTES = 4 * 1024 * 1024  # of heartbeats, before they are thinned: ei
 class Files(Protocol):
     """The part of `TreeFiles` that is used here."""
 
+    machine: str
+
     def names(self, path: str) -> list[str]: ...
     def entries(self, path: str) -> list[tuple[str, str]]: ...
     def read(self, path: str, most: int | None = None) -> bytes | None: ...
     def size(self, path: str) -> int: ...
     def size_if_there(self, path: str) -> int | None: ...
+    def modified_at(self, path: str) -> float | None: ...
+    def tail(self, path: str, offset: int, most: int | None = None) -> bytes: ...
     def claim(self, path: str, data: bytes, *, fsync: bool = False) -> bool: ...
     def remove(self, path: str) -> None: ...
     def remove_empty_directory(self, path: str) -> None: ...
@@ -69,71 +78,107 @@ class Packing:
         self._clock = clock
         self._seen_at: dict[int, float] = {}
         self._odd: set[str] = set()
+        self._now_there: float | None = None  # by the clock of the share
+        self._over_at: dict[str, float] = {}  # silent run → when it will be over, if it goes on like that
         self._stopped = False
 
     def stop(self) -> None:
         """Begin nothing more."""
         self._stopped = True
 
-    def is_due(self, past: Collection[str]) -> bool:
+    def is_due(self, past: Collection[str], silent: Collection[str] = ()) -> bool:
         """Tell whether a pack can be made. `past`: the machines that have said goodbye."""
-        return sum(map(self._is_left, past)) >= FEWEST
+        return sum(map(self._is_left, past)) + sum(map(self._may_be_over, silent)) >= FEWEST
 
     # -- making
 
-    def pack(self, past: Mapping[str, Place | None]) -> None:
-        """Make packs of what is not packed yet. `past`: by machine, where its log ends, as its goodbye says."""
-        names = self._past.look()
-        there = {machine_of(name) for name in names}
-        left = [each for each in past.items() if each[0] in there and self._is_left(each[0])]
+    def pack(self, past: Mapping[str, Place | None], silent: Mapping[str, Place | None] | None = None) -> None:
+        """Make packs of what is not packed yet, by machine.
+
+        past     where its log ends, as its goodbye says
+        silent   where its log goes at least, as its last line says
+        """
+        there = {machine_of(name) for name in self._past.look()}
+        silent = {machine: end or Place(0, 0) for machine, end in (silent or {}).items() if self._may_be_over(machine)}
+        left = [(machine, end) for machine, end in past.items() if self._is_left(machine)] + list(silent.items())
+        left = [(machine, end) for machine, end in left if machine in there]
+        if silent:
+            self._now_there = self._files.modified_at(heartbeat_path(self._files.machine))
         runs: dict[str, Run] = {}
         length = 0
-        with contextlib.closing(in_turn_if_slow(lambda each: (each[0], self._run(*each)), left, READERS)) as found:
+        read = in_turn_if_slow(lambda each: (each[0], self._run(*each, signed=each[0] in past)), left, READERS)
+        with contextlib.closing(read) as found:
             for machine, run in found:
                 if run is None:
-                    self._odd.add(machine)
+                    if self._may_be_over(machine):
+                        self._odd.add(machine)
                     continue
                 runs[machine] = run
                 length += run.bytes
                 if self._stopped and len(runs) >= FEWEST:  # many runs are short: a few packs are made all the same
                     break
                 if length >= _PACK_BYTES:
-                    self._write(runs)
+                    self._write(runs, silent)
                     runs, length = {}, 0
         if len(runs) >= FEWEST:
-            self._write(runs)
+            self._write(runs, silent)
 
     def _is_left(self, machine: str) -> bool:
         return machine not in self._odd and self._past.where(machine) is None
 
-    def _write(self, runs: Mapping[str, Run]) -> None:
+    def _may_be_over(self, machine: str) -> bool:
+        return self._is_left(machine) and self._clock() >= self._over_at.get(machine, float("-inf"))
+
+    def _is_over(self, machine: str) -> bool:
+        """Tell whether a silent run has been so for weeks: its log is so much older than the one of this machine."""
+        its = self._files.modified_at(heartbeat_path(machine))
+        if its is None or self._now_there is None:
+            return False
+        left_s = _OVER_S - (self._now_there - its)
+        self._over_at[machine] = self._clock() + left_s
+        return left_s <= 0
+
+    def _write(self, runs: dict[str, Run], silent: Container[str] = ()) -> None:
         """Make a pack, unless another machine has just made one of its number: then the next time is soon enough."""
         path = f"{MACHINES}/{pack_name(self._past.next_number)}"
-        self._files.claim(path, pack(runs), fsync=True)
-        self._past.look()
+        unsigned = [machine for machine in runs if machine in silent]
+        for machine, is_over in in_turn_if_slow(lambda each: (each, self._is_as_read(each, runs)), unsigned, READERS):
+            if not is_over:
+                del runs[machine]
+        if runs:
+            self._files.claim(path, pack(runs), fsync=True)
+            self._past.look()
 
-    def _run(self, machine: str, end: Place | None) -> Run | None:
-        """Read what a past run has left; None if it is odd."""
+    def _is_as_read(self, machine: str, runs: Mapping[str, Run]) -> bool:
+        """Look at a silent run once more: it may have woken up. To open the file shows what is there now."""
+        path = heartbeat_path(machine)
+        return not self._files.tail(path, runs[machine].beats_bytes) and self._is_over(machine)
+
+    def _run(self, machine: str, end: Place | None, *, signed: bool) -> Run | None:
+        """Read what a past run has left; None if it is odd, or is silent and not over."""
+        if not (signed or self._is_over(machine)):
+            return None
         beats = self._read(heartbeat_path(machine), _MOST_READ_BYTES)
         last = None if not beats.endswith(b"\n") else parse_line(beats[:-1].rpartition(b"\n")[2])
-        if not isinstance(last, Goodbye):
+        if last is None or isinstance(last, Goodbye) != signed:
             return None
         labels = self._read(labels_path(machine), _MOST_LABELS_BYTES)
         if len(labels) != self._files.size(labels_path(machine)):
             return None
-        return Run(thinned(beats, _MOST_BEATS_BYTES), len(beats), self._log(machine, end), labels)
+        return Run(thinned(beats, _MOST_BEATS_BYTES), len(beats), self._log(machine, end, signed=signed), labels)
 
-    def _log(self, machine: str, end: Place | None) -> dict[int, bytes] | None:
-        """Read a log; None if it is long, or is not whole up to where it should end.
+    def _log(self, machine: str, said: Place | None, *, signed: bool) -> dict[int, bytes] | None:
+        """Read a log; None if it is long, or is not whole up to where it should end. A silent one may be longer.
 
         A share may show an old view: a segment that is gone by now, or zeros in place of what was just written.
         """
         names = self._files.names(log_directory(machine))
         segments = sorted(segment for name in names if (segment := log_segment_of(name)) is not None)
-        if end is None or not segments or segments[-1] != end.segment:
+        if said is None or not segments:
             return None
         sizes = [self._files.size(log_path(machine, segment)) for segment in segments]
-        if sum(sizes) > _MOST_LOG_BYTES or sizes[-1] != end.bytes:
+        end = Place(segments[-1], sizes[-1])
+        if sum(sizes) > _MOST_LOG_BYTES or end < said or (signed and end != said):
             return None
         log = {segment: self._read(log_path(machine, segment), _MOST_LOG_BYTES) for segment in segments}
         return log if _is_whole(log, machine, end) else None
@@ -148,7 +193,7 @@ class Packing:
 
     def remove(self, wait_s: float) -> None:
         """Remove the files of packed runs. `wait_s`: a pack is settled when it was seen so long ago."""
-        names = self._past.look()
+        names = set(self._past.look())
         now = self._clock()
         self._seen_at = {number: self._seen_at.get(number, now) for number in self._past.packs}
         there = {machine_of(name) for name in names} | {name for name, _ in self._files.entries(LOG)}
@@ -161,15 +206,17 @@ class Packing:
                 if self._stopped:
                     return
                 if machine in runs:
-                    self._remove(machine, runs[machine])
+                    self._remove(machine, runs[machine], names)
 
-    def _remove(self, machine: str, run: Run) -> None:
+    def _remove(self, machine: str, run: Run, names: Container[str]) -> None:
         for segment, data in (run.log or {}).items():
             self._remove_file(log_path(machine, segment), len(data))
         if run.log is not None:
             self._files.remove_empty_directory(log_directory(machine))
         if run.labels and self._read(labels_path(machine), _MOST_LABELS_BYTES) == run.labels:
             self._files.remove(labels_path(machine))
+        if hosts_path(machine).rpartition("/")[2] in names:  # for people, as long as the machine was there
+            self._files.remove(hosts_path(machine))
         self._remove_file(heartbeat_path(machine), run.beats_bytes)
 
     def _remove_file(self, path: str, size: int) -> None:

@@ -38,6 +38,7 @@ class Files(Protocol):
 
     def names(self, path: str) -> list[str]: ...
     def read(self, path: str, most: int | None = None) -> bytes | None: ...
+    def exists(self, path: str) -> bool: ...
 
 
 class _Where(NamedTuple):
@@ -86,6 +87,12 @@ class PastRuns:
                     self._load(number)
         self._looked_at = max(now, self._looked_at)
         return names
+
+    def look_by_name(self) -> None:
+        """Ask by name for packs that are newer than those that are known: a listing may be out of date."""
+        while self._files.exists(f"{MACHINES}/{pack_name(number := self.next_number)}"):
+            with self._lock:
+                self._load(number)
 
     def _is_wanted(self, number: int) -> bool:
         unread = self._unreadable.get(number)

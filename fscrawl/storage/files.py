@@ -171,6 +171,11 @@ class TreeFiles:
         found = self._look_at(path)
         return None if found is None or not stat.S_ISREG(found.st_mode) else found.st_size
 
+    def modified_at(self, path: str) -> float | None:
+        """Give when something was last changed, by the clock of the file system (UNIX time); None if it is missing."""
+        found = self._look_at(path)
+        return None if found is None else found.st_mtime
+
     def planted(self, path: str) -> str:
         """Say what is there in place of a file that can be read; "" if it is one, or nothing is there."""
         place = self._at(path)

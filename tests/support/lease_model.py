@@ -71,6 +71,9 @@ class Mount:
     def machines(self):
         return sorted(self._list("machines"))
 
+    def is_packed(self, machine):
+        return False
+
     def read_newest_heartbeats(self, machine, offset):
         data = self._server.logs.get(machine, b"")[offset:]
         return data, offset + len(data)

@@ -13,11 +13,12 @@ class Shared:
     unlisted   names that a stale listing lacks
     unnamed    leases that cannot be seen by name
     unfound    leases that are listed and cannot be read
+    packed     machines whose runs are in a pack
     """
 
     def __init__(self):
         self.logs, self.held, self.unlisted, self.unnamed, self.dropped = {}, {}, set(), set(), []
-        self.unfound = set()
+        self.unfound, self.packed = set(), set()
         self.reads = []
 
     def say(self, machine, **facts):
@@ -25,6 +26,9 @@ class Shared:
 
     def machines(self):
         return [name for name in self.logs if name not in self.unlisted]
+
+    def is_packed(self, machine):
+        return machine in self.packed
 
     def read_heartbeats(self, machine, offset, most=None):
         data = self.logs.get(machine, b"")[offset:][:most]

@@ -199,6 +199,7 @@ def installed(world: World) -> Iterator[None]:
         put(housekeeping, "_REMOVAL_PAUSE_S", world.limits.removal_pause_s)
         put(housekeeping, "_PACKING_PAUSE_S", world.limits.removal_pause_s)
         put(packing, "FEWEST", world.limits.fewest_packed)
+        put(packing, "_OVER_S", world.limits.over_s)
         put(intake, "_SLICE_S", world.limits.slice_s)
         put(intake, "_STEPS_A_LOOK", 2)
         yield

@@ -72,6 +72,9 @@ class _Shared:
     def machines(self) -> list[str]:
         return ["b"]
 
+    def is_packed(self, machine: str) -> bool:
+        return False
+
     def _read(self, offset: int) -> bytes:
         data = self._log[offset : offset + self._piece]
         end = data.rfind(b"\n") + 1

@@ -1,7 +1,6 @@
 """Past runs are packed, and their files go: whoever comes finds in the packs what stood in the files."""
 
 import errno
-import itertools
 import os
 from collections import Counter
 
@@ -17,6 +16,7 @@ from fscrawl.fleet.past_runs import PastRuns
 from fscrawl.monitor.snapshot import Observer
 from fscrawl.store import Tree
 from tests.support.members import MINE, url
+from tests.support.packs import all_read, files, generations, packs
 
 RUNS = 6
 HOME = url(MINE[0])
@@ -43,45 +43,6 @@ def weeks(world, monkeypatch):
                 labels.tell_now()
             member.leave()
     return world
-
-
-def files(world):
-    """Name the heartbeat logs, logs and packs that are there."""
-    machinery = world.root / ".fscrawl"
-    beats = [path.name.removesuffix(".log") for path in machinery.glob("machines/*.log")]
-    assert not any(path.name.removesuffix(".labels.json") not in beats for path in machinery.glob("machines/*.json"))
-    return sorted(beats), sorted(path.name for path in machinery.glob("log/*")), len(packs(world))
-
-
-def packs(world):
-    return sorted((world.root / ".fscrawl/machines").glob("past.*"))
-
-
-def generations(world):
-    return sorted(path.name for path in (world.root / ".fscrawl/again").iterdir())
-
-
-def all_read(world):
-    """Read all heartbeats and logs, by names and from some places, as others do."""
-    tree = Tree(world.root, "reader")
-    machinery, logs = Machinery(tree), TreeLogs(tree)
-    found = {}
-    for machine in machinery.machines():
-        size = machinery.heartbeats_size(machine)
-        for offset, most in itertools.product((0, 7, 300, size, size + 9), (64, 4096)):
-            lines, end = machinery.read_newest_heartbeats(machine, offset, most)
-            found[machine, "newest", offset, most] = lines.splitlines()[-2:], end
-            found[machine, "lines", offset, most] = machinery.read_heartbeats(machine, offset, most)
-        found[machine, "all"] = machinery.read_heartbeats(machine, 0), size
-        found[machine, "labels"] = machine in machinery.labelled(), machinery.label_figures(machine)
-    for machine in logs.log_machines():
-        for segment in [*logs.log_segments(machine), 7]:
-            view = logs.open_segment(machine, segment)
-            content = None if view is None else (view.size, view.read(0, view.size), view.read(5, 9))
-            found[machine, segment] = content, logs.segment_size(machine, segment)
-            if view is not None:
-                view.close()
-    return found
 
 
 def packed(world):
@@ -282,7 +243,7 @@ def test_two_that_pack_at_the_same_time(weeks):
     weeks.pass_time(20, member)
     ends = dict.fromkeys(Machinery(tree).machines())
     slow = packing.Packing(tree.files, past)
-    slow._write({machine: slow._run(machine, end) for machine, end in ends.items() if machine != "packer"})
+    slow._write({machine: slow._run(machine, end, signed=True) for machine, end in ends.items() if machine != "packer"})
     assert len(packs(weeks)) == 1
     assert past.packs == [1]
 
