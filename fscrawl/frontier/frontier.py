@@ -57,7 +57,7 @@ class Frontier:
         rng: random.Random | None = None,
         scratch: Scratch | None = None,
     ) -> None:
-        """`stored`: what the tree holds already, asked once for each host, when it is first met; None: nothing.
+        """`stored`: what the tree holds already, asked once for each host that gets something to do; None: nothing.
 
         `shards`: of the whole crawl.
         """
@@ -123,6 +123,7 @@ class Frontier:
                 self.add(url, depth, referrer, location, again)
         if not wanted:
             return news
+        self._learn_stored(host)
         if flags.retry_of:
             self.scheduler.try_again(host)
         self._hosts.push(host, depth, referrer, url, flags, foreign=foreign)
@@ -135,17 +136,18 @@ class Frontier:
         is_open = not self._settings.politeness.robots
         host_shard = None if self._shards.by_url else number
         recalled = self._hosts.recall(name, host_shard)
-        if recalled is not None:
-            self.scheduler.welcome(recalled)
-            return recalled
-        host = self._hosts.meet(name, url, host_shard, shard.taken_at, is_open=is_open)
-        if host is None:
-            return None
-        self.scheduler.welcome(host)
-        self._shards.learn_stored(name)
-        if self._settings.crawl.max_pages_per_host is not None:
-            host.pages = self._shards.stored_pages(name)
+        host = recalled or self._hosts.meet(name, url, host_shard, shard.taken_at, is_open=is_open)
+        if host is not None:
+            self.scheduler.welcome(host)
         return host
+
+    def _learn_stored(self, host: Host) -> None:
+        """Learn what the tree holds of a host, when its first URL becomes pending: of most, all is told at a start."""
+        if not host.is_listed:
+            host.is_listed = True
+            self._shards.learn_stored(host.name)
+            if self._settings.crawl.max_pages_per_host is not None:
+                host.pages = self._shards.stored_pages(host.name)
 
     # -- shards
 
@@ -257,10 +259,10 @@ class Frontier:
         self.scheduler.drop_settled()
 
     def learn_stored(self) -> None:
-        """After `hold`, with `partition = "url"`: ask again what is stored of the hosts that were met before."""
-        if self._shards.by_url:
-            for name in self._by_name:
-                self._shards.learn_stored(name)
+        """After `hold`, with `partition = "url"`: ask again what is stored of hosts that were listed."""
+        for host in self._by_name.values() if self._shards.by_url else ():
+            if host.is_listed:
+                self._shards.learn_stored(host.name)
 
     def let_go(self, shard: int) -> None:
         """Forget all of a shard except what is in flight; its next holder reads it from the logs."""

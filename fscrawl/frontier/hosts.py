@@ -35,7 +35,7 @@ from fscrawl.politeness.robots import VALID_S
 _MEMORY_BYTES = 32 * 1024 * 1024  # of pending lines
 _ALWAYS = float("inf")  # open: nobody asks for its robots.txt
 _COUNT = struct.Struct("=I")
-_ROW = struct.Struct("=QId?BB")  # site, pages, opened_at, is_open, robots_attempt, given_up; and the pace
+_ROW = struct.Struct("=QId??BB")  # site, pages, opened_at, is_open, is_listed, robots_attempt, given_up; and the pace
 
 
 class Host:
@@ -46,6 +46,7 @@ class Host:
         "given_up",
         "in_flight",
         "in_heap",
+        "is_listed",
         "is_open",
         "labels",
         "name",
@@ -81,6 +82,7 @@ class Host:
         self.ready_at = 0.0  # it is asked nothing before
         self.pace = Pace()
         self.given_up = ""  # the class of its failures, once it is given up
+        self.is_listed = False  # the tree was asked what it holds of the host
         self.is_open = is_open
         self.opened_at = _ALWAYS if is_open else 0.0
         self.robots_attempt = 1
@@ -164,7 +166,8 @@ class Hosts:
             self._classes.append(host.given_up)
         given_up = self._classes.index(host.given_up)
         aside = self._aside.setdefault(host.shard, _Aside(host.taken_at))
-        row = _ROW.pack(host.site, host.pages, host.opened_at, host.is_open, min(host.robots_attempt, 255), given_up)
+        is_known = host.is_open, host.is_listed
+        row = _ROW.pack(host.site, host.pages, host.opened_at, *is_known, min(host.robots_attempt, 255), given_up)
         aside.rows.put(_fingerprint(host.name), row + host.pace.to_bytes())
         del self.by_name[host.name]  # nothing of it is pending, so it has no labels
         self._number_aside += 1
@@ -184,8 +187,9 @@ class Hosts:
         return None
 
     def _unpacked(self, row: bytes, name: str, shard: int, taken_at: float | None) -> Host:
-        site, pages, opened_at, is_open, robots_attempt, given_up = _ROW.unpack_from(row)
+        site, pages, opened_at, is_open, is_listed, robots_attempt, given_up = _ROW.unpack_from(row)
         host = Host(name, site, shard, taken_at, is_open=is_open)
+        host.is_listed = is_listed
         host.pages, host.opened_at, host.robots_attempt = pages, opened_at, robots_attempt
         host.given_up = self._classes[given_up]
         host.pace = Pace.from_bytes(row[_ROW.size :])

@@ -1,7 +1,7 @@
 """What the tree holds already of each host: the frontier hands those URLs out only to be looked at in the tree.
 
 The tree is read through a list of hosts that is brought up to date now and then: a host that is not in it costs no
-call. Most hosts are met for the first time, and then nothing is stored of them.
+call. Most hosts are met for the first time, and then nothing is stored of them. Nor does a host of which all is told.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fscrawl.store import Tree
 
 
 class StoredPages(Protocol):
-    """What the frontier asks, once for each host that it meets; once more if it met the host just after a take."""
+    """What the frontier asks, once for each host with a pending URL; once more if it had one just after a take."""
 
     def list_hosts(self) -> None:
         """Find out of which hosts something is stored."""

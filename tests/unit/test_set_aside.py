@@ -9,7 +9,7 @@ from fscrawl.frontier import frontier as module
 from fscrawl.frontier.flags import parse_flags
 from fscrawl.frontier.task import RobotsTask
 from fscrawl.politeness.pace import Pace
-from tests.support.frontiers import A, B, StoredFake, fail, fill, give_up, paths, take_and_finish
+from tests.support.frontiers import A, B, StoredFake, drain, fail, fill, give_up, paths, take_and_finish
 
 BIG = 10**6
 
@@ -82,6 +82,24 @@ def test_robots_are_not_asked_for_again(make):
     assert take_and_finish(frontier, 27.3).url == A + "2"
     frontier.forget_what_is_over(BIG)
     assert isinstance(frontier.take(BIG), RobotsTask)
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_what_is_stored_is_looked_up_once(make, is_told):
+    """A host that comes back is listed if it was set aside before anything of it was pending, and only then."""
+    stored = StoredFake(A + "done")
+    frontier = make("politeness.delay=0", stored=stored)
+    shard = frontier.location(A).shard
+    frontier.hold(shard)
+    if is_told:
+        frontier.mark_told(shard, urls.fingerprint(urls.key(A)), 0)
+    fill(frontier, A)
+    drain(frontier)
+    frontier.forget_what_is_over(BIG)
+    assert (names(frontier), stored.asked) == ([], [] if is_told else ["a.example"])
+    fill(frontier, A + "done", A + "new")
+    assert {task.url: task.check for task in drain(frontier)} == {A + "done": True, A + "new": False}
+    assert stored.asked == ["a.example"]
 
 
 def test_pace(make):

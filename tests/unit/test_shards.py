@@ -16,6 +16,20 @@ def test_stored_before(make_frontier):
     assert stored.asked == ["a.example", "b.example"]
 
 
+def test_a_host_without_work_is_not_listed(make_frontier):
+    """A host of which all is told costs no look into the tree: a machine that starts may meet a hundred thousand."""
+    stored = StoredFake(A + "done")
+    frontier = make_frontier("politeness.delay=0", stored=stored)
+    shard = frontier.location(A).shard
+    frontier.hold(shard)
+    frontier.mark_told(shard, urls.fingerprint(urls.key(A + "told")), 0)
+    fill(frontier, A + "told")
+    assert (stored.asked, len(frontier.scheduler)) == ([], 1)
+    fill(frontier, A + "done", A + "new")
+    assert {task.url: task.check for task in drain(frontier)} == {A + "done": True, A + "new": False}
+    assert stored.asked == ["a.example"]
+
+
 def test_stored_before_by_url(make_frontier):
     """With partition = "url" what is stored is looked up in each shard of a host, whatever the order of holding."""
     done = [f"{A}{n}" for n in range(20)]
