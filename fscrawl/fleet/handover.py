@@ -10,7 +10,7 @@ can be read by the next holder.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from fscrawl.fleet.heartbeat import Heartbeat
 from fscrawl.fleet.intake import Intake
@@ -34,24 +34,23 @@ class Handover:
         self._rests = rests
         self._heart = heart
 
-    def lose(self, shards: Iterable[int]) -> None:
+    def lose(self, shards: Collection[int]) -> None:
         """Forget shards that another machine has taken."""
-        for shard in shards:
-            self.releasing.discard(shard)
-            self._intake.forget(shard)
+        self.releasing.difference_update(shards)
+        self._intake.forget(shards)
 
     def release(self, now: float) -> None:
         """Go on with the release of all shards that another machine should hold."""
         unwanted = self._fleet.unwanted(now)
+        new = {shard for shard in unwanted.keys() - self.releasing if self._intake.is_complete(shard)}
+        self.releasing |= new
+        self._intake.drop(new)
         for shard, to in unwanted.items():
-            if shard in self.releasing or self._intake.is_complete(shard):
+            if shard in self.releasing:
                 self._release(shard, to, now)
         self._keep(self.releasing - unwanted.keys())
 
     def _release(self, shard: int, to: str, now: float) -> None:
-        if shard not in self.releasing:
-            self.releasing.add(shard)
-            self._intake.drop(shard)
         if self._frontier.in_flight_of(shard):
             return
         told = self._heart.written[-1].rests if self._heart.written else {}

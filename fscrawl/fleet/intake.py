@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 
 from fscrawl.errors import RecordError
 from fscrawl.fleet.ledger import Ledger
@@ -90,8 +90,8 @@ class Intake:
 
     def begin(self, shards: set[int], taken_at: dict[int, float | None]) -> None:
         """Take shards in, or take them in anew. `taken_at`: of those that were just taken over or never held."""
+        self.drop(shards)
         for shard in shards:
-            self.drop(shard)
             if shard in taken_at and taken_at[shard] is None:
                 self._new.add(shard)
             if shard not in taken_at:
@@ -99,20 +99,22 @@ class Intake:
             self._taken_at[shard] = taken_at.get(shard, self._taken_at.get(shard))
             self._arriving.add(shard)
 
-    def drop(self, shard: int) -> None:
-        """Forget a shard, and let the frontier forget it."""
+    def drop(self, shards: Collection[int]) -> None:
+        """Forget shards, and let the frontier forget them, all at once: it goes through all that is pending."""
         for each in (self._arriving, *self._reading, *self._surveying):
-            each.discard(shard)  # a chore that goes on must not take a later holding for the one that it began with
-        self._to_survey.pop(shard, None)
-        if self._frontier.holds(shard):
-            self._frontier.let_go(shard)
+            each.difference_update(shards)  # a chore that goes on must not take a later holding for its own
+        for shard in shards:
+            self._to_survey.pop(shard, None)
+        if held := [shard for shard in shards if self._frontier.holds(shard)]:
+            self._frontier.let_go(*held)
 
-    def forget(self, shard: int) -> None:
-        """The shard is no longer held."""
-        self.drop(shard)
-        self._new.discard(shard)
-        self._retaken.discard(shard)
-        self._taken_at.pop(shard, None)
+    def forget(self, shards: Collection[int]) -> None:
+        """The shards are no longer held."""
+        self.drop(shards)
+        self._new.difference_update(shards)
+        self._retaken.difference_update(shards)
+        for shard in shards:
+            self._taken_at.pop(shard, None)
 
     # -- work
 

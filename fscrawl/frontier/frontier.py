@@ -264,13 +264,13 @@ class Frontier:
             if host.is_listed:
                 self._shards.learn_stored(host.name)
 
-    def let_go(self, shard: int) -> None:
-        """Forget all of a shard except what is in flight; its next holder reads it from the logs."""
-        self._shards.let_go(shard)
+    def let_go(self, *shards: int) -> None:
+        """Forget all of some shards except what is in flight; their next holders read it from the logs."""
+        self._shards.let_go(shards)
         if self._shards.by_url:
             self.scheduler.keep(lambda url: self.location(url).shard in self._held)
         else:
-            self.scheduler.forget_shard(shard)
+            self.scheduler.forget_shards(frozenset(shards))
         self._retries.keep(lambda task: self.shard_of(task) in self._held)
 
     def shard_of(self, task: Task) -> int:

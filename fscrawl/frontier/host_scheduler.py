@@ -82,10 +82,10 @@ class HostScheduler:
         host.ready_at = max(host.ready_at, self._rests.get(host.name, 0.0))
         self.places.judge(host)
 
-    def forget_shard(self, shard: int) -> None:
-        """Forget the hosts of a shard, and what is pending for them."""
-        given_up = self._hosts.forget_aside(shard)
-        for host in [each for each in self._by_name.values() if each.shard == shard]:
+    def forget_shards(self, shards: Collection[int]) -> None:
+        """Forget the hosts of some shards, and what is pending for them."""
+        given_up = sum(map(self._hosts.forget_aside, shards))
+        for host in [each for each in self._by_name.values() if each.shard in shards]:
             if host.in_flight:
                 self.places.leave(host, None, host.in_flight)
             self._hosts.forget(host)

@@ -15,6 +15,7 @@ a worker must look into the tree first. Nothing here knows of queues or times of
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -109,10 +110,11 @@ class Shards:
                 self._unripe.add(number)
         return self.held[number]
 
-    def let_go(self, number: int) -> None:
-        """Forget what is known of its URLs."""
-        del self.held[number]
-        self._unripe.discard(number)
+    def let_go(self, numbers: Iterable[int]) -> None:
+        """Forget what is known of their URLs."""
+        for number in numbers:
+            del self.held[number]
+            self._unripe.discard(number)
 
     # -- what the scheduler asks about pending tasks; their shards are held
 

@@ -91,7 +91,6 @@ def _survey_tells_nothing() -> list[Change]:
 
 def _hands_over_in_flight() -> list[Change]:
     def release(self: Any, shard: int, to: str, now: float) -> None:
-        self._intake.drop(shard)
         self._ledger.flush()
         self.lose([shard])
         self._fleet.hand_over(shard, to)

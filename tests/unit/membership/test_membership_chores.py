@@ -12,9 +12,10 @@ from fscrawl.fleet.lines import Found
 from fscrawl.fleet.log_writer import LogWriter, Place
 from fscrawl.fleet.logs import TreeLogs
 from fscrawl.fleet.membership import Membership
+from fscrawl.frontier.hosts import Hosts
 from fscrawl.frontier.stored import StoredOnTree
 from fscrawl.store import Tree
-from tests.support.members import ABANDONED, HERS, MINE, slow_down, url
+from tests.support.members import ABANDONED, HERS, MINE, SHARDS, slow_down, url
 
 
 def test_bounded_memory_of_what_was_sent(world, monkeypatch):
@@ -229,3 +230,24 @@ def test_what_a_later_line_tells_is_not_handed_out(world, monkeypatch, with_snap
         url(host, f"{n}") for host in MINE for n in range(9)
     }
     assert set(world.fetched.values()) == {1}
+
+
+@pytest.mark.parametrize("what", ["newcomer", "edit"])
+def test_shards_that_go_together(world, monkeypatch, what):
+    """Shards that are let go at one time cost one way through what is pending, however many they are."""
+    world.create(url(MINE[0]), partition="url")
+    a = world.join("a")
+    a.tick()
+    a.membership.discover([url(MINE[0], str(n)) for n in range(100)], 1, "")
+    a.tick()
+    assert len(a.held) == SHARDS
+    ways, keep = [], Hosts.keep
+    monkeypatch.setattr(Hosts, "keep", lambda *given: ways.append(given) or keep(*given))
+    if what == "edit":
+        world.edit("crawl.max_path_depth=9")
+        a.tick()
+    else:
+        world.join("b")
+        world.rounds()
+        assert len(a.held) < SHARDS - 1
+    assert len(ways) == 1
