@@ -1,6 +1,7 @@
 """Shards on their way into the frontier. A take, an edit of the settings and a new generation all go this one way.
 
-    arriving     the shard is held, and pages of it from an earlier holding are still in flight: their hosts are asked
+    arriving     the shard is held, and pages of it from an earlier holding are still in flight: their hosts are asked.
+                 Or it waits for others that are: shards come into the frontier together
     reading      the frontier has the shard; the newest snapshot and the logs are read (catch up)
     surveying    what is stored of it and was not told by the present rules is read from the records
     complete     everything that is known of the shard is in the frontier
@@ -31,6 +32,8 @@ from fscrawl.frontier.shard_holder import ShardHolder
 
 _SLICE_S = 0.05  # of reading, before the workers are looked at again
 _STEPS_A_LOOK = 64  # at the clock
+_GATHER_S = 1.0  # shards that arrive one after the other are held together: for each time, the tree is listed
+_TIMES_ITS_COST = 10  # so long at least until it is listed again
 _MOST_WAITING = 50_000  # URLs that have been read, and are not in the frontier yet: some 15 MB
 
 
@@ -65,6 +68,7 @@ class Intake:
         self._new: set[int] = set()  # nobody has held them before
         self._retaken: set[int] = set()  # this machine has held them, and may have asked their hosts a moment ago
         self._arriving: set[int] = set()
+        self._next_hold = float("-inf")  # not before, unless no shard is waited for
         self._reading: list[set[int]] = []  # for each chore that reads, the shards that were not dropped since
         self._to_survey: dict[int, float] = {}  # shard → when its directories may be listed
         self._surveying: list[set[int]] = []
@@ -139,10 +143,12 @@ class Intake:
         shards = {shard for shard in self._arriving if not self._frontier.in_flight_of(shard)}
         if not shards:
             return
+        now = self._clock()
+        if now < self._next_hold and shards != self._arriving:
+            return
         self._arriving -= shards
         self._ledger.flush()  # what was said of them before is read back with all else
         deep = self._ledger.rules.max_depth is not None
-        now = self._clock()
         for shard in shards:
             taken_at = self._taken_at[shard]
             # Until now the hosts may have been asked: by the holder before, or by this machine, for what was in flight.
@@ -153,6 +159,7 @@ class Intake:
         self._retaken -= shards
         self._prepare(shards)
         self._frontier.learn_stored()
+        self._next_hold = now + max(_GATHER_S, _TIMES_ITS_COST * (self._clock() - now))
         ends = self._ledger.ends()
         new = shards & self._new
         self._new -= new

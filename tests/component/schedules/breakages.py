@@ -276,7 +276,7 @@ BREAKAGES = (
         "late_edit join",
         seed=243,
     ),
-    Breakage("snapshot_ahead", "a snapshot claims more than it holds", _snapshot_ahead, "crash join edit", seed=196),
+    Breakage("snapshot_ahead", "a snapshot claims more than it holds", _snapshot_ahead, "crash join edit", seed=224),
     Breakage(
         "own_cut_ignored", "a machine goes on with its log though it was cut", _own_cut_ignored, "cut join", seed=7
     ),

@@ -251,3 +251,23 @@ def test_shards_that_go_together(world, monkeypatch, what):
         world.rounds()
         assert len(a.held) < SHARDS - 1
     assert len(ways) == 1
+
+
+def test_shards_that_arrive_one_after_the_other(world, monkeypatch):
+    """After an edit, shards with pages in flight come back when those are over. The tree is not listed for each."""
+    hosts = [*MINE, *HERS]
+    world.create(*map(url, hosts))
+    a = world.join("a")
+    a.tick()
+    tasks = [a.take() for _ in hosts]
+    world.edit("crawl.max_path_depth=9")
+    a.tick()
+    listings, list_hosts = [], StoredOnTree.list_hosts
+    monkeypatch.setattr(StoredOnTree, "list_hosts", lambda self: listings.append(self) or list_hosts(self))
+    for task in tasks:
+        a.finish(task)
+        a.membership.tick(starved=False)
+    assert len(listings) == 2, "of the first one, and of the others together"
+    assert a.is_complete
+    a.crawl()
+    assert set(world.fetched.values()) == {1}
