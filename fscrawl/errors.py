@@ -3,6 +3,7 @@
     FscrawlError
     ├── UsageError            the command line or its input is wrong                 exit 2
     │   └── SettingsError     crawl.toml or --set: an unknown key, a bad value       exit 2
+    │       └── NoBrowserError    they want pages to be rendered, and no browser is here  exit 2
     ├── TreeError             the tree cannot be used; the machine stops             exit 75
     │   ├── NotATreeError     there is no tree, and nothing says to create one       exit 75
     │   ├── TreeBusyError     a fault of the file system that may pass               exit 75
@@ -42,6 +43,10 @@ class UsageError(FscrawlError):
 
 class SettingsError(UsageError):
     """A setting is unknown or has a bad value. The text names the file, the setting, and what would be right."""
+
+
+class NoBrowserError(SettingsError):
+    """Pages are to be rendered, and this machine has no browser. It must not store them as they are sent."""
 
 
 class TreeError(FscrawlError):

@@ -18,7 +18,7 @@ from fscrawl.config.fixed import check_fixed
 from fscrawl.config.missing import missing
 from fscrawl.config.seeds import read_seeds
 from fscrawl.config.settings import Settings
-from fscrawl.errors import SettingsError, TreeError
+from fscrawl.errors import NoBrowserError, SettingsError, TreeError
 from fscrawl.sites.rules import origins
 from fscrawl.storage.caches import CACHES_LIVE_S
 from fscrawl.storage.records import TreeRecord, timestamp
@@ -98,7 +98,8 @@ class EditWatcher:
     """Finds edits, compared with the settings and seeds that the machine started with.
 
     `settings`, `seeds`, `stopped`, `paused` and `paused_hosts` are what is in force now. `labels` are those of seeds
-    that have one. `origins` are the roots of the sites that templates of seeds name.
+    that have one. `origins` are the roots of the sites that templates of seeds name. `must_leave` says why this machine
+    must not go on by settings that were good before.
     """
 
     def __init__(
@@ -116,6 +117,7 @@ class EditWatcher:
         self.labels = {seed: label for seed, label in labels.items() if label}
         self.origins = origins(current.sites)
         self._refusal = ""  # what was said of an edit that cannot be used
+        self.must_leave: NoBrowserError | None = None  # it could not begin by the settings that stand there
         self._tree = tree
         self._warn = warn
         self._check = check
@@ -176,6 +178,9 @@ class EditWatcher:
             return None
         try:
             self._check(edited)
+        except NoBrowserError as error:
+            self.must_leave = error
+            return None
         except SettingsError as error:
             self._refuse(error)
             return None

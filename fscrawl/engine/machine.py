@@ -74,7 +74,7 @@ class Machine:
         self._interrupts = 0
         self._interrupted_by = 0
         self._interrupted_at = 0.0
-        self._tree_error: FscrawlError | None = None
+        self._error: FscrawlError | None = None
         self._finished = False
         self._look_due = 0.0  # when to look around again (monotonic time)
         self._end_wait_s = _FIRST_END_WAIT_S  # grows while nothing is left to do
@@ -139,12 +139,12 @@ class Machine:
                 self._membership.abandon()
                 if not isinstance(error, FscrawlError):
                     raise
-                self._tree_error = error
+                self._error = error
             self._pool.close()
             self._browsers.close()
         self._frontier.close()
         self.counts.cut += self._frontier.cut
-        cause = self._membership.cause_of(self._tree_error) if self._tree_error else None
+        cause = self._membership.cause_of(self._error) if self._error else None
         if isinstance(cause, MemoryGone) and not self._interrupts:
             raise cause  # the progress line goes on
         self._show(last=True)
@@ -185,7 +185,7 @@ class Machine:
     def _end(self) -> None:
         if self._finished:
             self._tree.check_there()  # if the share is gone, missing files do not mean that all is done
-        if self._tree_error is None:
+        if self._error is None or self._error is self._edits.must_leave:
             remove_own_temporaries(self._pool.hosts_of_dead_workers, self._tree)
             self._bookkeeper.write_last_figures()
             self._membership.leave(finished=self._finished)
@@ -253,16 +253,17 @@ class Machine:
             self._look_around()
         self._hold_back_or_dispatch()
         for answer in self._pool.wait(self._wait_for_answers_s(), tree_stalled=self._membership.fenced):
-            self._tree_error = self._bookkeeper.take(answer) or self._tree_error
+            self._error = self._bookkeeper.take(answer) or self._error
         self._bookkeeper.go_on()
 
     def _look_around(self) -> None:
         """Do what is due beside the pages: look at the fleet and at edits, and show how far the crawl is."""
         self._watchdog.alive()
-        self._tree_error = self._tree_error or self._membership.trouble(self._retrying.limit_s)
+        self._error = self._error or self._membership.trouble(self._retrying.limit_s)
         if self._membership.tick(starved=not self._frontier.pending):
             self._retrying.limit_s = self._settings.store.patience
             self._pool.reconfigure(self._config())
+        self._error = self._error or self._edits.must_leave
         self._browsers.keep(self._settings.render)
         self._bookkeeper.write_figures(time.monotonic())
         self._frontier.scheduler.paused = self._edits.paused_hosts
@@ -289,7 +290,7 @@ class Machine:
         return not self._finished
 
     def _leaving(self) -> bool:
-        return bool(self._interrupts) or self._edits.stopped or self._tree_error is not None or self._pages_left() <= 0
+        return bool(self._interrupts) or self._edits.stopped or self._error is not None or self._pages_left() <= 0
 
     def _count_stored(self) -> None:
         """If pages are limited, count the stored ones; what other machines add later is in their heartbeats."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from fscrawl.config.list_files import check_lists
 from fscrawl.config.settings import Settings
 from fscrawl.engine.browsers import executable, no_browser
-from fscrawl.errors import SettingsError, UsageError
+from fscrawl.errors import NoBrowserError, UsageError
 from fscrawl.util.humanize import number_of, size
 from fscrawl.util.memory import limit_bytes
 
@@ -42,12 +42,12 @@ def check_fits(workers: int, threads: int) -> None:
 
 
 def check_usable(settings: Settings, allow_env: Collection[str] = ()) -> None:
-    """Raise SettingsError if this machine cannot use them: a file or an environment variable is missing.
+    """Raise SettingsError if this machine cannot use them: a file or an environment variable is missing, or a browser.
 
     `allow_env`: as for `Options`.
     """
     if settings.render.is_on and executable(settings.render) is None:
-        raise SettingsError(no_browser(settings.render))
+        raise NoBrowserError(no_browser(settings.render))
     fetch = settings.fetch
     headers = [fetch.headers, *(site.headers for site in settings.sites)]
     names_variables = any("$" in text for each in headers for text in each.values())

@@ -11,7 +11,7 @@ from fscrawl.config import watcher as module
 from fscrawl.config.seeds import read_seeds, wait_for_seeds
 from fscrawl.config.settings import Settings, apply, render
 from fscrawl.config.watcher import EditWatcher, read_settings
-from fscrawl.errors import SettingsError, TreeBusyError
+from fscrawl.errors import NoBrowserError, SettingsError, TreeBusyError
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import Controls, Tree, create
 from tests.support import effort
@@ -309,3 +309,18 @@ def test_an_edit_that_this_machine_cannot_use_yet(tmp_path):
     there.append(True)
     assert watch.settings_edited(2)
     assert watch.settings.fetch.retries == 7
+
+
+def test_an_edit_that_needs_a_browser(tmp_path):
+    """Settings that were good before would let pages be stored as they are sent: the machine must leave."""
+    desk = Desk(tmp_path / "root")
+
+    def check(_):
+        raise NoBrowserError("render: there is no Chromium")
+
+    watch = EditWatcher(Tree(desk.root, "m"), Settings(), frozenset(), desk.warnings.append, check)
+    assert watch.must_leave is None
+    (desk.root / settings.FILE).write_text(render(apply(Settings(), ["render.when=always"])))
+    assert not watch.settings_edited(0)
+    assert str(watch.must_leave) == "render: there is no Chromium"
+    assert desk.warnings == []

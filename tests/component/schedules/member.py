@@ -229,8 +229,8 @@ class Member:
     def _leave(self) -> None:
         finished = self.engine._finished
         self.engine._end()
-        if self.engine._tree_error is not None:
-            self._fail(self.engine._tree_error)
+        if self.engine._error is not None:
+            self._fail(self.engine._error)
             return
         self.note("leaves" + (" as all is done" if finished else ""))
         self.state = "left"
