@@ -154,6 +154,8 @@ class Bookkeeper:
         self._count_label(task, outcome.kind, outcome.replaced)
         self._progress.event(task.url, outcome.kind, status=outcome.status, bytes=outcome.bytes)
         self._judge_host(task, exchange)
+        if outcome.again is not None:
+            self._frontier.retry(outcome.again, time.monotonic())
         self._run(self._tell_stored(outcome))
 
     def _tell_stored(self, outcome: Stored) -> Iterator[None]:

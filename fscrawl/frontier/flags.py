@@ -5,7 +5,8 @@ word without a blank, which is part of the tree's format; most URLs have none, a
 
     sitemap, sitemap-part   sitemap      robots.txt names this sitemap, or such a sitemap names it
     again=<failed_at>       retry_of     it failed then, and a user asks for another try
-    refresh                 refresh      it is stored, and is to be fetched again
+    refresh                 refresh      it is stored, and is to be fetched again. With `redirects`: since a log-in, to
+                                         which it redirected, has led back to it
     label=<label>           label        the task that it belongs to (see `fscrawl.labels`), percent-encoded
     redirects=<n>           redirects    so many redirects in a row have led to it
     gave-up=<class>         given_up     its host was given up: do not ask it, but write the failure down. This word
@@ -40,6 +41,11 @@ class Flags:
     def wanted_again(self) -> bool:
         """It is to be fetched although it was seen before."""
         return self.refresh or bool(self.retry_of)
+
+    @property
+    def led_back(self) -> bool:
+        """It is a redirect, and has led to redirects that led back to it."""
+        return self.refresh and self.redirects > 0
 
     @property
     def is_special(self) -> bool:

@@ -5,6 +5,7 @@
     context          what all handlers of a worker share; asking a host, and understanding what it sends
     sessions         the sessions of sites that a site file describes
     redirected       what a redirected request becomes
+    circles          redirects that lead back to a page, such as those of a log-in
     meaning          what an answer means for its page and its host
     reading          what is read of a page, and by whom
     rendering        lets a browser render pages: `page_network` has its requests, `resource_cache` what it loads again

@@ -36,10 +36,12 @@ class RefreshHandler:
         self._sitemaps = sitemaps
 
     def is_due(self, task: PageTask) -> bool:
-        """Tell whether a page is stored, and so old that it is to be fetched again.
+        """Tell whether a page is stored, and so old that it is to be fetched again; or a log-in has led back to it.
 
-        That is asked of a refresh, too: a page may be pending twice, since it was not told and since it is old.
+        Its age is asked of a refresh, too: a page may be pending twice, since it was not told and since it is old.
         """
+        if task.flags.led_back:
+            return True
         before = self._context.refresh_before
         old = stored_record(self._tree, task) if before else None
         return task.flags.refresh if old is None else old.looked_at < before

@@ -12,6 +12,7 @@ from hashlib import sha256
 
 from fscrawl.errors import RecordError, TreeError
 from fscrawl.frontier.task import PageTask
+from fscrawl.handlers.circles import back_to
 from fscrawl.handlers.context import Context
 from fscrawl.handlers.meaning import OF_LOG_INS, bad_status, is_once, is_redirect, may_be_done, one_too_many
 from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Replaced, Stored
@@ -206,7 +207,8 @@ class Writer:
                 return again
         redirect = target or answer.headers["location"]
         record = page_record(task, answer, self._tree.machine, outlinks, redirect=redirect)
-        return self.put(task, answer, record, None, old=old)
+        stored = self.put(task, answer, record, None, old=old)
+        return stored._replace(again=back_to(self._context, task, outlinks[0])) if outlinks else stored
 
     def _store_skipped(self, task: PageTask, answer: Fetched, why: str, old: PageRecord | None) -> Stored:
         record = page_record(task, answer, self._tree.machine, (), skipped=why)

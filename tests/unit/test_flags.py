@@ -67,6 +67,7 @@ def test_pickle(flags):
 def test_wanted_again(word):
     """Only a retry and a refresh are fetched although they were seen."""
     assert parse_flags(word).wanted_again == ("again" in word or word.startswith("refresh"))
+    assert parse_flags(word).led_back == word.startswith("refresh,redirects=")
 
 
 def test_host_given_up():

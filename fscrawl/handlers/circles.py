@@ -1,0 +1,50 @@
+"""A circle of redirects: a page leads to a log-in, which sets a cookie and leads back to the page.
+
+The page is stored as a redirect by then, and with the cookie it may answer otherwise. So it is asked for once more. If
+it is a redirect again, it stays one, and nothing follows from it.
+"""
+
+from __future__ import annotations
+
+import time
+
+from fscrawl import urls
+from fscrawl.errors import RecordError, TreeError
+from fscrawl.frontier.flags import Flags
+from fscrawl.frontier.task import PageTask
+from fscrawl.handlers.context import Context
+from fscrawl.handlers.meaning import MOST_REDIRECTS
+from fscrawl.labels import sound
+from fscrawl.request import url_of
+from fscrawl.storage.records import PageRecord
+from fscrawl.store import Tree
+
+
+def back_to(context: Context, task: PageTask, target: str) -> PageTask | None:
+    """Give the task to ask once more for the target of a redirect; None if there is no reason to do so.
+
+    There is one if the target is stored as a redirect that has led here, and would get a cookie now. `task`: of the
+    page that redirects; `target`: the spelling of a request.
+    """
+    jar = context.jar_of(task.url)
+    if task.flags.led_back or jar is None or jar.header(url_of(target), time.time()) is None:
+        return None
+    first = step = _redirect(context.tree, target)
+    for _ in range(MOST_REDIRECTS):
+        if first is None or step is None:
+            return None
+        (following,) = step.links
+        if following == task.url:
+            flags = Flags(refresh=True, label=sound(first.label), redirects=task.flags.redirects + 1)
+            return PageTask(target, urls.host(target), urls.key(target), first.depth, first.referrer, 0, flags=flags)
+        step = _redirect(context.tree, following)
+    return None
+
+
+def _redirect(tree: Tree, url: str) -> PageRecord | None:
+    """Read the record of a redirect that leads on; None if it is another one, or cannot be read."""
+    try:
+        record = tree.page(urls.host(url), urls.key(url))
+    except (RecordError, TreeError):  # it was an extra: what this page is does not depend on it
+        return None
+    return record if record.redirect is not None and len(record.links) == 1 else None

@@ -1,0 +1,128 @@
+"""Pages that redirect to a log-in, which sets a cookie and leads back to them: with the cookie they are pages."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from urllib.parse import parse_qs, quote, urlsplit
+
+import pytest
+
+from tests.support.crawling import check_tree, crawl, errors, pages
+from tests.support.web import HTML, Request, Response, Web
+
+SHOP, IDENTITY = "127.0.74.1", "127.0.74.2"
+PAGES = 6
+SITE = """\
+from fscrawl.site import Request, Site
+
+class Shop(Site):
+    hosts = ["HOST"]
+
+    def seeds(self):
+        yield Request("http://HOST/0", session="me")
+
+    def requests(self, page):
+        for link in page.links:
+            yield Request(link, session="me")
+"""
+
+
+class Shop:
+    """Pages of a shop for those who have a cookie. The others are sent to a host that leads them to /callback.
+
+    `here`: to a path of the shop's own host. `never`: the cookie is not taken.
+    """
+
+    def __init__(self, *, here: bool = False, never: bool = False) -> None:
+        self.web = Web(self.serve, [SHOP, IDENTITY])
+        self._here, self._never = here, never
+        self._tickets = map(str, itertools.count(1))
+
+    def url(self, number: int) -> str:
+        return self.web.url(SHOP, f"/{number}")
+
+    def serve(self, request: Request) -> Response:
+        path, query = urlsplit(request.path).path, parse_qs(urlsplit(request.path).query)
+        if path == "/robots.txt":
+            return Response(404)
+        if path == "/login":
+            back = f"/callback?ticket={next(self._tickets)}&to={quote(query['to'][0])}"
+            return Response(302, {"Location": self.web.url(SHOP, back), "Set-Cookie": "who=me; Path=/"})
+        if path == "/callback":
+            return Response(302, {"Location": query["to"][0], "Set-Cookie": "sid=1; Path=/"})
+        if self._never or "sid=1" not in request.headers.get("cookie", ""):
+            host = SHOP if self._here else IDENTITY
+            return Response(302, {"Location": self.web.url(host, f"/login?to={quote(path)}")})
+        number = int(path[1:])
+        links = f"<a href=/{number + 1}>next</a>" if number + 1 < PAGES else ""
+        return Response(200, HTML, f"<title>Page {number}</title>{links}".encode())
+
+
+def titles(root: Path) -> list[str]:
+    return sorted(record.title for record in pages(root).values() if record.title)
+
+
+ALL = [f"Page {number}" for number in range(PAGES)]
+
+
+@pytest.mark.parametrize("here", [False, True])
+def test_a_log_in_on_the_way(root: Path, here: bool) -> None:
+    """Each page is stored, and only the first one is asked for twice."""
+    shop = Shop(here=here)
+    with shop.web as web:
+        done = crawl(root, seeds=[shop.url(0)])
+        assert done.code == 0, done
+        assert titles(root) == ALL
+        assert [web.count(SHOP, f"/{number}") for number in range(PAGES)] == [2, *([1] * (PAGES - 1))]
+        assert errors(root) == {}
+        check_tree(root)
+        asked = web.count()
+        assert crawl(root).code == 0
+        assert web.count() == asked
+
+
+def test_many_pages_before_the_first_log_in(root: Path) -> None:
+    """They are all sent to the log-in, and come back."""
+    shop = Shop()
+    with shop.web as web:
+        done = crawl(root, seeds=[shop.url(number) for number in range(PAGES)], settings={"crawl.max_depth": 9})
+        assert done.code == 0, done
+        assert titles(root) == ALL
+        assert max(web.count(SHOP, f"/{number}") for number in range(PAGES)) == 2
+        assert {record.depth for record in pages(root).values() if record.title} == {0}
+
+
+def test_a_refresh(root: Path) -> None:
+    """A new process has no cookies: all is as at the first time."""
+    shop = Shop()
+    with shop.web:
+        assert crawl(root, seeds=[shop.url(0)]).code == 0
+        done = crawl(root, "--refresh", "0s")
+        assert done.code == 0, done
+        assert titles(root) == ALL
+        check_tree(root)
+
+
+def test_a_log_in_that_fails(root: Path) -> None:
+    """Who is sent to it for ever is asked once more, and no more: also when the crawl goes on."""
+    shop = Shop(never=True)
+    with shop.web as web:
+        assert crawl(root, seeds=[shop.url(0)]).code == 1
+        assert {record.redirect is not None for record in pages(root).values()} == {True}
+        assert web.count(SHOP, "/0") == 2
+        asked = web.count()
+        assert crawl(root, "--reseed").code == 1
+        assert web.count() == asked
+
+
+def test_in_a_session(root: Path, tmp_path: Path) -> None:
+    """A session that begins without a log-in gets its cookie on the way, if that does not leave the host."""
+    shop = Shop(here=True)
+    with shop.web as web:
+        file = tmp_path / "site.py"
+        file.write_text(SITE.replace("HOST", f"{SHOP}:{web.port}"))
+        done = crawl(root, "--site", str(file))
+        assert done.code == 0, done
+        assert titles(root) == ALL
+        assert web.count(SHOP, "/1") == 1
