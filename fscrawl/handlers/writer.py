@@ -210,7 +210,17 @@ class Writer:
         stored = self.put(task, answer, record, None, old=old)
         return stored._replace(again=back_to(self._context, task, outlinks[0])) if outlinks else stored
 
-    def _store_skipped(self, task: PageTask, answer: Fetched, why: str, old: PageRecord | None) -> Stored:
+    def _store_skipped(self, task: PageTask, answer: Fetched, why: str, old: PageRecord | None) -> Stored | Failed:
+        """Store that an answer is of a type that is not accepted.
+
+        A request that is no plain GET was made up by its site's rules: they may not expect such an answer. Links of
+        pages lead to all kinds of files.
+        """
+        if "#" in task.url and self._context.rules_of(task.url):
+            page = self._context.understand(task.url, b"", answer.status, answer.headers, "text/html")
+            if page.unexpected:
+                said = f"its {why} is not accepted; {page.unexpected}"
+                return self._unexpected(task, replace(page, unexpected=said), answer)
         record = page_record(task, answer, self._tree.machine, (), skipped=why)
         return self.put(task, answer, record, None, old=old)
 

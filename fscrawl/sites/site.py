@@ -87,6 +87,8 @@ class Site:
         Called for each answer of status 2xx, and for each redirect. A redirect has a status of 301 to 308, no body, and
         its target in `page.headers["location"]`. If the request names a session, it is called for 401 and 403, too,
         without the body: there, only `Unexpected` with `renew` counts. Without it, the page is a failure `http-4xx`.
+        An answer of a type that `fetch.accept` does not have comes without the body, too, and only if the request is no
+        plain GET: links lead to all kinds of files. There, only `Unexpected` counts.
         """
 
     def requests(self, page: Page) -> Iterable[Request | str] | None:  # noqa: ARG002 - for who overrides it
