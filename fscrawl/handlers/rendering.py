@@ -68,8 +68,8 @@ def of_both(
 ) -> ParsedPage:
     """Put together what was read of a page and of its DOM: the DOM says what it is, and links are of both.
 
-    `places`: links that stand in neither of them; `asked`: the spelling of its own request; `leads_on`: tells whether a
-    link is one. If one of both says that no link is to be followed, none is.
+    `places`: where its scripts wanted to go, which stands in neither of them; `asked`: the spelling of its own request;
+    `leads_on`: tells whether a link is one. If one of both says that no link is to be followed, none is.
     """
     robots = tuple(sorted({*before.robots, *after.robots}))
     not_followed = {*after.nofollow}
@@ -79,8 +79,12 @@ def of_both(
     nofollow = dict.fromkeys(each for each in (*before.nofollow, *after.nofollow) if leads_on(each))
     if _NOFOLLOW.intersection(robots):
         links, nofollow = {}, links | nofollow
+    requests = after.requests
+    if requests is not None:  # a redirect is followed whatever rules follow
+        requests = tuple(dict.fromkeys([*requests, *(each for each in places if each != asked and leads_on(each))]))
     return replace(
         after,
+        requests=requests,
         encoding=before.encoding,
         links=tuple(links),
         nofollow=tuple(each for each in nofollow if each not in links),
