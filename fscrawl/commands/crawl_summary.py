@@ -41,6 +41,7 @@ def summary(
         yield "left out      " + ", ".join(f"{number_of(n, 'link')} by {name}" for name, n in sorted(left_out.items()))
     if tree is not None and tree.stopped_labels:
         yield f"not fetched   what has a label of crawl.stopped_labels: {plain(', '.join(tree.stopped_labels))}"
+        yield from (f"              {plain(said)}" for said in tree.unknown_labels())
     documents = "files/ (documents), " if has_documents else ""
     yield f"files         in {root}: htmls/ (pages), {documents}links/ (records), errs/ (failures), {FILE}, seeds.txt"
     same_site = "" if site is None else f" --site {shlex.quote(str(site))}"

@@ -16,8 +16,10 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import islice
 from typing import Literal
 
 from fscrawl.config.settings import Settings
@@ -26,7 +28,7 @@ from fscrawl.errors import FscrawlError, TreeBusyError, TreeError
 from fscrawl.fleet.beat import Hello
 from fscrawl.fleet.command_log import is_of_command
 from fscrawl.fleet.heartbeat import is_gone, is_worth_a_look
-from fscrawl.fleet.label_figures import Figures, LabelFigure, summed
+from fscrawl.fleet.label_figures import OTHERS, Figures, LabelFigure, summed
 from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.logs import TreeLogs
 from fscrawl.monitor.machine_status import CounterName, MachineStatus, State
@@ -35,6 +37,7 @@ from fscrawl.util.parallel import READERS
 from fscrawl.util.waiting import in_turn_if_slow
 
 HISTORY_S = 3600.0
+_MOST_NEAR = 1000  # labels that are compared with one that may be misspelt
 _KEPT_S = HISTORY_S + 300.0  # curves begin a little before the window that they show
 WINDOWS_S = {"1 min": 60.0, "5 min": 300.0, "60 min": 3600.0}
 _HELLO_BYTES = 4096
@@ -144,6 +147,16 @@ class Snapshot:
             machine.labels if machine.name in waiting else _without_pending(machine.labels) for machine in self.machines
         )
         return dict(sorted(figures.items(), key=lambda item: (-item[1].pending, item[0])))
+
+    def unknown_labels(self) -> Iterator[str]:
+        """Say which of the stopped labels nothing has, as far as the figures tell: they may be misspelt."""
+        known = self.labels()
+        for label in self.stopped_labels if OTHERS not in known else ():
+            if label not in known:
+                near = get_close_matches(label, islice(known, _MOST_NEAR), 1)
+                yield f"nothing with the label {label} was found so far" + (
+                    f"; did you mean {near[0]}?" if near else ""
+                )
 
     def errors(self) -> Counter[str]:
         """Give the failures by class; classes with as many are in the order of their names."""

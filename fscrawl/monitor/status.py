@@ -221,6 +221,7 @@ def remarks(snapshot: Snapshot, root: str) -> list[str]:
     if snapshot.lost_packs:
         packs = f"{number_of(snapshot.lost_packs, 'pack')} of past runs cannot be read"
         lines.append(f"{packs}: what they have stored is not counted; to count the files:  {command('audit', root)}")
+    lines += (f"crawl.stopped_labels: {said}" for said in snapshot.unknown_labels())
     lines += to_go_on(root, snapshot.signs)
     idle = sum(machine.doing == "idle" for machine in snapshot.alive())
     if idle and snapshot.pending():
