@@ -154,9 +154,8 @@ class Snapshot:
         for label in self.stopped_labels if OTHERS not in known else ():
             if label not in known:
                 near = get_close_matches(label, islice(known, _MOST_NEAR), 1)
-                yield f"nothing with the label {label} was found so far" + (
-                    f"; did you mean {near[0]}?" if near else ""
-                )
+                hint = f"; did you mean {near[0]}?" if near else ""
+                yield f"nothing with the label {label} was found so far{hint}"
 
     def errors(self) -> Counter[str]:
         """Give the failures by class; classes with as many are in the order of their names."""

@@ -45,6 +45,7 @@ def load(file: SiteFile) -> tuple[CodeSite, ...]:
     """Run a site file, once in each process, and give its sites in their order; SiteFault if it has a mistake."""
     if file not in _loaded:
         found = tuple(_site_of(file, number, kind) for number, kind in enumerate(_classes(file)))
+        _check_hosts(site for site, _ in found)
         _check_types(site for site, _ in found)
         _loaded[file] = found
     return tuple(site for site, _ in _loaded[file])
@@ -92,6 +93,16 @@ def _site_of(file: SiteFile, number: int, kind: type[Site]) -> tuple[CodeSite, S
         return site, kind()
     except BaseException as error:  # noqa: BLE001 - as above
         raise SiteFault(_line_of(file, error, "__init__")) from None
+
+
+def _check_hosts(sites: Iterable[CodeSite]) -> None:
+    """Raise SiteFault if two classes have the same host: the second one would never be asked."""
+    owners: dict[str, CodeSite] = {}
+    for site in sites:
+        for host in site.hosts:
+            before = owners.setdefault(host, site)
+            if before is not site:
+                raise SiteFault(f"{site.file.path}: class {site.name}: hosts: {host} is a host of class {before.name}")
 
 
 def _check_types(sites: Iterable[CodeSite]) -> None:

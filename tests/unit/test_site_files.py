@@ -219,6 +219,15 @@ def test_a_column_of_two_types() -> None:
         load(file)
 
 
+@pytest.mark.parametrize("base", ["Site", "A"])
+def test_a_host_of_two_classes(base: str) -> None:
+    """The second class would never be asked: it is refused, also if it has the host by inheritance."""
+    hosts = "['b.example', 'a.example']" if base == "Site" else "A.hosts"
+    file = SiteFile("site.py", f"{_HEAD}{HOSTS}\nclass B({base}):\n    hosts = {hosts}\n")
+    with pytest.raises(SiteFault, match=r"site.py: class B: hosts: a\.example is a host of class A"):
+        load(file)
+
+
 def test_what_a_file_prints(capfd: pytest.CaptureFixture[str]) -> None:
     """It goes to standard error, wherever its methods run: commands write JSON on standard output."""
     site = site_of("print('loaded')", *method("check", "print('checked', page.status)"))
