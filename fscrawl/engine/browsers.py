@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 
 from fscrawl import interrupts
 from fscrawl.config.render_settings import RenderSettings
+from fscrawl.errors import NoBrowserError
 from fscrawl.render.executable import find
-from fscrawl.render.messages import KeeperSetup, Listening, listen, new_address
+from fscrawl.render.messages import NO_BROWSER, KeeperSetup, Listening, listen, new_address
 
 if TYPE_CHECKING:  # it loads what fetches
     from fscrawl.handlers.rendering import Render
@@ -28,6 +29,7 @@ VARIABLE = "FSCRAWL_BROWSER"
 _ONE_PAGE_WAITS_S = 60.0  # for a browser that starts
 _WAITING_PAGES = 1024  # in the kernel; more of them wait in their workers
 _AGAIN_S = 5.0  # between two starts of a keeper that dies
+_MOST_IN_VAIN = 3  # keepers in a row whose browser does not start
 
 
 def executable(settings: RenderSettings) -> str | None:
@@ -67,17 +69,25 @@ class Browsers:
         self._by: tuple[object, ...] = ()  # the settings that the keepers were started by
         self._keepers: list[BaseProcess] = []
         self._started_at = float("-inf")
+        self._in_vain = 0
 
-    def keep(self, settings: RenderSettings) -> None:
-        """Let as many keepers run as the settings say, and by what they say. It takes no time if that is so."""
+    def keep(self, settings: RenderSettings) -> NoBrowserError | None:
+        """Let as many keepers run as the settings say, and by what they say. It takes no time if that is so.
+
+        Give the reason if this machine cannot render: its browser does not start.
+        """
         if not settings.is_on:
             if self._keepers:
                 self.close()
-            return
+            return None
         if self._by != _of_keepers(settings):
             self._begin(settings)
         elif not all(keeper.is_alive() for keeper in self._keepers):
             self._replace()
+        if self._in_vain < _MOST_IN_VAIN or self._setup is None:
+            return None
+        said = f"render: the browser {self._setup.executable} does not start, so this machine leaves"
+        return NoBrowserError(f"{said}; doctor says why; install another one, or name it in {VARIABLE}")
 
     def _begin(self, settings: RenderSettings) -> None:
         self._end_keepers()
@@ -87,6 +97,7 @@ class Browsers:
         self._setup = KeeperSetup(found, settings.pages, settings.memory, settings.max_bytes)
         self._keepers = [self._started() for _ in range(settings.browsers)]
         self._by = _of_keepers(settings)
+        self._in_vain = 0
         self._started_at = time.monotonic()
 
     def _replace(self) -> None:
@@ -95,7 +106,12 @@ class Browsers:
             return
         self._started_at = now
         dead = [keeper for keeper in self._keepers if not keeper.is_alive()]
-        self._warn(f"a process that renders pages has died (exit code {dead[0].exitcode}); another one takes its place")
+        if any(keeper.exitcode == NO_BROWSER for keeper in dead):
+            self._in_vain += 1
+        else:
+            self._in_vain = 0
+            said = f"a process that renders pages has died (exit code {dead[0].exitcode})"
+            self._warn(f"{said}; another one takes its place")
         self._keepers = [keeper if keeper.is_alive() else self._started() for keeper in self._keepers]
 
     def _started(self) -> BaseProcess:

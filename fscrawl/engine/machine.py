@@ -31,7 +31,7 @@ from fscrawl.engine.run import Ending, Options, Result
 from fscrawl.engine.site_process import Seeds
 from fscrawl.engine.usable import check_edit
 from fscrawl.engine.watchdog import Watchdog
-from fscrawl.errors import EXIT_BY_SIGNAL, EXIT_OK, EXIT_UNUSABLE_RESULT, FscrawlError, MemoryGone
+from fscrawl.errors import EXIT_BY_SIGNAL, EXIT_OK, EXIT_UNUSABLE_RESULT, FscrawlError, MemoryGone, NoBrowserError
 from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.membership import Membership
@@ -185,7 +185,7 @@ class Machine:
     def _end(self) -> None:
         if self._finished:
             self._tree.check_there()  # if the share is gone, missing files do not mean that all is done
-        if self._error is None or self._error is self._edits.must_leave:
+        if self._error is None or isinstance(self._error, NoBrowserError):
             remove_own_temporaries(self._pool.hosts_of_dead_workers, self._tree)
             self._bookkeeper.write_last_figures()
             self._membership.leave(finished=self._finished)
@@ -263,8 +263,8 @@ class Machine:
         if self._membership.tick(starved=not self._frontier.pending):
             self._retrying.limit_s = self._settings.store.patience
             self._pool.reconfigure(self._config())
-        self._error = self._error or self._edits.must_leave
-        self._browsers.keep(self._settings.render)
+        unable = self._browsers.keep(self._settings.render) or self._edits.must_leave
+        self._error = self._error or unable
         self._bookkeeper.write_figures(time.monotonic())
         self._frontier.scheduler.paused = self._edits.paused_hosts
         self._show()

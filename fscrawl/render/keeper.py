@@ -9,7 +9,8 @@ Vocabulary:
             stuck: it gets no more pages, and ends when its last one is done
 
 Promise: a page gets `Rendered`, or `Trouble`, or its connection ends because the keeper has. A page whose worker is
-gone is given up. If the processes of a browser have more than `render.memory`, that of its largest page is ended.
+gone is given up. If the processes of a browser have more than `render.memory`, that of its largest page is ended. A
+keeper of which no browser has ever started ends: it would fail all pages that it gets.
 Whatever the keeper leaves behind, the reaper of each browser removes (`chromium`).
 """
 
@@ -25,7 +26,19 @@ from typing import Any
 from fscrawl.render import page
 from fscrawl.render.chromium import Chromium, remove_left_directories
 from fscrawl.render.devtools import DevToolsError
-from fscrawl.render.messages import LENGTH, Answer, Ask, Begun, Job, KeeperSetup, Rendered, Trouble, is_ours, packed
+from fscrawl.render.messages import (
+    LENGTH,
+    NO_BROWSER,
+    Answer,
+    Ask,
+    Begun,
+    Job,
+    KeeperSetup,
+    Rendered,
+    Trouble,
+    is_ours,
+    packed,
+)
 from fscrawl.render.no_network import NoNetwork
 from fscrawl.util.children import SIGNALS
 from fscrawl.util.parent import end_with_parent
@@ -65,6 +78,8 @@ class _Keeper:
         self._browser: _Browser | None = None  # for the next page
         self._browsers: list[_Browser] = []  # all that run
         self._starting = asyncio.Lock()
+        self._has_started = False  # some browser has
+        self._is_useless = False
         self._no_network = NoNetwork()
 
     async def run(self) -> None:
@@ -93,6 +108,8 @@ class _Keeper:
                 await _close(writer)
         finally:
             room.release()
+        if self._is_useless:
+            raise SystemExit(NO_BROWSER)
 
     async def _page(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(packed(Begun()))
@@ -113,6 +130,7 @@ class _Keeper:
         try:
             browser = await self._one()
         except (DevToolsError, OSError, TimeoutError) as error:
+            self._is_useless = not self._has_started
             return Trouble(
                 f"the browser {self._setup.executable} does not start: {error or 'it says nothing'}", retry=True
             )
@@ -153,6 +171,7 @@ class _Keeper:
         except BaseException:
             await _end(chromium)
             raise
+        self._has_started = True
         browser = _Browser(chromium)
         self._browsers.append(browser)
         return browser

@@ -122,6 +122,9 @@ class GivenUpError(Exception):
     """The page has waited for a browser in vain: the crawl ends, or is held."""
 
 
+NO_BROWSER = 3  # exit code of a keeper whose browser has never started
+
+
 def new_address() -> str:
     """Give the address of a socket that does not exist yet: an abstract one, which nobody can guess (Linux)."""
     return f"\0fscrawl-{os.urandom(16).hex()}"

@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from tests.support.crawling import Running, command, pages
+from tests.support.crawling import Running, command, crawl, errors, pages
 from tests.support.web import HTML, Response, Web
 
 HOST = "127.0.96.1"
@@ -32,3 +32,17 @@ def test_an_edit_that_wants_pages_to_be_rendered(root: Path) -> None:
     with Running([sys.executable, "-m", "fscrawl", "status", "--root", str(root), "--json"]) as running:
         status = json.loads(running.wait().out)
     assert (status["left"], status["dead"], status["pages"]) == (1, 0, stored)
+
+
+def test_a_browser_that_does_not_start(root: Path) -> None:
+    """The machine leaves, and its pages are no failures: another machine may render them."""
+    with Web(lambda asked: Response(404 if asked.path == "/robots.txt" else 200, HTML, b"x"), [HOST]) as web:
+        seeds = [web.url(HOST, f"/{number}") for number in range(40)]
+        broken = {**os.environ, "FSCRAWL_BROWSER": "/bin/false"}
+        done = crawl(root, seeds=seeds, settings={"render.when": "always"}, env=broken)
+    assert done.code == 2, done
+    assert done.warnings == [
+        "fscrawl: render: the browser /bin/false does not start, so this machine leaves; doctor says why; install"
+        " another one, or name it in FSCRAWL_BROWSER"
+    ]
+    assert (pages(root), errors(root)) == ({}, {})
