@@ -30,6 +30,7 @@ from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.heartbeat import new_machine_id
 from fscrawl.fleet.logs import Logs
 from fscrawl.fleet.upgrade import upgraded
+from fscrawl.storage.inside import what_is_around
 from fscrawl.storage.layout import FILES
 from fscrawl.storage.records import FORMAT, TreeRecord, new_machinery, timestamp
 from fscrawl.util.ages import parse_age
@@ -271,6 +272,8 @@ def _open_or_create(
     elif state == "directory" and not has_seeds and not _has_templates(root):
         raise NotATreeError(f"{root}: no crawl there; is the share mounted? To start a new crawl, {_GIVE_SEEDS}")
     else:
+        if around := what_is_around(root):
+            raise UsageError(f"{root}: it is inside {around}; name a directory outside of it")
         if others := store.strangers(root):
             what = f"{number_of(len(others), 'other name')}, such as {others[0]}"
             progress.note(f"{root} is not empty ({what}): the crawl is made beside what is there, and leaves it alone")

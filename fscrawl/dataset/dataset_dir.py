@@ -33,6 +33,7 @@ from fscrawl.dataset.manifest import FORMAT, Manifest, Part
 from fscrawl.dataset.options import FORMATS
 from fscrawl.errors import FscrawlError, TreeError, UsageError, reason, tree_error
 from fscrawl.storage import atomic
+from fscrawl.storage.inside import what_is_around
 
 MANIFEST = "manifest.json"
 CARD = "README.md"
@@ -236,22 +237,28 @@ class DatasetDir:
             raise UsageError(f"{self.root}: {what}; wait until it has ended")
 
     def _refuse_other_directories(self) -> None:
+        names = self._names()
+        if names and STATE not in names:
+            copied = f"a dataset without its {STATE}, as published ones are: nothing can be added to it"
+            what = copied if MANIFEST in names else "not empty, and not a dataset"
+            raise UsageError(f"--out {self.root}: {what}; give a new directory")
+        if not names and (around := what_is_around(self.root)):
+            raise UsageError(f"--out {self.root}: it is inside {around}; name a directory outside of it")
+
+    def _names(self) -> set[str]:
+        """Give the names of what is there; none if the directory is not there yet, and can be made."""
         try:
-            names = {path.name for path in self.root.iterdir()}
+            return {path.name for path in self.root.iterdir()}
         except FileNotFoundError:
             for path in (self.root, *self.root.parents):
                 if path.is_symlink() and not path.exists():
                     to = f"a symbolic link to {path.readlink()}, which is not there; is the share mounted?"
                     raise TreeError(f"--out {self.root}: {'' if path == self.root else f'{path} is '}{to}") from None
-            return
+            return set()
         except OSError as error:
             if error.errno not in _WRONG_NAME:
                 raise tree_error(error, f"--out {self.root}") from error
             raise UsageError(f"--out {self.root}: {reason(error)}; must be a directory") from error
-        if names and STATE not in names:
-            copied = f"a dataset without its {STATE}, as published ones are: nothing can be added to it"
-            what = copied if MANIFEST in names else "not empty, and not a dataset"
-            raise UsageError(f"--out {self.root}: {what}; give a new directory")
 
     def sweep(self) -> None:
         """Remove half written files of a killed merge. Call it only while no other merge is running."""

@@ -26,6 +26,7 @@ from pathlib import Path
 
 from fscrawl.errors import FscrawlError, NotATreeError, TreeError
 from fscrawl.storage.atomic import claim, make_directory, read_file, remove, sync_directory
+from fscrawl.storage.inside import OF_DATASETS
 from fscrawl.storage.kinds import most_bytes
 from fscrawl.storage.layout import (
     MACHINERY,
@@ -65,7 +66,6 @@ the next crawl rebuilds it from ../links. Do not edit these files; edit ../crawl
 """
 
 _OF_FILE_SYSTEMS = "lost+found"
-_OF_DATASETS = (frozenset({".merge"}), frozenset({"manifest.json", "croissant.json"}))  # one of the two is enough
 _OTHERS_TAKE_S = 2.0  # to make a tree
 _DELETION_TAKES_S = 30.0  # of many files on a slow share
 _WITH_OTHERS = Retrying(10.0)  # many machines that make one tree at once get EIO from GlusterFS now and then
@@ -106,7 +106,7 @@ def remains_of_tree(root: Path) -> str:
 
 def _is_of_dataset(names: list[str]) -> bool:
     """Tell whether a directory with these names is what a merge has made, and has nothing of a crawl."""
-    return any(mark.issubset(names) for mark in _OF_DATASETS) and {SEEDS, SETTINGS}.isdisjoint(names)
+    return any(mark.issubset(names) for mark in OF_DATASETS) and {SEEDS, SETTINGS}.isdisjoint(names)
 
 
 def _is_used(room: Path) -> bool:

@@ -1,11 +1,13 @@
-"""Whether a path that a user names for another file leads into a tree, also through links."""
+"""Whether a path that a user names leads into a tree or into a dataset, also through links."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from fscrawl.storage.layout import MACHINERY, PAGE_ROOMS, PAUSE, SEEDS, SETTINGS, STOP
+from fscrawl.storage.layout import MACHINERY, PAGE_ROOMS, PAUSE, SEEDS, SETTINGS, STOP, TREE_RECORD
+
+OF_DATASETS = (frozenset({".merge"}), frozenset({"manifest.json", "croissant.json"}))  # one of the two is enough
 
 
 def is_inside(root: Path, path: Path) -> bool:
@@ -21,6 +23,19 @@ def is_of_crawl(root: Path, path: Path) -> bool:
     if real == top or any(real == room or room in real.parents for room in rooms):
         return True
     return real.parent == top and (real.name in (SETTINGS, SEEDS, STOP) or real.name.startswith(PAUSE))
+
+
+def what_is_around(path: Path) -> str:
+    """Say in which tree or dataset a path is, such as "the tree /mnt/shared"; "" if it is in none, or is one itself.
+
+    What is made there by a mistake would be taken for a part of it, and be removed with it.
+    """
+    for above in Path(os.path.realpath(path)).parents:
+        if os.path.exists(above / TREE_RECORD):
+            return f"the tree {above}"
+        if any(all(os.path.exists(above / name) for name in mark) for mark in OF_DATASETS):
+            return f"the dataset {above}"
+    return ""
 
 
 def _places(root: Path) -> list[Path]:

@@ -15,7 +15,7 @@ import pytest
 from fscrawl import store
 from fscrawl.dataset import dataset_dir
 from fscrawl.errors import NotATreeError, SettingsError, TreeError
-from fscrawl.storage import atomic, creation, layout
+from fscrawl.storage import atomic, creation, inside, layout
 from fscrawl.storage.records import FORMAT, TreeRecord
 from fscrawl.store import Tree, create
 
@@ -378,7 +378,7 @@ def test_a_file_in_place_of_a_room_holds_no_pages(root):
 
 def test_a_dataset_is_known_by_what_a_merge_makes():
     """The names by which a dataset is known are those that a merge gives."""
-    assert ({dataset_dir.STATE}, {dataset_dir.MANIFEST, dataset_dir.CROISSANT}) == creation._OF_DATASETS
+    assert ({dataset_dir.STATE}, {dataset_dir.MANIFEST, dataset_dir.CROISSANT}) == inside.OF_DATASETS
 
 
 def test_what_else_is_in_a_directory(tmp_path):
