@@ -109,7 +109,9 @@ def directory(text: str) -> Path:
 
 
 def file(text: str) -> Path:
-    """Read the path of a file."""
+    """Read the path of a file. `Path` forgets a slash at its end, and what is written would be a file all the same."""
+    if text.endswith("/"):
+        raise argparse.ArgumentTypeError(f"{text}: ends with a slash, as directories do; name a file")
     return _path(text, "file")
 
 

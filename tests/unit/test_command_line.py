@@ -75,6 +75,10 @@ def words(line: str) -> list[str]:
         ("merge --root x --out=", "--out is empty; name a directory; see fscrawl merge --help"),
         ("crawl --root x --seeds ''", f"--seeds is empty; name a file; {PAGE}"),
         (
+            "report --root x --out new/",
+            "--out new/: ends with a slash, as directories do; name a file; see fscrawl report --help",
+        ),
+        (
             "crawl --root x --seeds http://me:pw@a/",
             f"--seeds http://…@a/: it is a URL, not a file; did you mean --seed http://…@a/? {PAGE}",
         ),
