@@ -47,7 +47,10 @@ def bad_status(answer: Fetched) -> Failed:
         return Failed("too-large", message, False, answer.status, answer.headers)
     class_ = "http-5xx" if answer.status >= 500 else "http-4xx" if answer.status >= 400 else "protocol"
     retry = answer.status in _PASSING_STATUSES
-    return Failed(class_, f"the server answered {answer.status}", retry, answer.status, answer.headers)
+    message = f"the server answered {answer.status}"
+    if answer.status in REDIRECTS and "location" not in answer.headers:
+        message += ", a redirect, without a Location header that says where to"
+    return Failed(class_, message, retry, answer.status, answer.headers)
 
 
 def is_once(url: str) -> bool:
