@@ -68,6 +68,7 @@ from fscrawl.storage.permissions import Access
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, RobotsRecord, TreeRecord
 from fscrawl.storage.retrying import BRIEF, Retrying
 from fscrawl.storage.upgrading import upgrade_record
+from fscrawl.util.installed import command, path_word
 
 __all__ = [
     "PAUSE",
@@ -146,7 +147,7 @@ class Tree:
             path = self.files.absolute(room)
             raise TreeError(
                 f"{path}: it is not there; is the share mounted? "
-                f"If somebody has removed it: mkdir {path}, then fscrawl audit --repair"
+                f"If somebody has removed it:  mkdir {path_word(path)} && {command('audit', self.root)} --repair"
             )
 
     def missing_rooms(self) -> list[str]:

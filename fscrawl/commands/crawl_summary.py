@@ -14,7 +14,7 @@ from fscrawl.http.error_classes import HELP
 from fscrawl.monitor.snapshot import Snapshot
 from fscrawl.store import STOP
 from fscrawl.util.humanize import number_of, size
-from fscrawl.util.installed import command
+from fscrawl.util.installed import command, path_word
 from fscrawl.util.terminal import plain
 
 
@@ -44,7 +44,7 @@ def summary(
         yield from (f"              {plain(said)}" for said in tree.unknown_labels())
     documents = "files/ (documents), " if has_documents else ""
     yield f"files         in {root}: htmls/ (pages), {documents}links/ (records), errs/ (failures), {FILE}, seeds.txt"
-    same_site = "" if site is None else f" --site {shlex.quote(str(site))}"
+    same_site = "" if site is None else f" --site {path_word(site)}"
     yield f"next          {_next(root, result, tree, seeds, same_site)}"
 
 
@@ -91,7 +91,7 @@ def _failures(root: Path, errors: Counter[str]) -> Iterator[str]:
     """Yield a line for each class, with what helps."""
     fscrawl = command()
     for name, number in errors.most_common():
-        helps = HELP.get(name, "").format(fscrawl=fscrawl, root=shlex.quote(str(root)))
+        helps = HELP.get(name, "").format(fscrawl=fscrawl, root=path_word(root))
         yield f"  {number:>6,} {name:15} {helps}".rstrip()
     if errors:
         yield f"         to see why one failed:  {command('show', root)} URL"

@@ -13,7 +13,6 @@ import heapq
 import json
 import math
 import os
-import shlex
 import sqlite3
 import time
 import zlib
@@ -30,7 +29,7 @@ from fscrawl.dataset.search_snippet import Piece, Snippets
 from fscrawl.dataset.search_words import Query
 from fscrawl.errors import UsageError, tree_error
 from fscrawl.hostnames import Host
-from fscrawl.util.installed import command
+from fscrawl.util.installed import command, path_word
 
 _TITLE_WEIGHT = 10.0
 _STEPS = 20_000  # of SQLite, between two looks at the clock
@@ -107,7 +106,7 @@ def search(
 
 def to_make(root: Path) -> str:
     """Give the command that makes the index of a dataset."""
-    return f"{command()} merge --root DIR --out {shlex.quote(str(root))} --index"
+    return f"{command()} merge --root DIR --out {path_word(root)} --index"
 
 
 def _damaged(root: Path, why: str) -> UsageError:

@@ -31,7 +31,8 @@ def host_of(sign: str) -> str | None:
 
 def to_resume(root: str | Path, *hosts: str) -> str:
     """Give the command that resumes these hosts; without any, the whole crawl."""
-    return command("resume", root) + "".join(f" --host {shlex.quote(host)}" for host in hosts)
+    words = (f"{'=' if host.startswith('-') else ' '}{shlex.quote(host)}" for host in hosts)
+    return command("resume", root) + "".join(f" --host{word}" for word in words)
 
 
 def to_go_on(root: str | Path, signs: Collection[str]) -> Iterator[str]:

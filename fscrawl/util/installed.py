@@ -35,7 +35,17 @@ def command(verb: str = "", root: str | Path = "") -> str:
 
     With `verb` and `root`, these follow: "fscrawl resume --root '/mnt/my crawl'".
     """
-    return here().command() + (f" {verb} --root {shlex.quote(str(root))}" if verb else "")
+    return here().command() + (f" {verb} --root {path_word(root)}" if verb else "")
+
+
+def path_word(path: str | Path) -> str:
+    """Give a path as a word of a command line, of any program: one that begins with "-" would be an option.
+
+    >>> path_word("/mnt/my crawl"), path_word("-x")
+    ("'/mnt/my crawl'", './-x')
+    """
+    text = str(path)
+    return shlex.quote(f"./{text}" if text.startswith("-") else text)
 
 
 def to_install(*extras: str) -> str:

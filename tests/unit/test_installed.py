@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl import __version__
+from fscrawl import __version__, cli
 from fscrawl.util import installed
 from fscrawl.util.installed import Copy, here
 
@@ -236,3 +236,10 @@ def test_what_pip_says_is_damaged(place, text):
     (place / "lib/fscrawl-0.1.0.dist-info/direct_url.json").write_text(text)
     copy = here(place / "lib/fscrawl")
     assert (copy.command(), copy.wheel) == ("env/bin/fscrawl", None)
+
+
+@pytest.mark.parametrize("root", ["-x", "my tree", "it's", "a;b", '-"'])
+def test_a_printed_command_can_be_copied(root):
+    """A shell and the command take the root for what it is, whatever its name is."""
+    words = shlex.split(installed.command("status", root))
+    assert cli.parser(["status"]).parse_args(words[words.index("status") :]).root == Path(root)

@@ -1,6 +1,8 @@
 """What is made in a tree is as open as its root, whatever the umasks and groups of its users are."""
 
 import os
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -134,6 +136,18 @@ def test_the_doctor_finds_closed_directories(root, monkeypatch):
     assert result.level == PROBLEM
     assert result.what.startswith("links and 13 more directories are less open")
     assert result.what.endswith("; this user cannot write there")
+
+
+@pytest.mark.parametrize("name", ["-x", "my tree's"])
+def test_the_command_that_opens_directories_can_be_copied(tmp_path, monkeypatch, name):
+    """Its shell takes the root for one word, and for no option."""
+    monkeypatch.chdir(tmp_path)
+    tree = fill(Path(name))
+    Path(name, "links").chmod(0o700)
+    Path(name).chmod(0o2775)
+    (result,) = doctor.compare(tree)
+    subprocess.run(["sh", "-e", "-c", result.advice.partition("  ")[2]], check=True)
+    assert [found.level for found in doctor.compare(tree)] == [OK]
 
 
 def test_the_doctor_finds_another_group(root, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -129,8 +130,11 @@ def test_a_sign_in_another_form_is_told() -> None:
 
 
 def test_the_command_that_resumes_a_host_can_be_copied() -> None:
-    """A host with brackets is quoted, so that a shell does not take it for a pattern."""
+    """A host with brackets is quoted, as a shell takes it for a pattern. One that begins with "-" is no option."""
     assert to_resume("R", "[::1]:8080").endswith(" resume --root R --host '[::1]:8080'")
+    words = shlex.split(to_resume("-r", "-x.example", "a.example"))
+    options = cli.parser(["resume"]).parse_args(words[words.index("resume") :])
+    assert (options.root, options.host) == (Path("-r"), ["-x.example", "a.example"])
 
 
 def test_signs_can_be_put_up_while_the_settings_are_wrong(tree: Tree, capsys: pytest.CaptureFixture[str]) -> None:

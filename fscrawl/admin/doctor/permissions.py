@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
 from fscrawl.storage.layout import PAGE_ROOMS, ROOMS
 from fscrawl.store import Access, Tree
+from fscrawl.util.installed import path_word
 
 _MOST_HOSTS = 200  # directories of hosts that are looked at
 
@@ -50,11 +51,12 @@ def _words(access: Access | None) -> str:
 
 
 def _command(tree: Tree, root: Access) -> str:
+    where = path_word(tree.root)
     open_to = ((who, _rights(~root.umask >> shift)) for who, shift in (("u", 6), ("g", 3), ("o", 0)))
-    mend = f"chmod -R {','.join(f'{who}+{rights}' for who, rights in open_to if rights)} {tree.root}"
+    mend = f"chmod -R {','.join(f'{who}+{rights}' for who, rights in open_to if rights)} {where}"
     if not root.group_counts:
         return mend
-    return f"chgrp -R {root.group} {tree.root} && {mend} && find {tree.root} -type d -exec chmod g+s {{}} +"
+    return f"chgrp -R {root.group} {where} && {mend} && find {where} -type d -exec chmod g+s {{}} +"
 
 
 def _rights(bits: int) -> str:

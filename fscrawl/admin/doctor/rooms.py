@@ -6,13 +6,12 @@ disk below.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, CheckResult
 from fscrawl.storage.layout import MACHINERY
 from fscrawl.store import Tree
-from fscrawl.util.installed import command
+from fscrawl.util.installed import command, path_word
 
 
 def missing(tree: Tree) -> Iterator[CheckResult]:
@@ -23,7 +22,7 @@ def missing(tree: Tree) -> Iterator[CheckResult]:
     for room in rooms:
         if not _is_machinery(room):
             repair = f"{command('audit', tree.root)} --repair"
-            made = f"mkdir {shlex.quote(tree.files.absolute(room))} && {repair}"
+            made = f"mkdir {path_word(tree.files.absolute(room))} && {repair}"
             yield CheckResult(
                 PROBLEM, _said(tree, [room]), f"is the share mounted? If somebody has removed it:  {made}"
             )
@@ -38,7 +37,7 @@ def of_machinery(tree: Tree, rooms: list[str]) -> Iterator[CheckResult]:
     """
     parts = [room for room in rooms if _is_machinery(room)]
     if parts:
-        removed = f"rm -r {shlex.quote(tree.files.absolute(MACHINERY))} && {command('crawl', tree.root)}"
+        removed = f"rm -r {path_word(tree.files.absolute(MACHINERY))} && {command('crawl', tree.root)}"
         again = "the crawl makes it again from what is stored, and fetches nothing twice"
         yield CheckResult(PROBLEM, _said(tree, parts), f"when no machine runs on this tree:  {removed}    ({again})")
 

@@ -25,7 +25,7 @@ from fscrawl.sites.rules import Sites, near_to
 from fscrawl.storage.layout import PAGE_ROOMS
 from fscrawl.store import PAUSE, STOP, Tree
 from fscrawl.util.humanize import number_of
-from fscrawl.util.installed import command
+from fscrawl.util.installed import command, path_word
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):(?!\d)", re.IGNORECASE)  # a.example:80 has none
 _RULES = (BAD_PORT, "scope", "allow", "deny", "max_path_depth", "max_repeats", "max_depth", "max_hosts_per_domain")
@@ -76,7 +76,7 @@ class Why:
         it = self._it
         error = it.error
         if error is not None:
-            advice = HELP.get(error.class_, "").format(fscrawl=command(), root=shlex.quote(str(self._tree.root)))
+            advice = HELP.get(error.class_, "").format(fscrawl=command(), root=path_word(self._tree.root))
             yield Reason("failed", f"{error.class_}: {error.message}", advice)
             if not any(parse_flags(line.mark).retry_of == error.failed_at for line in it.lines):
                 return
@@ -221,7 +221,7 @@ class Why:
         followed = [link for link in it.inlinks if link not in unfollowed and (follows_all or link.how != "nofollow")]
         if not it.inlinks:
             quoted = shlex.quote(line_of(url))  # the user may paste it, and it may contain a quote
-            advice = f"to fetch it, add it to the seeds:  echo {quoted} >> {root}/seeds.txt"
+            advice = f"to fetch it, add it to the seeds:  echo {quoted} >> {path_word(root / 'seeds.txt')}"
             return Reason("not-linked", "no stored page links to it", advice)
         if not followed and unfollowed:
             return self._unfollowed(unfollowed[0])

@@ -252,12 +252,11 @@ def test_without_a_line_it_was_never_discovered(tree):
     assert found.reasons[0].advice.endswith("seeds.txt")
 
 
-def test_advice_can_be_pasted_into_a_shell(tree):
-    """A URL with quotes and commands in it stands in the advice as a shell takes it: as one word."""
-    url = "http://a.example/';$(touch"
+def test_advice_can_be_pasted_into_a_shell(tmp_path):
+    """A URL with quotes and commands in it, and so a path, is one word of the advice for a shell."""
+    url, tree = "http://a.example/';$(touch", Grown(tmp_path / "my tree's")
     advice = ask(tree, url, all_inlinks=True).reasons[0].advice
-    command = advice.partition(":  ")[2]
-    assert shlex.split(command)[:2] == ["echo", url]
+    assert shlex.split(advice.partition(":  ")[2]) == ["echo", url, ">>", str(tree.root / "seeds.txt")]
 
 
 def test_links_that_are_not_followed_are_told(tree):
