@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from fscrawl.engine.preload import MODULES, SHARED
 
 _HELP = {"-h", "--help"}
-_MERGE = ("fscrawl.merge",)
+_MERGE = ("fscrawl.util.fork_errors", "fscrawl.merge")
 _ELSEWHERE = "--scheduler"  # a merge by a cluster has no processes here
 
 
@@ -43,8 +43,8 @@ def _modules(words: Sequence[str]) -> Sequence[str]:
     if not _HELP.isdisjoint(words):
         return ()
     if words[:1] == ["merge"] and not any(word.startswith(_ELSEWHERE) for word in words):
-        from fscrawl.util.memory import let_arrow_use_malloc  # noqa: PLC0415 - no other command needs it
+        from fscrawl.util.memory import restrain_libraries  # noqa: PLC0415 - no other command needs it
 
-        let_arrow_use_malloc()
+        restrain_libraries()
         return _MERGE
     return MODULES if words[:1] == ["crawl"] else ()

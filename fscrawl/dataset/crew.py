@@ -20,9 +20,10 @@ from fscrawl.dataset import cluster, tally
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.no_pandas import keep_pandas_out
 from fscrawl.errors import FscrawlError, UsageError
+from fscrawl.util.at_limit import ADVICE, is_at_limit
 from fscrawl.util.children import SIGNALS, start_server
 from fscrawl.util.humanize import size
-from fscrawl.util.memory import keep_freed_memory, let_arrow_use_malloc, limit_bytes, look_for_cycles_rarely
+from fscrawl.util.memory import keep_freed_memory, limit_bytes, look_for_cycles_rarely, restrain_libraries
 from fscrawl.util.parallel import in_turn
 from fscrawl.util.parent import end_with_parent
 from fscrawl.util.progress import ProgressLine
@@ -69,36 +70,53 @@ def open_crew(job: Job, processes: int | None, scheduler: str | None, line: Prog
             yield Crew(executor, width, line, executor.counted)
         return
     width = processes or len(os.sched_getaffinity(0))
-    let_arrow_use_malloc()
+    restrain_libraries()
     if job.site is None:
         keep_pandas_out()
-    start_server(["fscrawl.merge"])
+    start_server(["fscrawl.util.fork_errors", "fscrawl.merge"])
     context = multiprocessing.get_context("forkserver")
     with interrupts.later():  # its lock is a file that must be removed
         count = context.Value("q", 0)
-    pool = _Pool(width, context, _start, (count, job.site is None))
+    at_limit = context.Value("b", 0, lock=False)
+    pool = _Pool(width, context, _start, (count, at_limit, job.site is None))
     try:
         yield Crew(pool, width, line, lambda: int(count.get_obj().value))  # no lock: a process may die with it
     except BrokenProcessPool:
-        raise FscrawlError(
-            "a process of the merge died, perhaps because memory ran out; run the same command again to continue"
-        ) from None
+        why = "a process of the merge died, perhaps because memory ran out; run the same command again to continue"
+        raise FscrawlError(ADVICE if at_limit.value else why) from None
     finally:
         pool.shutdown(cancel_futures=True)
 
 
 class _Pool(ProcessPoolExecutor):
-    """A pool whose processes are started without a signal between: one that was half started could not be ended."""
+    """A pool whose processes are started without a signal between: one that was half started could not be ended.
+
+    Where the system gives no more threads or processes, an error says so. The usual pool would wait for ever.
+    """
+
+    def __init__(self, width: int, context: Any, start: Callable[..., None], given: tuple[Any, ...]) -> None:
+        super().__init__(width, context, start, given)
+        self._call_queue._start_thread()  # type: ignore[attr-defined]  # noqa: SLF001 - else a thread would, unheard
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
         with interrupts.later():
-            return super().submit(fn, *args, **kwargs)
+            try:
+                return super().submit(fn, *args, **kwargs)
+            except (EOFError, ConnectionError):  # the process that others are forked from could not, and has ended
+                raise FscrawlError(ADVICE) from None
+            except RuntimeError as error:
+                if is_at_limit(error):  # there are processes, and no thread that looks after them
+                    self._executor_manager_thread = None  # type: ignore[assignment]
+                    for child in multiprocessing.active_children():
+                        child.kill()
+                raise
 
 
-def _start(count: Synchronized[int], no_pandas: bool) -> None:
+def _start(count: Synchronized[int], at_limit: Any, no_pandas: bool) -> None:
     """Set up a process of the pool. The pool ends it by SIGTERM if another one dies.
 
-    `count`: of all pages that were worked on. `no_pandas`: no code of users runs here.
+    `count`: of all pages that were worked on. `at_limit`: becomes 1 if the process can start no thread, and so must
+    end. `no_pandas`: no code of users runs here.
     """
 
     def add(pages: int) -> None:
@@ -113,4 +131,8 @@ def _start(count: Synchronized[int], no_pandas: bool) -> None:
     for number in (signal.SIGINT, signal.SIGHUP):  # both reach the whole process group; the parent handles them
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)  # blocked until here
-    end_with_parent(1)
+    try:
+        end_with_parent(1)
+    except RuntimeError:
+        at_limit.value = 1
+        os._exit(1)

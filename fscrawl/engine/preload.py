@@ -13,9 +13,9 @@ MODULES = (
     "multiprocessing.popen_forkserver",
     "multiprocessing.sharedctypes",
     "multiprocessing.synchronize",
-    "fscrawl.engine.fork_errors",
     "fscrawl.engine.worker_entry",
     "fscrawl.engine.worker_process",
+    "fscrawl.util.fork_errors",
 )
 
 SHARED = (

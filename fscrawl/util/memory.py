@@ -38,12 +38,14 @@ def look_for_cycles_rarely() -> None:
     gc.set_threshold(*_RARELY)
 
 
-def let_arrow_use_malloc() -> None:
+def restrain_libraries() -> None:
     """Let Arrow take memory as all else does, here and in children: its own pool would hold a quarter more.
 
-    Before Arrow is loaded.
+    And let numpy start no thread for each processor: nothing here would use them, each process would have them, and
+    where the system gives none, OpenBLAS ends the process by SIGINT. Before Arrow and numpy are loaded.
     """
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def limit_bytes(cgroup: Path = _CGROUP) -> int:

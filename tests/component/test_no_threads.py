@@ -30,6 +30,26 @@ if {processes}:
 import fscrawl.util.waiting
 fscrawl.util.waiting.LONG_S = -1.0
 """
+# The command and each of its children may start so many threads, and it and its copies may fork so often.
+FEW = """
+import errno, os, threading
+
+_COMMAND, _begun = os.getpid(), []
+
+def start(self, real=threading.Thread.start):
+    _begun.append(os.getpid())
+    if _begun.count(os.getpid()) > ({threads} if os.getpid() == _COMMAND else {in_children}):
+        raise RuntimeError("can't start new thread")
+    return real(self)
+
+def fork(real=os.fork, left=list(range({forks}))):
+    if not left:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+    left.pop()
+    return real()
+
+threading.Thread.start, os.fork = start, fork
+"""
 SAID = "fscrawl: no more processes or threads can be started; end other programs, or raise the limit (ulimit -u)\n"
 
 
@@ -43,7 +63,11 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(tmp_path: Path, *words: str | Path, processes: bool = True) -> Done:
     """Run a command at the limit. `processes`: of these there are no more, either."""
-    (tmp_path / "sitecustomize.py").write_text(AT_LIMIT.format(processes=processes))
+    return run_with(tmp_path, AT_LIMIT.format(processes=processes), *words)
+
+
+def run_with(tmp_path: Path, limits: str, *words: str | Path) -> Done:
+    (tmp_path / "sitecustomize.py").write_text(limits)
     path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
     words_ = [sys.executable, "-m", "fscrawl", *map(str, words)]
     with Running(words_, env={**os.environ, "PYTHONPATH": path}) as running:
@@ -82,3 +106,17 @@ def test_without_processes(tree: Path, tmp_path: Path, words: tuple[str, ...]) -
     last = tmp_path / "dataset" if words[0] == "merge" else CLOSED
     done = run(tmp_path, words[0], "--root", tree, *words[1:], last)
     assert (done.code, done.out, done.err) == (1, "", SAID), done
+
+
+@pytest.mark.parametrize(
+    ("threads", "in_children", "forks"), [(0, 9, 9), (1, 9, 9), (2, 9, 9), (9, 0, 9), (9, 9, 2), (9, 9, 3)]
+)
+def test_a_merge_with_few(tree: Path, tmp_path: Path, threads: int, in_children: int, forks: int) -> None:
+    """Wherever the threads or the processes are used up, a merge ends and says so, and the next one makes it whole."""
+    words = ("merge", "--root", tree, "--out", tmp_path / "dataset", "--processes", "2")
+    few = FEW.format(threads=threads, in_children=in_children, forks=forks)
+    done = run_with(tmp_path, few, *words)
+    said = done.err.removeprefix("a worker process could not be started: Resource temporarily unavailable\n")
+    assert (done.code, done.out, said) == (1, "", SAID), done
+    done = run_with(tmp_path, FEW.format(threads=99, in_children=99, forks=99), *words)
+    assert (done.code, done.err) == (0, ""), done
