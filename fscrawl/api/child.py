@@ -22,10 +22,9 @@ def main() -> int:
     told = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever prints, does not print between the messages
     task = json.loads(sys.stdin.buffer.readline())
-    threading.Thread(target=_end_with_parent, name="caller", daemon=True).start()
     from fscrawl.api.told import do  # noqa: PLC0415
 
-    return do(task, told)
+    return do(task, told, threading.Thread(target=_end_with_parent, name="caller", daemon=True))
 
 
 def _end_with_parent() -> None:

@@ -26,6 +26,7 @@ from fscrawl.api.messages import assignments, in_python
 from fscrawl.api.paths import path_of
 from fscrawl.api.result import CrawlResult
 from fscrawl.errors import FscrawlError, UsageError
+from fscrawl.util.at_limit import ADVICE, is_at_limit
 
 Seeds = str | os.PathLike[str] | Iterable[str]
 _CHUNK_BYTES = 1 << 16
@@ -166,6 +167,14 @@ class _Process:
     def __enter__(self) -> Self:
         if not sys.executable:
             raise FscrawlError("this Python does not know its own program (sys.executable), so it can start no crawl")
+        try:
+            return self._entered()
+        except (RuntimeError, BlockingIOError) as error:
+            if not is_at_limit(error):
+                raise
+            raise FscrawlError(ADVICE) from error
+
+    def _entered(self) -> Self:
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "fscrawl.api.child"],
             stdin=subprocess.PIPE,
@@ -184,7 +193,11 @@ class _Process:
     def _begin(self) -> None:
         _pipes.add(_pipe(self._process.stdin).fileno())
         self._listener = threading.Thread(target=self._listen, args=[self._process.stderr], daemon=True)
-        self._listener.start()
+        try:
+            self._listener.start()
+        except RuntimeError:  # no more threads
+            _pipe(self._process.stderr).close()
+            raise
         with contextlib.suppress(OSError):  # it has died; `next_message` will find that
             _pipe(self._process.stdin).write(json.dumps(self._task).encode() + b"\n")
             _pipe(self._process.stdin).flush()

@@ -14,6 +14,7 @@ from fscrawl.engine import preload
 from fscrawl.engine.progress import Counts, Progress
 from fscrawl.engine.run import Result
 from fscrawl.errors import EXIT_OK, FscrawlError
+from fscrawl.util.at_limit import ADVICE, is_at_limit
 from fscrawl.util.children import start_server
 from fscrawl.util.safe_path import protect_children
 
@@ -69,20 +70,29 @@ class Told(Progress):
         self.show(counts)
 
 
-def do(task: dict[str, Any], out: TextIO) -> int:
-    """Do a task, and tell how it ended; return the exit code."""
+def do(task: dict[str, Any], out: TextIO, caller: threading.Thread) -> int:
+    """Do a task, and tell how it ended; return the exit code. `caller`: a thread that is to be started."""
     progress = Told(out)
     try:
+        caller.start()
         protect_children()
         start_server(preload.MODULES)
         for name in ("root", "seeds", "site"):
             task[name] = None if task[name] is None else Path(task[name])
         result, _ = run(argparse.Namespace(**task), progress)
     except FscrawlError as error:
-        progress.tell("error", message=str(error), kind=type(error).__name__)
-        return error.exit_code
+        return _failed(error, progress)
+    except (RuntimeError, BlockingIOError) as error:
+        if not is_at_limit(error):
+            raise
+        return _failed(FscrawlError(ADVICE), progress)
     progress.tell("result", **_told(result))
     return EXIT_OK
+
+
+def _failed(error: FscrawlError, progress: Told) -> int:
+    progress.tell("error", message=str(error), kind=type(error).__name__)
+    return error.exit_code
 
 
 def _told(result: Result) -> dict[str, Any]:

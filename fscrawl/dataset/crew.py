@@ -10,7 +10,7 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.sharedctypes import Synchronized
 from typing import Any, TypeVar
@@ -20,12 +20,13 @@ from fscrawl.dataset import cluster, tally
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.no_pandas import keep_pandas_out
 from fscrawl.errors import FscrawlError, UsageError
-from fscrawl.util.at_limit import ADVICE, is_at_limit
+from fscrawl.util.at_limit import ADVICE
 from fscrawl.util.children import SIGNALS, start_server
 from fscrawl.util.humanize import size
 from fscrawl.util.memory import keep_freed_memory, limit_bytes, look_for_cycles_rarely, restrain_libraries
 from fscrawl.util.parallel import in_turn
 from fscrawl.util.parent import end_with_parent
+from fscrawl.util.process_pool import ProcessPool
 from fscrawl.util.progress import ProgressLine
 
 T = TypeVar("T")
@@ -88,28 +89,12 @@ def open_crew(job: Job, processes: int | None, scheduler: str | None, line: Prog
         pool.shutdown(cancel_futures=True)
 
 
-class _Pool(ProcessPoolExecutor):
-    """A pool whose processes are started without a signal between: one that was half started could not be ended.
-
-    Where the system gives no more threads or processes, an error says so. The usual pool would wait for ever.
-    """
-
-    def __init__(self, width: int, context: Any, start: Callable[..., None], given: tuple[Any, ...]) -> None:
-        super().__init__(width, context, start, given)
-        self._call_queue._start_thread()  # type: ignore[attr-defined]  # noqa: SLF001 - else a thread would, unheard
-
+class _Pool(ProcessPool):
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        with interrupts.later():
-            try:
-                return super().submit(fn, *args, **kwargs)
-            except (EOFError, ConnectionError):  # the process that others are forked from could not, and has ended
-                raise FscrawlError(ADVICE) from None
-            except RuntimeError as error:
-                if is_at_limit(error):  # there are processes, and no thread that looks after them
-                    self._executor_manager_thread = None  # type: ignore[assignment]
-                    for child in multiprocessing.active_children():
-                        child.kill()
-                raise
+        try:
+            return super().submit(fn, *args, **kwargs)
+        except (EOFError, ConnectionError):  # the process that others are forked from could not, and has ended
+            raise FscrawlError(ADVICE) from None
 
 
 def _start(count: Synchronized[int], at_limit: Any, no_pandas: bool) -> None:

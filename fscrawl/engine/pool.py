@@ -15,17 +15,17 @@ back once: as an outcome, as `TreeUnusable`, or as `KilledWorker` if it is guilt
 from __future__ import annotations
 
 import contextlib
+import errno
 import heapq
 import itertools
 import multiprocessing
+import os
 import selectors
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from typing import NamedTuple, TypeGuard
 
-from fscrawl import interrupts
 from fscrawl.engine import frames, preload, worker_entry
 from fscrawl.engine.messages import (
     Answer,
@@ -44,8 +44,10 @@ from fscrawl.errors import FscrawlError
 from fscrawl.frontier.task import PageTask, Task
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import Returned
+from fscrawl.util.at_limit import is_at_limit
 from fscrawl.util.home_core import homes
 from fscrawl.util.lru import Lru
+from fscrawl.util.process_pool import ProcessPool
 
 _PAUSED_S = 5.0  # since the last `wait`: this process stood still itself, and has not read what the workers sent
 _HOSTS = 10_000  # so many hosts stay with their workers: more than all workers together keep connections to
@@ -107,15 +109,17 @@ class Pool:
                 undone.callback(ours.close)
                 with theirs:
                     given = theirs, self._setup, self._config
-                    slot.executor = ProcessPoolExecutor(
-                        1, mp_context=context, initializer=worker_entry.start, initargs=given
-                    )
+                    slot.executor = ProcessPool(1, context, worker_entry.start, given)
                     undone.callback(slot.executor.shutdown, wait=False)
-                    with interrupts.later():  # one that is half started could not be ended
-                        slot.executor.submit(worker_entry.serve, slot.cores)
+                    slot.executor.submit(worker_entry.serve, slot.cores)
                 undone.pop_all()
         except (OSError, EOFError) as error:
             _put_off(slot, error)
+            return
+        except RuntimeError as error:
+            if not is_at_limit(error) or not self._selector.get_map():  # without any other worker, nothing would go on
+                raise
+            _put_off(slot, OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)))
             return
         slot.connection, slot.incoming, slot.outgoing = ours, frames.Incoming(ours), frames.Outgoing(ours)
         slot.start_at, slot.failed_starts = None, 0

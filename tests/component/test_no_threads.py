@@ -120,3 +120,31 @@ def test_a_merge_with_few(tree: Path, tmp_path: Path, threads: int, in_children:
     assert (done.code, done.out, said) == (1, "", SAID), done
     done = run_with(tmp_path, FEW.format(threads=99, in_children=99, forks=99), *words)
     assert (done.code, done.err) == (0, ""), done
+
+
+IN_PYTHON = """
+import fscrawl
+try:
+    fscrawl.crawl({root!r}, progress=False, workers=1)
+except fscrawl.FscrawlError as error:
+    print(f"fscrawl: {{error}}")
+"""
+
+
+@pytest.mark.parametrize("threads", [0, 2, 3, 5])
+def test_a_crawl_from_python(tree: Path, tmp_path: Path, threads: int) -> None:
+    """It is an error of fscrawl wherever the threads are used up: in this process, or in that of the crawl."""
+    (tmp_path / "sitecustomize.py").write_text(FEW.format(threads=threads, in_children=9, forks=9))
+    path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
+    words = [sys.executable, "-c", IN_PYTHON.format(root=str(tree))]
+    with Running(words, env={**os.environ, "PYTHONPATH": path}) as running:
+        done = running.wait(30.0)
+    assert (done.code, done.out, done.err) == (0, SAID, ""), done
+
+
+@pytest.mark.parametrize("threads", [2, 3, 4])
+def test_a_crawl_with_few(tree: Path, tmp_path: Path, threads: int) -> None:
+    """A crawl ends, too, wherever its threads are used up."""
+    few = FEW.format(threads=threads, in_children=9, forks=9)
+    done = run_with(tmp_path, few, "crawl", "--root", tree, "--workers", "1", "--quiet")
+    assert (done.code, done.out, done.err) == (1, "", SAID), done

@@ -7,7 +7,6 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,11 +18,13 @@ from fscrawl.engine.pool import Pool
 from fscrawl.errors import FscrawlError
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import Outcome
+from fscrawl.util.process_pool import ProcessPool
 from tests.support.pools import HOSTS, SETTINGS, Start, pools, task
 from tests.support.web import Response, Web
 from tests.support.workers import TERM
 
 NO_PROCESS = OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+FAULTS = {"no process": NO_PROCESS, "fork server gone": EOFError(), "no thread": RuntimeError("can't start new thread")}
 
 
 @pytest.fixture
@@ -41,13 +42,13 @@ def web() -> Iterator[Web]:
 def fail(monkeypatch: pytest.MonkeyPatch, errors: list[Exception]) -> None:
     """Let the next processes not be started, for these reasons."""
 
-    class Executor(ProcessPoolExecutor):
+    class Executor(ProcessPool):
         def submit(self, *args: Any, **options: Any) -> Any:
             if errors:
                 raise errors.pop()
             return super().submit(*args, **options)
 
-    monkeypatch.setattr(pools_module, "ProcessPoolExecutor", Executor)
+    monkeypatch.setattr(pools_module, "ProcessPool", Executor)
 
 
 def pids(pool: Pool) -> list[list[int]]:
@@ -65,7 +66,7 @@ def crawl(pool: Pool, web: Web, paths: list[str], enough: int | None = None) -> 
     return answers
 
 
-@pytest.mark.parametrize("error", [NO_PROCESS, EOFError()], ids=["no process", "fork server gone"])
+@pytest.mark.parametrize("error", FAULTS.values(), ids=FAULTS)
 def test_a_process_is_replaced_later(start: Start, web: Web, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the system gives no process for one that died, the others work, and it is asked again; no task is lost."""
     pool = start(workers=2)
@@ -116,13 +117,13 @@ def test_too_many_open_files_at_the_start(start: Start, web: Web, monkeypatch: p
     """A worker for which no pipe can be made begins later; the machine neither hangs nor shows a traceback."""
     errors = [OSError(errno.EMFILE, os.strerror(errno.EMFILE))]
 
-    class Executor(ProcessPoolExecutor):
+    class Executor(ProcessPool):
         def __init__(self, *args: Any, **options: Any) -> None:
             if errors:
                 raise errors.pop()
             super().__init__(*args, **options)
 
-    monkeypatch.setattr(pools_module, "ProcessPoolExecutor", Executor)
+    monkeypatch.setattr(pools_module, "ProcessPool", Executor)
     pool = start(workers=2)
     assert crawl(pool, web, [f"/{number}" for number in range(9)]) == 9
     errors.append(OSError(errno.EMFILE, os.strerror(errno.EMFILE)))
