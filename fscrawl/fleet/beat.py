@@ -160,6 +160,20 @@ def parse_line(line: bytes, *, host_tables: bool = True) -> Line | None:
     return _beat(facts, at, host_tables)
 
 
+def hello_and_goodbye(lines: bytes) -> bytes:
+    """Leave out the beats before a goodbye; give all if there is none.
+
+    The goodbye has the last counters, and of thousands of past runs nobody needs more.
+
+    >>> hello_and_goodbye(b'{"hello":"m"}\\n{"beat":1}\\n{"beat":2}\\n{"bye":true}\\n')
+    b'{"hello":"m"}\\n{"bye":true}\\n'
+    """
+    each = lines.splitlines(keepends=True)
+    if not each or not each[-1].startswith(b'{"bye"') or parse_line(each[-1]) is None:
+        return lines
+    return b"".join([line for line in each[:-1] if b'"hello"' in line] + each[-1:])
+
+
 def _hello(facts: dict[str, Any], at: float) -> Hello:
     machine, host, boot, pidns, start = (_text(facts.get(name)) for name in ("hello", "host", "boot", "pidns", "start"))
     return Hello(machine, host, boot, pidns, _whole(facts.get("pid")), start, at, _whole(facts.get("format")) or 1)

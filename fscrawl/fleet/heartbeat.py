@@ -20,7 +20,7 @@ from functools import cache
 from typing import NamedTuple, Protocol
 
 from fscrawl.errors import FscrawlError, TreeError
-from fscrawl.fleet.beat import Beat, Goodbye, Hello, Line, command_log, line_of, parse_line
+from fscrawl.fleet.beat import Beat, Goodbye, Hello, Line, command_log, hello_and_goodbye, line_of, parse_line
 from fscrawl.storage.append_log import Log
 from fscrawl.storage.records import FORMAT
 from fscrawl.storage.retrying import Retrying
@@ -317,7 +317,7 @@ class Peer:
         self.take(b"\n".join(line for line in heard.beginning.split(b"\n") if b'"hello"' in line))
         if heard.end > self.offset:
             self.offset, self.grown_at = heard.end, now
-        self.take(heard.lines)
+        self.take(hello_and_goodbye(heard.lines))
         self.beats = [replace(beat, slow=_NO_TABLE, failing=_NO_TABLE) for beat in self.beats]  # half of their memory
         return heard.lines.count(b"\n")
 

@@ -25,7 +25,7 @@ from typing import Literal
 from fscrawl.config.settings import Settings
 from fscrawl.config.watcher import digest_of, settings_of
 from fscrawl.errors import FscrawlError, TreeBusyError, TreeError
-from fscrawl.fleet.beat import Hello
+from fscrawl.fleet.beat import Hello, hello_and_goodbye
 from fscrawl.fleet.command_log import is_of_command
 from fscrawl.fleet.heartbeat import is_gone, is_worth_a_look
 from fscrawl.fleet.label_figures import OTHERS, Figures, LabelFigure, summed
@@ -311,11 +311,15 @@ class Observer:
     def _begin(self, machine: MachineStatus, now: float) -> None:
         """Read the beginning and the end of a log: of a machine that may be alive an hour, else the last line.
 
-        A short one is read at once.
+        A short one is read at once; of a run that was over more than an hour ago, its last line will do there, too.
         """
         lines, size = self._machinery.read_newest_heartbeats(machine.name, 0, _LAST_BYTES)
         if lines and size == len(lines):
-            machine.take(lines)
+            last = hello_and_goodbye(lines)
+            machine.take(last)
+            if last != lines and now - machine.last.at <= HISTORY_S:
+                machine.history.clear()
+                machine.take(lines)
             machine.offset = size
             return
         beginning = self._machinery.read_heartbeats(machine.name, 0, most=_HELLO_BYTES)

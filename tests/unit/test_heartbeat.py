@@ -278,6 +278,26 @@ def test_peer():
     assert peer.last().log == (0, 3)
 
 
+def test_peer_that_has_left(monkeypatch):
+    """There are thousands of past runs: of each, hello and goodbye are read, and not the beats between."""
+    shared, peer, parsed = Shared(), Peer("m", 1.0), []
+    parse_line = heartbeat.parse_line
+    monkeypatch.setattr(heartbeat, "parse_line", lambda line: parsed.append(line) or parse_line(line))
+    shared.logs["m"] = lines({"hello": "m"}, *({"beat": n} for n in range(9)), {"bye": True, "pages": 7, "log": [0, 3]})
+    assert peer.read(shared, 2.0) == 11
+    assert len(parsed) == 2
+    assert (peer.greeting, peer.left, peer.last().pages) == (Hello("m"), True, 7)
+
+
+@pytest.mark.parametrize("end", [b'{"bye": true\n', b'{"bye": true}\n{"beat": 9}\n', b""])
+def test_peer_whose_last_line_is_no_goodbye(end):
+    """Then its last beats count."""
+    shared, peer = Shared(), Peer("m", 1.0)
+    shared.logs["m"] = lines({"hello": "m"}, {"beat": 7}, {"beat": 8}) + end
+    peer.read(shared, 2.0)
+    assert peer.beats == [Beat(number=8), Beat(number=9)] if b"9" in end else [Beat(number=7), Beat(number=8)]
+
+
 def test_peer_that_does_not_grow():
     """No new lines, no sign of life."""
     shared, peer = Shared(), Peer("m", 1.0)

@@ -96,6 +96,16 @@ def test_past_runs(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
     assert names(view.machines) == sorted(f"m{number}" for number in range(40))
 
 
+@pytest.mark.parametrize(("ago_s", "beats"), [(4000.0, 1), (3000.0, 10)])
+def test_a_past_run_of_some_beats(logs: Logs, ago_s: float, beats: int) -> None:
+    """If it was over an hour ago, its last line will do: there are thousands. Of others, curves show the last hour."""
+    logs.write("m", [*(logs.beat(n, pages=n) for n in range(9)), logs.bye(9, pages=9)])
+    (machine,) = logs.observer().look(logs.at(ago_s)).machines
+    assert len(machine.history) == beats
+    assert (machine.state, machine.last.pages) == ("left", 9)
+    assert machine.hello is not None
+
+
 def test_the_long_dead_cost_nothing(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
     """Logs of machines that were killed long ago are not opened at each look; who comes back is seen before long."""
     for number in range(50):
