@@ -317,7 +317,8 @@ class Bookkeeper:
         if exchange.health == "unknown":
             return
         if exchange.health == "answered":
-            self._frontier.scheduler.answered(task.host, exchange.latency_s, exchange.address)
+            by_page = isinstance(task, PageTask)
+            self._frontier.scheduler.answered(task.host, exchange.latency_s, exchange.address, by_page=by_page)
         elif not self._outage.is_on:
             self._frontier.scheduler.failed(task, class_, now, asks_for_rest=rest_s > 0)
         if exchange.health == "silent":

@@ -209,13 +209,13 @@ class HostScheduler:
     def is_open(self, name: str) -> bool:
         return self._by_name[name].is_open
 
-    def answered(self, name: str, latency_s: float, address: str = "") -> None:
-        """A host answered a request, from an IP address ("": not known)."""
+    def answered(self, name: str, latency_s: float, address: str = "", *, by_page: bool = True) -> None:
+        """A host answered a request, from an IP address ("": not known). `by_page`: for a page, not for robots.txt."""
         host = self._by_name.get(name)
         if host is not None:
             host.pace.answered(latency_s)
             self.places.answered_from(host, address)
-            self.places.judge(host)
+            self.places.judge(host, by_page=by_page)
         self._stats.answered(name, latency_s)
 
     def failed(self, task: Task, class_: str, now: float, *, asks_for_rest: bool = False) -> None:
@@ -228,7 +228,7 @@ class HostScheduler:
             return
         no_robots = isinstance(task, RobotsTask) and task.attempt > self.settings.fetch.retries
         pause_s = host.pace.failed(now, self.settings.politeness, at_once=no_robots)
-        self.places.judge(host)
+        self.places.judge(host, by_page=False)
         self._stats.failed(task.host, host.pace.failures)
         if host.pace.should_give_up(now, self.settings.politeness, asks_for_rest=asks_for_rest):
             self.give_up(task.host, class_)

@@ -4,7 +4,7 @@ Vocabulary:
   site      a registrable domain, or the host itself if it has none
   address   the IP address that answered for a host last; of IPv6 the network of 64 bits. A host that has not answered
             yet counts for the address that answered for its site last; nothing is resolved here
-  standing  a host is prompt, or late, or new (it has not answered yet), or it fails (also if it answers very late)
+  standing  a host is prompt, or late, or new (no page of it was answered yet), or fails (also if it is very late)
   slow      a host that is not prompt. All of them together have the places that the workers add when their threads
             wait, so prompt hosts always find a thread. Half of these places are for new hosts, a quarter each for late
             ones and for those that fail: a thousand hosts of one standing take nothing from another. Of the places of
@@ -186,10 +186,14 @@ class Places:
             self._group(self._addresses, address).in_flight += host.in_flight
         host.address = address
 
-    def judge(self, host: Host) -> None:
-        """Take in that a host has answered or failed: what is its standing from now on?"""
+    def judge(self, host: Host, *, by_page: bool = True) -> None:
+        """Take in that a host has answered or failed: what is its standing from now on?
+
+        `by_page`: it has answered for a page. A new host does not become prompt by its robots.txt: its pages may hang.
+        """
         standing = host.pace.standing
-        if standing is host.standing:
+        is_proof = by_page or host.standing is not Standing.NEW or standing is not _PROMPT
+        if standing is host.standing or not is_proof:
             return
         if host.in_flight and host.standing is not _PROMPT:
             self._leave_slow(host, host.in_flight)

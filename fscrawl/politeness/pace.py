@@ -37,7 +37,7 @@ class Standing(Enum):
 
     PROMPT    soon enough not to keep a thread waiting
     LATE      later than that
-    NEW       it has not answered yet
+    NEW       it has not answered yet; to the scheduler also one that has answered for its robots.txt only
     FAILING   very late, or not at all for several times in a row
     """
 

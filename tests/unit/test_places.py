@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from fscrawl.frontier.task import PageTask
+from fscrawl.frontier.task import PageTask, RobotsTask
 from fscrawl.politeness.pace import Standing
 from tests.support.frontiers import fill
 
@@ -289,3 +289,25 @@ def test_a_host_that_was_given_up_makes_nobody_wait(make_frontier):
     prove(frontier, "http://b.example/", now=100, address="192.0.2.7")
     fill(frontier, "http://b.example/2")
     assert len(take_all(frontier, 100)) == 1
+
+
+def test_a_quick_robots_txt_proves_nothing(make_frontier):
+    """Hosts whose robots.txt comes at once, and whose pages hang, count as new: the others keep their threads."""
+    frontier = make_frontier("politeness.robots=true", "politeness.delay=0")
+    frontier.scheduler.places.limit_slow(8)
+    fill(frontier, *(f"http://slow{n}.test/" for n in range(20)))
+    hanging = []
+    while tasks := take_all(frontier, 0):
+        for task in tasks:
+            if isinstance(task, RobotsTask):
+                frontier.scheduler.answered(task.host, 0.1, by_page=False)
+                frontier.scheduler.open(task.host, 0.0, 0)
+                frontier.finish(task, 0)
+            else:
+                hanging.append(task)
+    assert len(hanging) == 4, "half of the places for slow hosts"
+    frontier.scheduler.failed(hanging[0], "timeout", 30)
+    frontier.finish(hanging[0], 30)
+    assert len(take_all(frontier, 30)) == 1
+    answer(frontier, hanging[1], 30)
+    assert frontier._by_name[hanging[1].host].standing is Standing.PROMPT
