@@ -48,6 +48,16 @@ def test_a_record_that_is_cut_in_half(grown):
         fscrawl.open(grown.root).page(url(4))
 
 
+def test_bodies_that_somebody_has_removed(grown, monkeypatch):
+    """They are not waited for, but for the instant in which sshfs replaces a name: there may be a million of them."""
+    waited = []
+    monkeypatch.setattr(source.time, "sleep", waited.append)
+    shutil.rmtree(grown.root / "htmls" / HOST)
+    with pytest.warns(UserWarning, match="12 pages were left out; the first: .*the body of this page is missing"):
+        assert list(fscrawl.open(grown.root).pages(bodies=True)) == []
+    assert waited == [source._INSTANT_S] * 12
+
+
 @pytest.mark.parametrize("planted", ["link", "directory", "fifo"])
 def test_what_is_no_file(grown, planted):
     """A link, a directory or a FIFO in place of a record is left out, and not followed or waited for."""
