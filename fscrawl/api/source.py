@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fscrawl.api.values import body_of, values_of
 from fscrawl.dataset.page_files import is_whole, read_path
 from fscrawl.errors import PlantedError, RecordError
-from fscrawl.storage.layout import LINKS, SETTINGS
+from fscrawl.storage.layout import HTMLS, LINKS, SETTINGS
 from fscrawl.storage.render_record import RenderRecord
 from fscrawl.store import Tree
 
@@ -87,7 +87,7 @@ class Source:
             if number:
                 time.sleep(_INSTANT_S if is_missing else _MOMENT_S)
             values = self.values(host, values["key"]) or values
-        self.tree.check_there()
+        self.tree.check_rooms((HTMLS,))  # or all bodies would seem to be missing
         how = "differs from its record" if self.tree.files.exists(path) else "the body of this page is missing"
         raise RecordError(f"{self.tree.files.absolute(path)}: {how}")
 

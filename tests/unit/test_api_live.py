@@ -58,6 +58,14 @@ def test_bodies_that_somebody_has_removed(grown, monkeypatch):
     assert waited == [source._INSTANT_S] * 12
 
 
+def test_the_directory_of_all_bodies_is_missing(grown):
+    """Then no page is left out as one without a body: the share where they lie may not be mounted."""
+    pages = fscrawl.open(grown.root).pages(bodies=True)
+    (grown.root / "htmls").rename(grown.root / "elsewhere")
+    with pytest.raises(fscrawl.FscrawlError, match=r"/htmls: it is not there; is the share mounted\?"):
+        next(pages)
+
+
 @pytest.mark.parametrize("planted", ["link", "directory", "fifo"])
 def test_what_is_no_file(grown, planted):
     """A link, a directory or a FIFO in place of a record is left out, and not followed or waited for."""
