@@ -22,6 +22,8 @@ from tests.support import effort  # noqa: E402
 from tests.support.fixtures import mount, names, place, root  # noqa: E402, F401 (fixtures, for all folders)
 
 effort.set_profile()
+for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):  # of the make that runs the tests; tests run make, too
+    os.environ.pop(name, None)
 # half an hour of guests: not even as a skip, which in CI would be a test that has been lost
 collect_ignore = [] if os.environ.get("FSCRAWL_NFS") == "all" else ["system/nfs/test_nfs_all.py"]
 

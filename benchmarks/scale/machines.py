@@ -58,6 +58,7 @@ class Heart:
         self.beat_s, self.lease_s = beat_s, lease_s
         self.trouble = None
         self.suspended = False
+        self.gaps = 0
         self.written: list[Beat] = []
         self.is_asked = False  # to beat at once
         self._log, self._snapshot, self._confirm, self._clock = log, snapshot, confirm, clock

@@ -192,6 +192,10 @@ class Logs:
         """Tell whether what a machine has left is in a pack: then its run is over, whatever it said last."""
         return self.past.where(machine) is not None
 
+    def ask_for_packs(self) -> None:
+        """Ask by name for packs that are not known yet: a listing may be out of date."""
+        self.past.look_by_name()
+
     def take_name(self) -> bool:
         """Make this machine's heartbeat log, empty; tell whether no other machine has its id."""
         return self._files.take_name(heartbeat_path(self._files.machine))

@@ -386,8 +386,7 @@ class Membership:
     # -- fencing
 
     def _end_fence(self, now: float) -> None:
-        self._machinery.past.look_by_name()  # who stood still for weeks may be packed by now
-        self.fleet.observe(now)
+        self.fleet.observe_again(now)
         changes = self.fleet.look_again(now)
         self._handover.lose(changes.lost)
         self.fleet.check_held()

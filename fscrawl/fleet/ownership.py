@@ -47,6 +47,7 @@ class Shared(HeartbeatLogs, Protocol):
 
     def machines(self) -> list[str]: ...
     def is_packed(self, machine: str) -> bool: ...
+    def ask_for_packs(self) -> None: ...
     def leases(self) -> list[tuple[int, int]]: ...
     def lease(self, shard: int, epoch: int) -> Lease: ...
     def has_lease(self, shard: int, epoch: int) -> bool: ...
@@ -112,6 +113,11 @@ class Fleet:
         self.pages_elsewhere = 0  # stored by all peers, in this and in earlier runs
 
     # -- who is there
+
+    def observe_again(self, now: float) -> None:
+        """Observe after a pause. Ask by name for packs, too: this machine may have been packed meanwhile."""
+        self._shared.ask_for_packs()
+        self.observe(now)
 
     def observe(self, now: float) -> None:
         """Read new heartbeats; logs of dead machines are read less often. `now`: the time before the first is read.

@@ -30,6 +30,9 @@ class Shared:
     def is_packed(self, machine):
         return machine in self.packed
 
+    def ask_for_packs(self):
+        pass
+
     def read_heartbeats(self, machine, offset, most=None):
         data = self.logs.get(machine, b"")[offset:][:most]
         return data[: data.rfind(b"\n") + 1]

@@ -57,6 +57,14 @@ def test_what_a_page_says_of_itself_does_not_depend_on_it():
     assert page.nofollow == ("http://a.example/b/nf",)
 
 
+@pytest.mark.parametrize("parser", ["lexbor", "html5lib"])
+def test_elements_of_pictures_do_not_count(parser):
+    """What is called base or link in SVG is none."""
+    body = b"<svg><base href=/other/></base><link rel=canonical href=c></link></svg><a href=a></a>"
+    page = extract(body, URL, Joiner(), follow=frozenset({"a", "link"}), parser=parser)
+    assert (page.links, page.canonical) == (("http://a.example/d/a",), None)
+
+
 def test_the_first_base_counts():
     """A later base is ignored, as in the usual way."""
     assert followed("img", body=b"<base href=/b/><base href=/c/><base><img src=x>") == ["x"]

@@ -21,6 +21,7 @@ class Desk:
             paused=False,
             stopped=False,
             paused_hosts=frozenset(),
+            must_leave=None,
             settings=SimpleNamespace(crawl=SimpleNamespace(max_pages=None), render=None),
         )
         pool = SimpleNamespace(
@@ -32,7 +33,7 @@ class Desk:
         frontier = SimpleNamespace(pending=1, idle=False, next_at=lambda: None, scheduler=SimpleNamespace())
         played: dict[str, Any] = {
             "_watchdog": SimpleNamespace(alive=lambda: None),
-            "_tree_error": None,
+            "_error": None,
             "_retrying": SimpleNamespace(limit_s=1.0),
             "_interrupts": 0,
             "_look_due": 0.0,
