@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import multiprocessing
 import os
 import signal
 import time
@@ -161,3 +162,12 @@ def test_a_worker_that_reads_nothing(start: Start, web: Web) -> None:
         os.kill(stopped, signal.SIGCONT)
     assert answered + crawl(pool, web, [f"/{number}" for number in range(30)]) >= 30
     assert not pool._slots[0].outgoing.waits
+
+
+def test_a_pool_that_is_over() -> None:
+    """What is asked of it then is an error of the usual kind, and not one of threads."""
+    pool = ProcessPool(1, multiprocessing.get_context("forkserver"), int, ())
+    assert pool.submit(abs, -1).result(60) == 1
+    pool.shutdown()
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        pool.submit(abs, -1)
