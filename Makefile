@@ -96,14 +96,17 @@ docs: .venv/.docs  ## the documentation as a site: build/site/index.html, to be 
 docs-write: .venv/.dev  ## write the parts of docs/ that are made from the code
 	$(BIN)/python -m tools.reference
 
-# measuring makes tests half as slow again; whole commands, which test-system runs, ran nothing more of what must be covered
-test: .venv/.dev  ## quick tests: unit and component, in parallel; four minutes, no network, no root; COVERAGE=1 measures it
-	$(BIN)/python -m pytest -q $(if $(COVERAGE),--cov --cov-report=json:.coverage.json --cov-report=)
-	$(if $(COVERAGE),$(BIN)/python tests/support/coverage_gate.py .coverage.json)
+test: .venv/.dev  ## quick tests: unit and component, in parallel; four minutes, no network, no root
+	$(BIN)/python -m pytest -q $(if $(COVERAGE),--cov --cov-report=)
 
 NOT_HERE = browser or cluster or corpus or dist or faults or fleet or install or mounts
+# COVERAGE=1 for `test` and then for this: together they run each line. Whole commands, which would be half as slow again,
+# ran nothing more of what must be covered.
 test-system: .venv/.dev  ## system tests, and all that quick tests try only a part of; a quarter of an hour
-	FSCRAWL_TESTS=all $(BIN)/python -m pytest -q -n $(JOBS) tests -m "(thorough or system) and not ($(NOT_HERE))"
+	FSCRAWL_TESTS=all $(BIN)/python -m pytest -q -n $(JOBS) tests -m "thorough and not ($(NOT_HERE) or system)" \
+		$(if $(COVERAGE),--cov --cov-append --cov-report=json:.coverage.json --cov-report=)
+	$(if $(COVERAGE),$(BIN)/python tests/support/coverage_gate.py .coverage.json)
+	FSCRAWL_TESTS=all $(BIN)/python -m pytest -q -n $(JOBS) tests/system -m "not ($(NOT_HERE))"
 
 test-all: COVERAGE = 1
 test-all: test test-system test-dist test-install test-browser test-corpus test-faults test-power test-mounts test-cluster test-fleet  ## every test; needs root and Debian

@@ -30,6 +30,18 @@ def test_a_host_without_work_is_not_listed(make_frontier):
     assert stored.asked == ["a.example"]
 
 
+def test_a_host_without_work_is_not_listed_by_url(make_frontier):
+    """With partition = "url" it is not asked for again either, when other shards come."""
+    stored = StoredFake()
+    frontier = make_frontier("crawl.partition=url", "politeness.delay=0", stored=stored, shards=5)
+    shard = frontier.location(A + "told").shard
+    frontier.hold(shard)
+    frontier.mark_told(shard, urls.fingerprint(urls.key(A + "told")), 0)
+    fill(frontier, A + "told")
+    frontier.learn_stored()
+    assert (stored.asked, len(frontier.scheduler)) == ([], 1)
+
+
 def test_stored_before_by_url(make_frontier):
     """With partition = "url" what is stored is looked up in each shard of a host, whatever the order of holding."""
     done = [f"{A}{n}" for n in range(20)]

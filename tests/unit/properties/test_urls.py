@@ -163,6 +163,7 @@ def test_nasty_hosts():
 @example("http://a.example/x/y.html?z", "http:?q", False)
 @example("http://a.example/x/y.html?z", "h\tttp: ", False)
 @example("http://a.example/x?a/b", "", False)
+@example("http://a.example/x?a/b", "http://a.example/a b", False)
 def test_memory_changes_nothing(base, reference, drop_query):
     """The joiner's memory gives what a plain join of reference and base gives."""
     joiner = Joiner(drop_query=drop_query)
