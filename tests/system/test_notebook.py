@@ -27,6 +27,9 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / name).mkdir()
         monkeypatch.setenv(name, str(tmp_path / name))
     monkeypatch.setenv("PYTHONPATH", str(CHECKOUT))
+    # A command that an earlier test has run in this process may have set it. A kernel that begins in the checkout would
+    # drop the checkout from its path then, for it takes the first entry for the working directory.
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
 
 
 def said(cell: nbformat.NotebookNode) -> str:
