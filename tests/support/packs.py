@@ -1,6 +1,7 @@
 """What is there of past runs: in files of their own, and in packs."""
 
 import itertools
+import os
 
 from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.logs import TreeLogs
@@ -45,3 +46,32 @@ def all_read(world):
             if view is not None:
                 view.close()
     return found
+
+
+class CrashError(BaseException):
+    """The machine ends here."""
+
+
+def crashes(monkeypatch, call, work, most):
+    """Do work again and again, each time to one more call of `os`. Yield after each crash, until it comes to its end.
+
+    `call`: the name of a function of `os`; `most`: calls of it at which it crashes.
+    """
+    real = getattr(os, call)
+    for last in range(most):
+        calls = iter(range(last))
+
+        def crashing(*args, calls=calls, **facts):
+            if next(calls, None) is None:
+                raise CrashError
+            return real(*args, **facts)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, call, crashing)
+            try:
+                work()
+                break
+            except CrashError:
+                pass
+        yield
+    assert last > 0

@@ -16,7 +16,7 @@ from fscrawl.fleet.past_runs import PastRuns
 from fscrawl.monitor.snapshot import Observer
 from fscrawl.store import Tree
 from tests.support.members import MINE, url
-from tests.support.packs import all_read, files, generations, packs
+from tests.support.packs import all_read, crashes, files, generations, packs
 
 RUNS = 6
 HOME = url(MINE[0])
@@ -257,15 +257,11 @@ def test_a_pack_that_somebody_removes(weeks):
     assert generations(weeks) == ["1"]
 
 
-class CrashError(BaseException):
-    """The machine ends here."""
-
-
 @pytest.mark.parametrize("call", ["open", "link", "unlink", "rmdir", "fsync", "write"])
 def test_a_machine_that_ends_in_the_middle(weeks, monkeypatch, call):
     """Wherever that is, all is there, in files or in a pack; and the next machine goes on."""
     before = all_read(weeks)
-    real, tree = getattr(os, call), Tree(weeks.root, "packer")
+    tree = Tree(weeks.root, "packer")
     ends = {name: Place(0, len(weeks.log(name))) for name in Machinery(tree).machines()}
 
     def work():
@@ -274,23 +270,8 @@ def test_a_machine_that_ends_in_the_middle(weeks, monkeypatch, call):
         mine.pack(ends)
         mine.remove(0.0)
 
-    for last in range(400):
-        calls = iter(range(last))
-
-        def crashing(*args, calls=calls, **facts):
-            if next(calls, None) is None:
-                raise CrashError
-            return real(*args, **facts)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(os, call, crashing)
-            try:
-                work()
-                break
-            except CrashError:
-                pass
+    for _ in crashes(monkeypatch, call, work, 400):
         assert all_read(weeks) == before
-    assert last > 0
     assert all_read(weeks) == before
     assert files(weeks) == ([], [], 1)
 

@@ -16,7 +16,7 @@ from fscrawl.fleet.past_runs import PastRuns
 from fscrawl.storage.layout import hosts_path, log_path
 from fscrawl.store import Tree
 from tests.support.members import MINE, url
-from tests.support.packs import all_read, files, generations, packs
+from tests.support.packs import all_read, crashes, files, generations, packs
 
 RUNS = 5
 HOME = url(MINE[0])
@@ -288,16 +288,12 @@ def test_what_it_says_when_it_is_packed(spot, asleep):
     assert len({member.membership.ledger.vector_hash() for member in (packer, other, late)}) == 1
 
 
-class CrashError(BaseException):
-    """The machine ends here."""
-
-
 @pytest.mark.parametrize("call", ["open", "link", "unlink", "rmdir", "write", "stat"])
 def test_a_machine_that_ends_in_the_middle(spot, monkeypatch, call):
     """Wherever that is, all is there, in files or in a pack; and the next machine goes on."""
     before = all_read(spot)
     member = spot.join("packer")
-    real, tree = getattr(os, call), Tree(spot.root, "packer")
+    tree = Tree(spot.root, "packer")
     ends = dict.fromkeys(SPOTS)
 
     def work():
@@ -305,23 +301,8 @@ def test_a_machine_that_ends_in_the_middle(spot, monkeypatch, call):
         mine.pack({}, ends)
         mine.remove(0.0)
 
-    for last in range(600):
-        calls = iter(range(last))
-
-        def crashing(*args, calls=calls, **facts):
-            if next(calls, None) is None:
-                raise CrashError
-            return real(*args, **facts)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(os, call, crashing)
-            try:
-                work()
-                break
-            except CrashError:
-                pass
+    for _ in crashes(monkeypatch, call, work, 600):
         now = all_read(spot)
         assert {name: now[name] for name in before} == before
-    assert last > 0
     assert files(spot) == (["packer"], ["packer"], 1)
     assert member.heart.trouble is None
