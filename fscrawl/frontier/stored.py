@@ -1,7 +1,8 @@
 """What the tree holds already of each host: the frontier hands those URLs out only to be looked at in the tree.
 
 The tree is read through a list of hosts that is brought up to date now and then: a host that is not in it costs no
-call. Most hosts are met for the first time, and then nothing is stored of them. Nor does a host of which all is told.
+call. Most hosts are met for the first time, and then nothing is stored of them. A host of which all is told costs none
+either.
 """
 
 from __future__ import annotations
