@@ -16,7 +16,7 @@ from fscrawl import __version__, interrupts
 from fscrawl.commands import modules
 from fscrawl.commands.warm_up import warm_up
 from fscrawl.errors import EXIT_OK, FscrawlError, OutputError, UsageError
-from fscrawl.util.at_limit import ADVICE, is_at_limit
+from fscrawl.util.at_limit import as_our_error
 from fscrawl.util.safe_path import forget_programs, protect_children
 from fscrawl.util.terminal import discard_output, flush_output, say_error
 
@@ -56,15 +56,12 @@ def _run(arguments: Sequence[str] | None) -> int:
         if not os.access(_OPEN_FILES, os.X_OK):
             raise UsageError(f"{_OPEN_FILES} is not there; fscrawl opens files by it, so /proc must be mounted")
         words = sys.argv[1:] if arguments is None else arguments
-        with warm_up(list(words)):
-            options = parser(words).parse_args(words)
-        return int(options.run(options))
+        with as_our_error():
+            with warm_up(list(words)):
+                options = parser(words).parse_args(words)
+            return int(options.run(options))
     except FscrawlError as error:
         return _failed(error)
-    except (RuntimeError, BlockingIOError) as error:
-        if not is_at_limit(error):
-            raise
-        return _failed(FscrawlError(ADVICE))
 
 
 def _failed(error: FscrawlError) -> int:

@@ -26,7 +26,7 @@ from fscrawl.api.messages import assignments, in_python
 from fscrawl.api.paths import path_of
 from fscrawl.api.result import CrawlResult
 from fscrawl.errors import FscrawlError, UsageError
-from fscrawl.util.at_limit import ADVICE, is_at_limit
+from fscrawl.util.at_limit import as_our_error
 
 Seeds = str | os.PathLike[str] | Iterable[str]
 _CHUNK_BYTES = 1 << 16
@@ -164,17 +164,10 @@ class _Process:
         self._listener: threading.Thread
         self._unread = b""
 
+    @as_our_error()
     def __enter__(self) -> Self:
         if not sys.executable:
             raise FscrawlError("this Python does not know its own program (sys.executable), so it can start no crawl")
-        try:
-            return self._entered()
-        except (RuntimeError, BlockingIOError) as error:
-            if not is_at_limit(error):
-                raise
-            raise FscrawlError(ADVICE) from error
-
-    def _entered(self) -> Self:
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "fscrawl.api.child"],
             stdin=subprocess.PIPE,

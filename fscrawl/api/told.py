@@ -14,7 +14,7 @@ from fscrawl.engine import preload
 from fscrawl.engine.progress import Counts, Progress
 from fscrawl.engine.run import Result
 from fscrawl.errors import EXIT_OK, FscrawlError
-from fscrawl.util.at_limit import ADVICE, is_at_limit
+from fscrawl.util.at_limit import as_our_error
 from fscrawl.util.children import start_server
 from fscrawl.util.safe_path import protect_children
 
@@ -74,25 +74,18 @@ def do(task: dict[str, Any], out: TextIO, caller: threading.Thread) -> int:
     """Do a task, and tell how it ended; return the exit code. `caller`: a thread that is to be started."""
     progress = Told(out)
     try:
-        caller.start()
-        protect_children()
-        start_server(preload.MODULES)
-        for name in ("root", "seeds", "site"):
-            task[name] = None if task[name] is None else Path(task[name])
-        result, _ = run(argparse.Namespace(**task), progress)
+        with as_our_error():
+            caller.start()
+            protect_children()
+            start_server(preload.MODULES)
+            for name in ("root", "seeds", "site"):
+                task[name] = None if task[name] is None else Path(task[name])
+            result, _ = run(argparse.Namespace(**task), progress)
     except FscrawlError as error:
-        return _failed(error, progress)
-    except (RuntimeError, BlockingIOError) as error:
-        if not is_at_limit(error):
-            raise
-        return _failed(FscrawlError(ADVICE), progress)
+        progress.tell("error", message=str(error), kind=type(error).__name__)
+        return error.exit_code
     progress.tell("result", **_told(result))
     return EXIT_OK
-
-
-def _failed(error: FscrawlError, progress: Told) -> int:
-    progress.tell("error", message=str(error), kind=type(error).__name__)
-    return error.exit_code
 
 
 def _told(result: Result) -> dict[str, Any]:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from fscrawl.errors import FscrawlError
+
 ADVICE = "no more processes or threads can be started; end other programs, or raise the limit (ulimit -u)"
 _NO_THREAD = "can't start new thread"  # Python has no class of its own for it
 
@@ -11,3 +16,14 @@ def is_at_limit(error: BaseException | None) -> bool:
     if isinstance(error, BlockingIOError):
         return error.filename is None  # else it is about a file
     return isinstance(error, RuntimeError) and str(error) == _NO_THREAD
+
+
+@contextmanager
+def as_our_error() -> Iterator[None]:
+    """Turn such an error into one that says so in a line, FscrawlError."""
+    try:
+        yield
+    except (RuntimeError, BlockingIOError) as error:
+        if not is_at_limit(error):
+            raise
+        raise FscrawlError(ADVICE) from error
