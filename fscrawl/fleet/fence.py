@@ -23,7 +23,7 @@ class Fence:
         self._heart = heart
         self._warn = warn
         self._beating_since: float | None = None
-        self._gaps = 0
+        self._gaps = 0  # of the heart, at the last look
 
     @property
     def is_due(self) -> bool:
@@ -49,8 +49,9 @@ class Fence:
             self._warn("no heartbeat could be written for a while; this machine fetches nothing until it can write one")
 
     def take_down(self) -> None:
-        """The leases were read: go on."""
-        self.is_up = False
-        self._beating_since = None
-        self._heart.readmit()
-        self._warn("heartbeats can be written again; this machine goes on with the shards that it still holds")
+        """The leases were read: go on, unless the machine has stood still once more since `may_end`."""
+        self._heart.readmit(self._gaps)
+        if not self._heart.suspended:
+            self.is_up = False
+            self._beating_since = None
+            self._warn("heartbeats can be written again; this machine goes on with the shards that it still holds")

@@ -162,8 +162,8 @@ class Heartbeat:
         self._snapshot = snapshot
         self._permit = permit
         self.lease_s = lease_s
-        self.suspended = False  # there was a gap between two beats longer than `lease_s`
-        self.gaps = 0  # how many there were
+        self.gaps = 0  # between two beats that were longer than `lease_s`
+        self._admitted = 0  # after so many of them the workers may go on
         self._wake = threading.Event()
         self._over = False
         self._number = 0
@@ -173,7 +173,7 @@ class Heartbeat:
         self.written: list[Beat] = []  # the last two beats
         self._write(replace(hello(machine), at=time.time()), None)
         self._beaten_at = uptime()
-        self.readmit()
+        self.readmit(0)
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
         self._thread.start()
 
@@ -181,10 +181,17 @@ class Heartbeat:
         """Seconds since the beginning of the last beat that was certainly written."""
         return uptime() - self._beaten_at
 
-    def readmit(self) -> None:
-        """After a gap: the machine has read its leases again, and its workers may go on."""
-        self.suspended = False
-        self._permit.extend(self._beaten_at + self.lease_s)
+    @property
+    def suspended(self) -> bool:
+        """There was a gap, and the leases were not read since then."""
+        return self._admitted < self.gaps
+
+    def readmit(self, gaps: int) -> None:
+        """The leases were read after so many gaps: the workers may go on, unless there was one more meanwhile."""
+        until = self._beaten_at + self.lease_s  # read first: if there is a gap just now, this time is over
+        self._admitted = gaps
+        if not self.suspended:
+            self._permit.extend(until)
 
     def beat_now(self) -> None:
         """Do not wait for the next beat: something has changed that others wait for."""
@@ -243,8 +250,7 @@ class Heartbeat:
 
     def _beaten(self, began: float) -> None:
         if uptime() - self._beaten_at > self.lease_s:
-            self.suspended = True  # until `readmit` the permit stays as it ran out
-            self.gaps += 1
+            self.gaps += 1  # until `readmit` the permit stays as it ran out
         self._beaten_at = began
         if not self.suspended:
             self._permit.extend(began + self.lease_s)

@@ -33,7 +33,7 @@ class Heart:
         self._log, self._snapshot, self._confirm = log, snapshot, confirm
         self.trouble = None
         self.beat_s, self.lease_s = beat_s, lease_s
-        self.suspended, self.age, self.asked, self.readmitted, self.gaps = False, 0.0, 0, 0, 0
+        self.age, self.asked, self.readmitted, self.gaps, self._admitted = 0.0, 0, 0, 0, 0
         self.written, self.ended = [], None
         self._write(Hello(machine))
         self.beat()
@@ -52,9 +52,17 @@ class Heart:
     def age_s(self):
         return self.age
 
-    def readmit(self):
-        self.suspended = False
-        self.readmitted += 1
+    def pause(self):
+        """Beat after a gap."""
+        self.gaps += 1
+
+    @property
+    def suspended(self):
+        return self._admitted < self.gaps
+
+    def readmit(self, gaps):
+        self._admitted = gaps
+        self.readmitted += not self.suspended
 
     def beat_now(self):
         self.asked += 1

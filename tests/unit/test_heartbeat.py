@@ -215,7 +215,10 @@ def test_gap(body, clock):
     clock.now += 31
     body.beat()
     assert body.heart.gaps == 2, "whoever counts the beats since then begins anew"
-    body.heart.readmit()
+    body.heart.readmit(1)
+    assert body.heart.suspended, "what was read before the second gap is out of date"
+    assert not body.permit.holds()
+    body.heart.readmit(2)
     assert body.permit.holds()
     assert not body.heart.suspended
 

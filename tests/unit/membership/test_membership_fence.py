@@ -35,7 +35,7 @@ def test_fence_after_a_pause(world):
     """A gap between two beats fences, though the last one is fresh; a new gap begins the wait anew."""
     world.create(url(MINE[0]))
     a = world.join("a")
-    a.heart.suspended = True
+    a.heart.pause()
     a.tick()
     assert a.membership.fenced
     a.heart.age = 31
@@ -53,15 +53,42 @@ def test_a_second_pause_while_the_fence_is_up(world):
     """The heart may beat again before the main loop sees that the last beat was old: the wait begins anew."""
     world.create(url(MINE[0]))
     a = world.join("a")
-    a.heart.suspended, a.heart.gaps = True, 1
+    a.heart.pause()
     a.tick()
     world.clock.now += 100
-    a.heart.gaps = 2
+    a.heart.pause()
     a.tick()
     assert a.membership.fenced, "others may be taking its shards just now"
     world.clock.now += 11
     a.tick()
     assert not a.membership.fenced
+
+
+def test_a_pause_while_the_leases_are_read(world):
+    """What was read is out of date by then, though the heart beats again: the machine waits, and reads once more."""
+    world.create(url(MINE[0]), url(MINE[1]))
+    a = world.join("a")
+    a.tick()
+    a.heart.pause()
+    a.tick()
+    read = a.membership.fleet.check_held
+
+    def stand_still():
+        read()
+        a.membership.fleet.check_held = read
+        a.heart.pause()
+        a.membership._machinery.claim_lease(shard(MINE[0]), 2, "b")
+
+    a.membership.fleet.check_held = stand_still
+    world.clock.now += 11
+    a.tick()
+    assert a.membership.fenced
+    assert a.heart.suspended
+    a.tick()
+    world.clock.now += 11
+    a.tick()
+    assert not a.membership.fenced
+    assert a.held == {shard(MINE[1])}
 
 
 def test_adopted_while_fenced(world):
@@ -70,7 +97,7 @@ def test_adopted_while_fenced(world):
     a = world.join("a")
     a.tick()
     b = world.join("b")
-    b.heart.suspended = True
+    b.heart.pause()
     b.tick()
     a.heart.beat()
     a.tick()
@@ -86,7 +113,7 @@ def test_a_backup_without_the_lease(world):
     """A machine that stood still while a backup was put back ends: the leases there are not those that it had."""
     world.create(url(MINE[0]))
     a = world.join("a")
-    a.heart.suspended = True
+    a.heart.pause()
     a.tick()
     (world.root / ".fscrawl" / "leases" / f"{shard(MINE[0])}.1").unlink()
     world.clock.now += 11
@@ -101,7 +128,7 @@ def test_away_and_back(world, is_listed):
     world.create(url(MINE[0]))
     a = world.join("a")
     a.tick()
-    a.heart.suspended = True
+    a.heart.pause()
     a.tick()
     task = next(iter(a.take_all()))
     a.frontier.add(task.url, 0, "")

@@ -185,7 +185,7 @@ def asleep(spot):
 
 def wake(member):
     """Let it beat again after a gap: it fetches nothing until the fence is taken down."""
-    member.heart.suspended = True
+    member.heart.pause()
     member.tick()
     assert member.membership.fenced
     member.beat()
