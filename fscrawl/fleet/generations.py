@@ -9,15 +9,15 @@ Vocabulary:
 A machine makes a generation when something told may be lost for others: a log was cut, or a user asks for it. Then
 every page is told once more, from its record. No fetch is made for that.
 
-Promise: generations are only added. `newest` never goes back. When `advance` returns a number, its file is there, and
-it was made after the call began, by whichever machine.
+Promise: generations are only added. `newest` never goes back, except if one is forgotten that is not there. When
+`advance` returns a number, its file is there, and it was made after the call began, by whichever machine.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -47,19 +47,30 @@ class Generations:
 
     def __init__(self, files: Files) -> None:
         self._files = files
-        self._newest = 0
         self._there: set[int] = set()  # somebody may have made up a number: those below it are not there
         self._reasons: dict[int, dict[str, Any]] = {}
 
     def newest(self) -> int:
         """Look for the newest generation; 0 if there is none. A listing may be old, and so may be a look by name."""
-        listed = (number for name in self._files.names(AGAIN) if (number := again_of(name)) is not None)
-        self._there.update(believable([*self._there, *listed]))
-        self._newest = max(self._newest, *self._there, 0)
-        while self._files.exists(again_path(self._newest + 1)):
-            self._newest += 1
-            self._there.add(self._newest)
-        return self._newest
+        self._there.update(believable([*self._there, *self._listed()]))
+        newest = max(self._there, default=0)
+        while self._files.exists(again_path(newest + 1)):
+            newest += 1
+            self._there.add(newest)
+        return newest
+
+    def _listed(self) -> list[int]:
+        return [number for name in self._files.names(AGAIN) if (number := again_of(name)) is not None]
+
+    def forget_gone(self, generations: Collection[int]) -> list[int]:
+        """Forget those of some generations that are neither listed nor found by their names any more; give them.
+
+        A listing may still show for a while what was in a `.fscrawl` that somebody has deleted.
+        """
+        listed = self._listed()
+        gone = [each for each in generations if each not in listed and not self._files.exists(again_path(each))]
+        self._there.difference_update(gone)
+        return gone
 
     def learn(self) -> None:
         """Read the reasons that are not known yet; several at the same time on a slow share.
@@ -83,7 +94,6 @@ class Generations:
         claim = {**reason, "by": self._files.machine, "nonce": os.urandom(8).hex()}
         # It outlives a power loss, as what is flushed to logs by its terms does.
         won = self._files.claim(again_path(number), json.dumps(claim).encode() + b"\n", fsync=True)
-        self._newest = max(self._newest, number)
         self._there.add(number)
         return number, won
 

@@ -100,16 +100,21 @@ class Rulebook:
     def _newest_read(self, now: float) -> int:
         """Give the newest generation up to which all reasons can be read. What is damaged is not waited for for ever.
 
-        To go by a generation without its reason would be to forget a refresh, or a cut that is never forgiven then.
+        What is gone by then was never there, but in an old listing. To go by a generation without its reason would be
+        to forget a refresh, or a cut that is never forgiven then.
         """
         self._generations.newest()
         self._generations.learn()
         there = self._generations.after(self._generation)
-        unread = {number for number in there if not self._generations.reason(number)}
-        for number in unread:  # somebody may have made many: they are waited for at the same time
-            self._unread_since.setdefault(number, now)
+        unread = [number for number in there if not self._generations.reason(number)]
+        # Somebody may have made many: they are waited for at the same time.
+        self._unread_since = {number: self._unread_since.get(number, now) for number in unread}
+        given_up = {number for number, since in self._unread_since.items() if now - since > self._caches_s}
+        for number in self._generations.forget_gone(given_up) if given_up else ():
+            there.remove(number)
+            del self._unread_since[number]
         for before, number in zip([self._generation, *there], there, strict=False):
-            if number in unread and now - self._unread_since[number] <= self._caches_s:
+            if number in self._unread_since and number not in given_up:
                 return before
         return there[-1] if there else self._generation
 

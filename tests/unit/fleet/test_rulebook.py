@@ -91,3 +91,23 @@ def test_many_damaged_generations_are_waited_for_together(files: Files, rulebook
     assert (rulebook.rules.generation, rulebook.waits) == (0, True)
     assert rulebook.look(1060.5) is not None
     assert (rulebook.rules.generation, rulebook.waits) == (100, False)
+
+
+def test_a_generation_of_a_deleted_fscrawl_is_forgotten(files: Files, rulebook: Rulebook) -> None:
+    """An old listing still shows it. Those who go by it would never agree with those who have never seen it."""
+    files.data |= {again_path(number): json.dumps(CUT).encode() for number in (1, 2)}
+    files.missed |= files.data.keys()
+    rulebook.begin(1000.0, reseed=False, others=True)
+    del files.data[again_path(1)]
+    assert rulebook.look(1060.0) is None
+    assert (rulebook.rules.generation, rulebook.waits) == (0, True)
+    del files.data[again_path(2)]
+    assert rulebook.look(1060.5) is None
+    assert (rulebook.rules.generation, rulebook.waits) == (0, False)
+
+    files.data[again_path(1)] = b"{}"
+    assert rulebook.look(1100.0) is None
+    files.data[again_path(1)] = json.dumps(CUT).encode()
+    files.missed.clear()
+    assert rulebook.look(1130.0) is not None
+    assert (rulebook.rules.generation, rulebook.waits) == (1, False)
