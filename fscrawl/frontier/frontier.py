@@ -336,9 +336,16 @@ class Frontier:
             self._hosts.push(self._by_name[task.host], task.depth, task.referrer, task.url, flags)
 
     def retry(self, task: PageTask | RobotsTask, at: float) -> None:
-        """Before its `finish`: make a task pending again as its next attempt, not before `at`."""
-        host = self._by_name.get(task.host)
-        if host is None or self.shard_of(task) not in self._held:
+        """Before its `finish`: make a task pending again as its next attempt, not before `at`.
+
+        A page that is not in flight may come here, too, if another one has led back to it.
+        """
+        number = self.shard_of(task)
+        shard = self._held.get(number)
+        if shard is None:
+            return
+        host = self._by_name.get(task.host) or self._meet(task.host, task.url, number, shard)
+        if host is None:
             return
         if isinstance(task, RobotsTask):
             self.scheduler.retry_robots(host, at)

@@ -67,6 +67,38 @@ def test_a_retry_that_waits(make):
     assert frontier.take(100).attempt == 2
 
 
+@pytest.mark.parametrize("is_met", [True, False])
+def test_a_task_of_a_host_that_is_not_known_by_name(make, is_met):
+    """A page to which a log-in has led back may be of a host of which all is told: it is asked for all the same."""
+    frontier = make("politeness.delay=0")
+    fill(frontier, A)
+    task = frontier.take(0)
+    frontier.finish(task, 0, told=True)
+    frontier.forget_what_is_over(BIG)
+    if not is_met:
+        frontier.let_go(shard := frontier.shard_of(task))
+        frontier.hold(shard)
+    assert names(frontier) == []
+    frontier.retry(task._replace(flags=parse_flags("refresh,redirects=3")), BIG)
+    again = frontier.take(BIG)
+    assert (again.url, again.check) == (A, True)
+    frontier.finish(again, BIG, told=True)
+    frontier.let_go(frontier.shard_of(task))
+    frontier.retry(task, BIG)
+    assert frontier.idle
+
+
+def test_a_task_of_one_host_too_many(make):
+    """A log-in does not bring more hosts of a domain than the settings allow."""
+    frontier = make("crawl.max_hosts_per_domain=1")
+    frontier.hold(frontier.location(A).shard)
+    fill(frontier, "http://www.a.example/")
+    task = frontier.take(0)
+    frontier.finish(task, 0, told=True)
+    frontier.retry(task._replace(url=A, host="a.example", key=urls.key(A)), BIG)
+    assert frontier.idle
+
+
 def test_robots_are_not_asked_for_again(make):
     """The robots.txt of a host that comes back is known, with its delay, until its day is over."""
     frontier = make("politeness.robots=true", "politeness.delay=1")
