@@ -31,13 +31,16 @@ from fscrawl.fleet.heartbeat import is_gone, is_worth_a_look
 from fscrawl.fleet.label_figures import OTHERS, Figures, LabelFigure, summed
 from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.logs import TreeLogs
+from fscrawl.labels import in_comment
 from fscrawl.monitor.machine_status import CounterName, MachineStatus, State
 from fscrawl.store import Tree
+from fscrawl.util import text_lines
 from fscrawl.util.parallel import READERS
 from fscrawl.util.waiting import in_turn_if_slow
 
 HISTORY_S = 3600.0
-_MOST_NEAR = 1000  # labels that are compared with one that may be misspelt
+_MOST_NEAR = 1000  # labels that are compared with one that may be misspelt: that takes 0.03 s
+_MOST_UNKNOWN = 10  # labels that are said to be so
 _KEPT_S = HISTORY_S + 300.0  # curves begin a little before the window that they show
 WINDOWS_S = {"1 min": 60.0, "5 min": 300.0, "60 min": 3600.0}
 _HELLO_BYTES = 4096
@@ -83,6 +86,7 @@ class Snapshot:
     unheard            number of machines that have said something of URLs, and whose heartbeat logs are missing
     lost_packs         number of packs of past runs that cannot be read: nobody knows what these runs have stored
     stopped_labels     the setting: tasks of which nothing is fetched for the time being
+    seed_labels        those in seeds.txt, if any label is stopped
     """
 
     now: float
@@ -97,6 +101,7 @@ class Snapshot:
     unheard: int = 0
     lost_packs: int = 0
     stopped_labels: tuple[str, ...] = ()
+    seed_labels: frozenset[str] = frozenset()
 
     def alive(self) -> list[MachineStatus]:
         return [machine for machine in self.machines if machine.state == "alive"]
@@ -149,13 +154,14 @@ class Snapshot:
         return dict(sorted(figures.items(), key=lambda item: (-item[1].pending, item[0])))
 
     def unknown_labels(self) -> Iterator[str]:
-        """Say which of the stopped labels nothing has, as far as the figures tell: they may be misspelt."""
-        known = self.labels()
-        for label in self.stopped_labels if OTHERS not in known else ():
-            if label not in known:
-                near = get_close_matches(label, islice(known, _MOST_NEAR), 1)
-                hint = f"; did you mean {near[0]}?" if near else ""
-                yield f"nothing with the label {label} was found so far{hint}"
+        """Say which of the stopped labels nothing has, as far as figures and seeds tell: they may be misspelt."""
+        figures = self.labels()
+        known = figures.keys() | self.seed_labels
+        unknown = [label for label in self.stopped_labels if label not in known] if OTHERS not in figures else []
+        for label in unknown[:_MOST_UNKNOWN]:
+            near = get_close_matches(label, islice(figures, _MOST_NEAR), 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            yield f"nothing with the label {label} was found so far{hint}"
 
     def errors(self) -> Counter[str]:
         """Give the failures by class; classes with as many are in the order of their names."""
@@ -212,6 +218,8 @@ class Observer:
         self._looked = False
         self._good = Settings()
         self._digest = ""
+        self._seeds = ""
+        self._seed_labels: frozenset[str] = frozenset()
 
     def look(self, now: float | None = None) -> Snapshot:
         """Take a snapshot. TreeError if the tree cannot be read, TreeBusyError if it may work later."""
@@ -247,6 +255,7 @@ class Observer:
             unheard=self._count_unheard(with_logs - self._machines.keys()),
             lost_packs=len(self._machinery.past.lost),
             stopped_labels=self._good.crawl.stopped_labels,
+            seed_labels=self._read_seed_labels(),
         )
         self._tree.check_there()  # an unmounted share, whose directory is empty, looks like a new crawl
         return snapshot
@@ -270,6 +279,16 @@ class Observer:
         except FscrawlError as error:
             return str(error)
         return ""
+
+    def _read_seed_labels(self) -> frozenset[str]:
+        """Read the labels of seeds if any label is stopped: nothing is found of a task that was stopped before."""
+        if self._good.crawl.stopped_labels:
+            with contextlib.suppress(TreeError):  # they are not needed
+                seeds = self._tree.controls.seeds()
+                if seeds != self._seeds:
+                    self._seeds = seeds
+                    self._seed_labels = frozenset(in_comment(line.comment) for line in text_lines.lines(seeds))
+        return self._seed_labels
 
     def _read_labels(self, tick: float) -> None:
         """Read the figures by label of the machines that are alive, and once of each that is not any more.

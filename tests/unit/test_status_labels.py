@@ -31,5 +31,10 @@ def test_a_label_that_nothing_has(logs: Logs) -> None:
         "crawl.stopped_labels: nothing with the label 2024-01-2 Q1 was found so far; did you mean 2024-01-02 Q1?",
         "crawl.stopped_labels: nothing with the label late was found so far",
     ]
+    seeds = logs.root / "seeds.txt"
+    seeds.write_text("https://a.example/  # late\nhttps://b.example/\n")
+    assert remarks(logs, "late") == [], "it stands behind a seed"
+    seeds.unlink()
+    assert len(remarks(logs, *(f"{number} Q1" for number in range(99)))) == 10, "a look at the crawl must not take long"
     figures.write_text(json.dumps({"(others)": {"stored": 1}}))  # whose names nobody knows
     assert remarks(logs, "late") == []
