@@ -160,18 +160,27 @@ def parse_line(line: bytes, *, host_tables: bool = True) -> Line | None:
     return _beat(facts, at, host_tables)
 
 
-def hello_and_goodbye(lines: bytes) -> bytes:
-    """Leave out the beats before a goodbye; give all if there is none.
+def goodbye_of(lines: bytes) -> Goodbye | None:
+    """Read the goodbye with which a log ends; None if it does not end with one.
 
-    The goodbye has the last counters, and of thousands of past runs nobody needs more.
+    It has the last counters. Of thousands of past runs nobody needs more, except their hellos.
 
-    >>> hello_and_goodbye(b'{"hello":"m"}\\n{"beat":1}\\n{"beat":2}\\n{"bye":true}\\n')
-    b'{"hello":"m"}\\n{"bye":true}\\n'
+    >>> goodbye_of(b'{"beat":1,"pages":6}\\n{"bye":true,"pages":7}\\n').counters.pages
+    7
     """
-    each = lines.splitlines(keepends=True)
-    if not each or not each[-1].startswith(b'{"bye"') or parse_line(each[-1]) is None:
-        return lines
-    return b"".join([line for line in each[:-1] if b'"hello"' in line] + each[-1:])
+    last = lines[lines.rfind(b"\n", 0, -1) + 1 :]
+    line = parse_line(last) if last.startswith(b'{"bye"') else None
+    return line if isinstance(line, Goodbye) else None
+
+
+def hello_in(lines: bytes) -> Hello | None:
+    """Read the hello among some lines of a log, without reading the others; None if there is none.
+
+    >>> hello_in(b'{"hello":"m"}\\n{"beat":1}\\n').machine
+    'm'
+    """
+    greetings = (parse_line(line) for line in lines.split(b"\n") if b'"hello"' in line)
+    return next((each for each in greetings if isinstance(each, Hello)), None)
 
 
 def _hello(facts: dict[str, Any], at: float) -> Hello:

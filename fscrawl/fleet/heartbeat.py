@@ -20,7 +20,7 @@ from functools import cache
 from typing import NamedTuple, Protocol
 
 from fscrawl.errors import FscrawlError, TreeError
-from fscrawl.fleet.beat import Beat, Goodbye, Hello, Line, command_log, hello_and_goodbye, line_of, parse_line
+from fscrawl.fleet.beat import Beat, Goodbye, Hello, Line, command_log, goodbye_of, hello_in, line_of, parse_lines
 from fscrawl.storage.append_log import Log
 from fscrawl.storage.records import FORMAT
 from fscrawl.storage.retrying import Retrying
@@ -290,7 +290,6 @@ class Peer:
     greeting     its hello
     beats        the last two; those that `read` has read are without tables of slow and failing hosts
     gone         its process is known to have ended, or what it has left is packed
-    unreadable   lines that are none
     proven       it was seen to appear or to beat; until then the log may be of a machine that died long ago
     """
 
@@ -302,7 +301,6 @@ class Peer:
     beats: list[Beat] = field(default_factory=list)
     bye: Goodbye | None = None
     gone: bool = False
-    unreadable: int = 0
     proven: bool = False
 
     def read(self, logs: HeartbeatLogs, now: float) -> int:
@@ -319,26 +317,28 @@ class Peer:
         return Heard(logs.read_heartbeats(self.machine, 0, _HELLO_BYTES) if is_cut else b"", lines, end)
 
     def hear(self, heard: Heard, now: float) -> int:
-        """Take in what was read; return the number of its newest lines."""
-        self.take(b"\n".join(line for line in heard.beginning.split(b"\n") if b'"hello"' in line))
+        """Take in what was read; return the number of its newest lines. Beats before a goodbye say nothing more."""
         if heard.end > self.offset:
             self.offset, self.grown_at = heard.end, now
-        self.take(hello_and_goodbye(heard.lines))
+        bye = goodbye_of(heard.lines)
+        if bye is None:
+            self.take(heard.lines)
+            self.greeting = hello_in(heard.beginning) or self.greeting
+        else:
+            self.bye = bye
+            self.greeting = hello_in(heard.beginning + heard.lines) or self.greeting
         self.beats = [replace(beat, slow=_NO_TABLE, failing=_NO_TABLE) for beat in self.beats]  # half of their memory
         return heard.lines.count(b"\n")
 
     def take(self, data: bytes) -> None:
         """Take in lines of its log."""
-        for each in filter(None, data.split(b"\n")):  # a blank one stands before a line that was written once more
-            line = parse_line(each)
+        for line in parse_lines(data):
             if isinstance(line, Hello):
                 self.greeting = line
             elif isinstance(line, Goodbye):
                 self.bye = line
-            elif isinstance(line, Beat):
-                self.beats = [*self.beats[-1:], line]
             else:
-                self.unreadable += 1  # NULs of a crashed server, a torn line
+                self.beats = [*self.beats[-1:], line]
 
     @property
     def left(self) -> bool:

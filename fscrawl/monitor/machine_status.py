@@ -105,6 +105,11 @@ class MachineStatus:
         if whole is not None and not isinstance(whole, Hello):
             self.history[-1] = whole.counters if isinstance(whole, Goodbye) else whole
 
+    def take_ends(self, hello: Hello | None, goodbye: Goodbye) -> None:
+        """Take in the first and the last line of its log, in place of all lines."""
+        self.hello, self.goodbye = hello, goodbye
+        self.history.append(goodbye.counters)
+
     def forget_before(self, moment: float) -> None:
         """Forget the beats before a time by its own clock, but never the last one."""
         while len(self.history) > 1 and self.history[0].at < moment:

@@ -25,7 +25,7 @@ from typing import Literal
 from fscrawl.config.settings import Settings
 from fscrawl.config.watcher import digest_of, settings_of
 from fscrawl.errors import FscrawlError, TreeBusyError, TreeError
-from fscrawl.fleet.beat import Hello, hello_and_goodbye
+from fscrawl.fleet.beat import Hello, goodbye_of, hello_in
 from fscrawl.fleet.command_log import is_of_command
 from fscrawl.fleet.heartbeat import is_gone, is_worth_a_look
 from fscrawl.fleet.label_figures import OTHERS, Figures, LabelFigure, summed
@@ -334,10 +334,10 @@ class Observer:
         """
         lines, size = self._machinery.read_newest_heartbeats(machine.name, 0, _LAST_BYTES)
         if lines and size == len(lines):
-            last = hello_and_goodbye(lines)
-            machine.take(last)
-            if last != lines and now - machine.last.at <= HISTORY_S:
-                machine.history.clear()
+            goodbye = goodbye_of(lines)
+            if goodbye is not None and now - goodbye.counters.at > HISTORY_S:
+                machine.take_ends(hello_in(lines), goodbye)
+            else:
                 machine.take(lines)
             machine.offset = size
             return
