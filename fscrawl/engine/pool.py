@@ -15,11 +15,9 @@ back once: as an outcome, as `TreeUnusable`, or as `KilledWorker` if it is guilt
 from __future__ import annotations
 
 import contextlib
-import errno
 import heapq
 import itertools
 import multiprocessing
-import os
 import selectors
 import time
 from collections import deque
@@ -113,13 +111,10 @@ class Pool:
                     undone.callback(slot.executor.shutdown, wait=False)
                     slot.executor.submit(worker_entry.serve, slot.cores)
                 undone.pop_all()
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, RuntimeError) as error:
+            if isinstance(error, RuntimeError) and not (is_at_limit(error) and self._selector.get_map()):
+                raise  # no thread, and no other worker: nothing would go on
             _put_off(slot, error)
-            return
-        except RuntimeError as error:
-            if not is_at_limit(error) or not self._selector.get_map():  # without any other worker, nothing would go on
-                raise
-            _put_off(slot, OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)))
             return
         slot.connection, slot.incoming, slot.outgoing = ours, frames.Incoming(ours), frames.Outgoing(ours)
         slot.start_at, slot.failed_starts = None, 0
@@ -375,11 +370,11 @@ def _to_check(task: Task) -> Task:
     return task._replace(check=True) if isinstance(task, PageTask) else task
 
 
-def _put_off(slot: Slot, error: OSError | EOFError) -> None:
-    """Let a slot wait for its next process, longer after each time that the system gave none."""
+def _put_off(slot: Slot, error: Exception) -> None:
+    """Let a slot wait for its next process, longer after each time that the system gave none. `error`: why."""
     slot.failed_starts += 1
     if slot.failed_starts > _MAX_FAILED_STARTS:
-        why = (isinstance(error, OSError) and error.strerror) or "what forks them has ended"
+        why = "what forks them has ended" if isinstance(error, EOFError) else getattr(error, "strerror", None) or error
         raise FscrawlError(
             f"no worker process can be started: {why}; look at the limits of memory and processes of this machine"
         )
