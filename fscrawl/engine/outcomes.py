@@ -161,8 +161,8 @@ class Bookkeeper:
     def _tell_stored(self, outcome: Stored) -> Iterator[None]:
         task = outcome.task
         yield from self._discover(task, outcome.links, outcome.cut, outcome.sitemaps, moved=outcome.kind == "redirect")
-        self._membership.told(task, outcome.term)
-        self._frontier.finish(task, outcome.exchange.asked_at, stored=outcome.kind == "page", told=True)
+        told = self._membership.told(task, outcome.term)
+        self._frontier.finish(task, outcome.exchange.asked_at, stored=outcome.kind == "page", told=told)
 
     def _unchanged(self, outcome: Unchanged) -> None:
         self.counts.unchanged += 1
@@ -172,17 +172,17 @@ class Bookkeeper:
 
     def _tell_unchanged(self, outcome: Unchanged) -> Iterator[None]:
         yield from self._discover(outcome.task, outcome.links, outcome.cut)
-        self._membership.told(outcome.task, outcome.term)
-        self._frontier.finish(outcome.task, outcome.exchange.asked_at, told=True)
+        told = self._membership.told(outcome.task, outcome.term)
+        self._frontier.finish(outcome.task, outcome.exchange.asked_at, told=told)
 
     def _known(self, outcome: Known) -> Iterator[None]:
-        task = outcome.task
+        task, told = outcome.task, False
         if outcome.failed_at:
             self._membership.failed(task, outcome.failed_at)
         elif outcome.term:
             yield from self._discover(task, outcome.links, outcome.cut, outcome.sitemaps, moved=outcome.moved)
-            self._membership.told(task, outcome.term)
-        self._frontier.finish(task, None, told=bool(outcome.term), failed=bool(outcome.failed_at))
+            told = self._membership.told(task, outcome.term)
+        self._frontier.finish(task, None, told=told, failed=bool(outcome.failed_at))
 
     def _failed_for_now(self, outcome: FailedForNow) -> None:
         task, exchange = outcome.task, outcome.exchange

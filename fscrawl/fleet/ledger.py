@@ -114,10 +114,9 @@ class Ledger:
     def close(self) -> None:
         self._writer.close()
 
-    def check(self) -> bool:
+    def check(self) -> None:
         """Raise LogChanged if the own log is not as this machine left it; called from the thread that beats."""
         self._guarded(self._writer.check)
-        return True
 
     def _guarded(self, call: Callable[[], None]) -> None:
         try:
@@ -176,25 +175,29 @@ class Ledger:
                 # a seed is known from `seeds.txt`, which somebody may edit. With another label it is another line.
                 news = self._sent.add(int.from_bytes(location.digest[:8]) ^ mark, depth) or news
             if news:
-                self._add(Found(shard, depth, referrer, url, flags), own=own)
+                self._writer.add(Found(shard, depth, referrer, url, flags), own=own)
                 if shard not in self.needed:
                     self.needed.add(shard)
                     new_shards.append(shard)
         return new_shards
 
-    def told(self, task: PageTask, term: str) -> None:
-        """Say that all links of a stored page stand in the log. `term`: the rules by which they were filtered."""
+    def told(self, task: PageTask, term: str) -> bool:
+        """Say that all links of a page stand in the log; False if that is not so, since `discover` left some out.
+
+        `term`: the rules by which they were filtered. If those of now are others, the page's shard is taken in anew
+        when the page is over, and the page is told from its record.
+        """
+        if self.rules.cut_links(task.depth, term):
+            return False
         self.say(Told(self._frontier.shard_of(task), task.key, task.depth, term))
+        return True
 
     def failed(self, task: PageTask, failed_at: str) -> None:
         """Say that a URL has failed for good, and has an error record."""
         self.say(Told(self._frontier.shard_of(task), task.key, task.depth, self.rules.term.digest, failed_at))
 
     def say(self, line: Line) -> None:
-        self._add(line, own=self._frontier.holds(line.shard))
-
-    def _add(self, line: Line, *, own: bool) -> None:
-        self._writer.add(line, own=own)
+        self._writer.add(line, own=self._frontier.holds(line.shard))
 
     def covers(self, term: str) -> bool:
         """Tell whether links that were filtered by the rules of `term` are all that the present rules ask for."""
@@ -348,11 +351,8 @@ class Ledger:
         ends = self.ends()
         for machine, place in self._reader.forgiven.items():
             ends[machine] = max(place, ends.get(machine, BEGINNING))
-        text = "".join(
-            f"{machine} {segment} {bytes_}\n"
-            for machine, (segment, bytes_) in sorted(ends.items())
-            if bytes_ or segment
-        )
+        said = ((machine, place) for machine, place in sorted(ends.items()) if place > BEGINNING)
+        text = "".join(f"{machine} {place.segment} {place.bytes}\n" for machine, place in said)
         return hashlib.sha224(text.encode()).hexdigest()[:16]
 
     # -- surveys

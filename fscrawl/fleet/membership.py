@@ -261,9 +261,9 @@ class Membership:
         if any(not self._frontier.holds(shard) for shard in new_shards):  # perhaps no machine holds one: do not wait
             self._next_round = min(self._next_round, self._clock() + _SOON_S)
 
-    def told(self, task: PageTask, term: str) -> None:
-        """All links of a stored page were taken in. `term`: the rules by which they were filtered."""
-        self.ledger.told(task, term)
+    def told(self, task: PageTask, term: str) -> bool:
+        """Say, if it is true, that all links of a page were taken in by the rules of `term`; tell whether it is."""
+        return self.ledger.told(task, term)
 
     def failed(self, task: PageTask, failed_at: str) -> None:
         """A URL has failed for good, and has an error record."""

@@ -190,8 +190,8 @@ class Member:
             return
         fresh, _ = worker.links.of(record, task.depth)
         self.membership.discover(fresh, task.depth + 1, task.key, labelled(task.flags.label))
-        self.membership.told(task, worker.term)
-        self.frontier.finish(task, None if is_known else self.now, stored=not is_known, told=True)
+        told = self.membership.told(task, worker.term)
+        self.frontier.finish(task, None if is_known else self.now, stored=not is_known, told=told)
 
     def store(self, task, links=None):
         """Fetch a page, and store it."""

@@ -105,6 +105,28 @@ def test_edit_while_a_page_is_in_flight(world):
     assert world.fetched == dict.fromkeys([*map(url, MINE[:1]), url(MINE[0], "x"), *world.web[url(MINE[0])]], 1)
 
 
+def test_less_depth_and_more_again_while_a_page_is_in_flight(world):
+    """A page is not told by the rules of its worker if the machine has left out links that are inside those.
+
+    When the old limit came back, the mark counted, and the links were found by nobody.
+    """
+    world.assignments.append("crawl.max_depth=2")
+    world.create(url(MINE[0]))
+    world.web = {url(MINE[0]): [url(MINE[0], "1")], url(MINE[0], "1"): [url(MINE[0], "2"), url(HERS[0], "2")]}
+    a = world.join("a")
+    a.finish(a.take())
+    world.clock.now += 10
+    task = a.take()
+    assert task.depth == 1
+    world.set("crawl.max_depth=1")
+    assert a.tick()
+    a.finish(task)
+    world.set("crawl.max_depth=2")
+    assert a.tick()
+    a.crawl()
+    assert world.fetched == dict.fromkeys([*world.web, *world.web[task.url]], 1)
+
+
 def test_edit_just_before_a_hand_over(world):
     """A machine that joins within a beat of an edit is told what was left out until then.
 
