@@ -26,6 +26,7 @@ from fscrawl.fleet.log_writer import LogWriter
 from fscrawl.fleet.membership import Membership
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.fleet.rulebook import Rulebook
+from fscrawl.fleet.rules import Rules
 from fscrawl.fleet.snapshots import Snapshots
 from fscrawl.fleet.survey import Survey
 from fscrawl.fleet.terms import Terms
@@ -161,11 +162,16 @@ def _told_forever() -> list[Change]:
 
 
 def _term_at_telling() -> list[Change]:
-    def told(self: Any, task: Any, term: str) -> None:
+    def told(self: Any, task: Any, term: str) -> bool:
         shard = self._frontier.location(task.url).shard
         self.say(Told(shard, task.key, task.depth, self.rules.term.digest))
+        return True
 
     return [(Ledger, "told", told)]
+
+
+def _cut_links_told() -> list[Change]:
+    return [(Rules, "cut_links", lambda self, depth, term: False)]
 
 
 def _depth_ignored() -> list[Change]:
@@ -247,7 +253,7 @@ def _seeds_forgotten() -> list[Change]:
 
 BREAKAGES = (
     Breakage(
-        "told_without_reading", "what is stored and not told is told without its links", _told_without_reading, seed=4
+        "told_without_reading", "what is stored and not told is told without its links", _told_without_reading, seed=12
     ),
     Breakage("told_first", "a page is told before its links", _told_first, "crash_at_call join", seed=4),
     Breakage(
@@ -281,7 +287,7 @@ BREAKAGES = (
         "own_cut_ignored", "a machine goes on with its log though it was cut", _own_cut_ignored, "cut join", seed=7
     ),
     Breakage("generation_ignored", "a new generation changes nothing", _generation_ignored, seed=4),
-    Breakage("cut_ignored", "that a log is cut changes nothing", _cut_ignored, "cut crash join", seed=5),
+    Breakage("cut_ignored", "that a log is cut changes nothing", _cut_ignored, "cut crash join", seed=16),
     Breakage(
         "sent_forever",
         "a new generation repeats nothing that was sent",
@@ -293,6 +299,7 @@ BREAKAGES = (
     Breakage("nothing_is_looked_for", "what is stored is fetched again", _nothing_is_looked_for, seed=1),
     Breakage("told_forever", "what was told counts under all settings", _told_forever, seed=6),
     Breakage("term_at_telling", "a mark has the term of the telling", _term_at_telling, "edit", seed=101),
+    Breakage("cut_links_told", "a page is told by rules of more depth than its links", _cut_links_told, seed=20778),
     Breakage("depth_ignored", "what was told counts for all depths", _depth_ignored, seed=39),
     Breakage(
         "edit_retakes_nothing", "an edit does not put shards together anew", _edit_retakes_nothing, "edit", seed=0
