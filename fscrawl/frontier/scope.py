@@ -61,18 +61,6 @@ class Scope:
         # One to three segments that are repeated, one time directly after the other.
         self._repeated = re.compile(rf"/((?:[^/?]+/){{1,3}})\1{{{crawl.max_repeats},}}")
 
-    def is_within(self, other: Scope) -> bool:
-        """Tell whether every URL inside this scope is certainly inside `other` too; False if that is not certain."""
-        same_rules = (
-            self._allow == other._allow
-            and set(other._deny) <= set(self._deny)
-            and self._max_slashes <= other._max_slashes
-            and self._max_repeats <= other._max_repeats
-        )
-        if not same_rules or other.mode == "any":
-            return same_rules
-        return self.mode == other.mode and self._members <= other._members
-
     def refuses(self, url: str) -> str | None:
         """Give what keeps a URL out of the crawl: a setting, BAD_PORT or BAD_REQUEST. None if it belongs to the crawl.
 

@@ -80,24 +80,6 @@ def test_a_long_path_takes_no_time():
     assert time.process_time() - began < 1
 
 
-@pytest.mark.parametrize(
-    ("narrow", "wide", "answer"),
-    [
-        ({"scope": "host"}, {"scope": "any"}, True),
-        ({"scope": "any"}, {"scope": "host"}, False),
-        ({"scope": "any", "max_path_depth": 5}, {"scope": "any"}, True),
-        ({"scope": "any"}, {"scope": "any", "max_path_depth": 5}, False),
-        ({"scope": "any", "max_repeats": 5}, {"scope": "any"}, False),
-        ({"scope": "any", "max_repeats": 2}, {"scope": "any"}, True),
-        ({"scope": "host", "deny": ("x",)}, {"scope": "host"}, True),
-        ({"scope": "host"}, {"scope": "host", "deny": ("x",)}, False),
-    ],
-)
-def test_narrower(narrow, wide, answer):
-    """It is known when an edit can only have narrowed the scope; then no link file is read again."""
-    assert scope(**narrow).is_within(scope(**wide)) is answer
-
-
 def test_explanation():
     """For a person the rule is named with what it says."""
     rules = scope(scope="host", deny=("[?]",), allow=("/a",))
