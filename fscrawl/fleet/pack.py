@@ -5,7 +5,7 @@
     digest    SHA-256 of all before, as a line of 64 hex digits
 
 Vocabulary:
-  run       what one machine has left that said goodbye: its heartbeat log, its log of URLs, its figures by label
+  run       what one machine has left that is over: its heartbeat log, its log of URLs, its figures by label
   thinned   without most of the beats in its middle, so that the heartbeats of a day take little room
 
 Promise: what `runs_in` reads is what `pack` has written, or it is a ValueError.

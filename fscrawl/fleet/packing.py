@@ -4,7 +4,7 @@ Vocabulary:
   past      a run that is over: its machine has said goodbye, or was silent for weeks
   silent    a run whose machine is dead, and did not say goodbye. It may be suspended, and wake up
   settled   a pack that this machine has known for so long that no view of any machine can be without it
-  odd       what a past run has left, if it is not what its goodbye says: it stays as it is
+  odd       what a past run has left, if it is not what its last line says: it stays as it is
 
 Promise: a file is removed only if a settled pack, read once more for that, has as many bytes of it as are there; one
 that its machine has replaced again and again, only if the pack has the same bytes. Packs are never changed, and never
@@ -87,7 +87,7 @@ class Packing:
         self._stopped = True
 
     def is_due(self, past: Collection[str], silent: Collection[str] = ()) -> bool:
-        """Tell whether a pack can be made. `past`: the machines that have said goodbye."""
+        """Tell whether a pack can be made. `past`: machines that have said goodbye; `silent`: other dead ones."""
         return sum(map(self._is_left, past)) + sum(map(self._may_be_over, silent)) >= FEWEST
 
     # -- making
