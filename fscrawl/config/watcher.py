@@ -4,6 +4,10 @@ sshfs may return only a part of a file, which must never be taken for an edit. S
 text ends with the line that `settings.render` writes there, or if it stays the same for longer than any file system
 caches it. A line of seeds counts if it ends with a newline, or if the file stays the same for as long. A file that is
 missing for a moment, because an editor replaces it, is no edit.
+
+A machine that starts has no earlier settings to go by, so it waits until the text counts. It need not wait for a text
+that machines have used before, nor on a local disk for one that nobody has written to for a while: there, what is read
+and when it was changed are never out of date.
 """
 
 from __future__ import annotations
@@ -20,11 +24,12 @@ from fscrawl.config.seeds import read_seeds
 from fscrawl.config.settings import Settings
 from fscrawl.errors import NoBrowserError, SettingsError, TreeError
 from fscrawl.sites.rules import origins
-from fscrawl.storage.caches import CACHES_LIVE_S
+from fscrawl.storage.caches import CACHES_LIVE_S, caches_live_s
 from fscrawl.storage.records import TreeRecord, timestamp
 from fscrawl.store import PAUSE, SEEDS, STOP, Tree
 
 _POLL_S = 0.25
+_WRITING_S = 15.0  # a local file that somebody writes does not stay the same for so long
 _NO_LABELS: Mapping[str, str] = {}
 
 
@@ -63,25 +68,37 @@ def _fitting(tree: Tree, text: str) -> Settings:
 def read_settings(tree: Tree, warn: Callable[[str], None]) -> Settings:
     """Read `crawl.toml` when a machine starts. SettingsError if it is wrong, or does not fit the tree.
 
-    Half a file may be valid TOML. So a file without its last line must stay the same for as long as caches live.
+    Half a file may be valid TOML. So one without its last line must stay the same for a while.
     """
     where = _where(tree)
     text, since = tree.controls.settings(), time.monotonic()
     warned = False
     while True:
         settings.parse(text, where, tree.record)  # a mistake is told at once
-        if is_whole(text) or time.monotonic() - since > CACHES_LIVE_S:
+        left_s = 0.0 if is_whole(text) else _left_s(tree, text, time.monotonic() - since)
+        if left_s <= 0:
             return _fitting(tree, text)  # half a file may only lack what was fixed
         if not warned:
             warned = True
             warn(
-                f"{where}: its last line is not {settings.END!r}, so somebody may still be writing it; waiting until it"
-                f" stays the same for {CACHES_LIVE_S:.0f} s"
+                f"{where}: its last line is not {settings.END!r}, so somebody may still be writing it; waiting for"
+                f" {left_s:.0f} s to see whether it changes. With that line, no machine waits"
             )
         time.sleep(_POLL_S)
         again = tree.controls.settings_if_there() or text
         if again != text:
             text, since = again, time.monotonic()
+
+
+def _left_s(tree: Tree, text: str, same_s: float) -> float:
+    """Give for how long settings without their last line must go on to be the same, as they were for `same_s`."""
+    if tree.controls.copied() == digest_of(text):
+        return 0.0
+    if caches_s := caches_live_s(tree.root):
+        return caches_s - same_s
+    changed_at = tree.controls.settings_changed_at()  # after they were read: what has come since then is too young
+    age_s = 0.0 if changed_at is None else time.time() - changed_at
+    return _WRITING_S - max(same_s, age_s)
 
 
 def is_whole(text: str) -> bool:
@@ -162,10 +179,9 @@ class EditWatcher:
         changed, self.settings = edited != self.settings, edited
         self.origins = origins(edited.sites)
         self.settings_at = timestamp(time.time())
-        if changed:
-            self._keep_copy()
-            if said := missing(edited):
-                self._warn(said)
+        self._keep_copy()
+        if changed and (said := missing(edited)):
+            self._warn(said)
         return changed
 
     def _usable(self, text: str) -> Settings | None:
@@ -193,7 +209,8 @@ class EditWatcher:
             self._warn(f"{error}; the last good settings stay in force")
 
     def _keep_copy(self) -> None:
-        self._tree.controls.keep_copy(settings.render(self.settings, secrets=False))
+        of = self.settings_digest if self._used else ""
+        self._tree.controls.keep_copy(settings.render(self.settings, secrets=False), of)
 
     @property
     def settings_digest(self) -> str:
@@ -238,6 +255,6 @@ def _say_nothing(said: str) -> None:
 
 def _means(tree: Tree, text: str, current: Settings) -> bool:
     try:
-        return settings.parse(text, settings.FILE, tree.record) == current
+        return replace(settings.parse(text, settings.FILE, tree.record), code=current.code) == current
     except SettingsError:
         return False

@@ -4,7 +4,8 @@ Vocabulary:
   sign        a file in the root that steers all machines by its name: STOP, PAUSE, PAUSE.<host>
   settings    the text of `crawl.toml`
   seeds       the text of `seeds.txt`, one URL a line
-  copy        the settings that machines used last, without secrets: in case that somebody deletes `crawl.toml`
+  copy        the settings that machines used last, without secrets: in case that somebody deletes `crawl.toml`. Its
+              first line has the digest of the text that it is a copy of
   text        of UTF-8, or UTF-16 with a byte order mark; a byte that is neither becomes what `user_text.decode` says
 """
 
@@ -23,6 +24,8 @@ from fscrawl.storage.retrying import BRIEF
 from fscrawl.storage.safe_open import Place
 from fscrawl.util.installed import command
 from fscrawl.util.user_text import decode, encoding_of
+
+_COPY_OF = "# copy of the crawl.toml with the digest "
 
 
 class Controls:
@@ -65,9 +68,16 @@ class Controls:
         """Read `crawl.toml`; None at the moment when an editor replaces it."""
         return kept_settings(self._files.root)
 
-    def keep_copy(self, text: str) -> None:
-        """Keep a copy of the settings, in case that somebody deletes them. The tree works without it."""
-        data = text.encode()
+    def settings_changed_at(self) -> float | None:
+        """Give when `crawl.toml` was changed, by the clock of the file system (UNIX time); None if it is missing."""
+        return self._files.modified_at(SETTINGS)
+
+    def keep_copy(self, text: str, of: str = "") -> None:
+        """Keep a copy of the settings, in case that somebody deletes them. The tree works without it.
+
+        `of`: the digest of the text of `crawl.toml`, if it is known.
+        """
+        data = f"{_COPY_OF}{of}\n{text}".encode()
         with contextlib.suppress(TreeError):
             if self._files.read_or_torn(KEPT_SETTINGS) != data:
                 self._files.publish(KEPT_SETTINGS, data)
@@ -75,7 +85,15 @@ class Controls:
     def copy(self) -> str | None:
         """Read the copy of the settings; None if there is none."""
         data = self._files.read_or_torn(KEPT_SETTINGS)
-        return None if data is None else decode(data)
+        if data is None:
+            return None
+        first, _, rest = decode(data).partition("\n")
+        return rest if first.startswith(_COPY_OF) else decode(data)  # of an older version
+
+    def copied(self) -> str:
+        """Give the digest of the text that the copy was made of; "" if it is not known."""
+        first = decode(self._files.read_or_torn(KEPT_SETTINGS) or b"").partition("\n")[0]
+        return first.removeprefix(_COPY_OF) if first.startswith(_COPY_OF) else ""
 
     def restore_settings(self, text: str) -> bool:
         """Write `crawl.toml` if it is not there; tell whether it was written."""

@@ -62,7 +62,7 @@ def test_doctor(tree, capsys):
     assert not (tree.root / "crawl.toml").exists()
     _, lines = doctor(tree, capsys, "--repair")
     assert lines[0] == f"ok: {tree.root}/crawl.toml was written again, as machines used it last"
-    assert parse((tree.root / "crawl.toml").read_text()) == chosen
+    assert (tree.root / "crawl.toml").read_text() == render(chosen)
 
 
 def test_an_edit_is_kept(tree):
@@ -114,6 +114,16 @@ def test_no_copy_that_fits(tree, capsys, copy):
     _, lines = doctor(tree, capsys, "--repair")
     assert lines[0].startswith(f"warning: {tree.root}/crawl.toml was written again, with the defaults")
     assert parse((tree.root / "crawl.toml").read_text()) == apply(Settings(), [FIXED])
+
+
+def test_a_copy_of_an_older_version(tree, capsys):
+    """It does not say of which text it is a copy, and is written again all the same."""
+    chosen = apply(Settings(), [FIXED, "politeness.delay=3"])
+    (tree.root / ".fscrawl/settings.toml").write_text(render(chosen))
+    assert (tree.controls.copied(), tree.controls.copy()) == ("", render(chosen))
+    delete(tree)
+    doctor(tree, capsys, "--repair")
+    assert (tree.root / "crawl.toml").read_text() == render(chosen)
 
 
 def test_somebody_is_faster(tree, monkeypatch, capsys):

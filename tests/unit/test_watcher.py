@@ -1,5 +1,7 @@
 """Edits of `crawl.toml` and `seeds.txt`, on a real tree, with a clock in its hand."""
 
+import os
+
 import pytest
 from hypothesis import given
 from hypothesis import settings as tuned
@@ -9,9 +11,10 @@ from fscrawl.config import seeds as seeds_module
 from fscrawl.config import settings
 from fscrawl.config import watcher as module
 from fscrawl.config.seeds import read_seeds, wait_for_seeds
-from fscrawl.config.settings import Settings, apply, render
+from fscrawl.config.settings import Settings, apply, parse, render
 from fscrawl.config.watcher import EditWatcher, read_settings
 from fscrawl.errors import NoBrowserError, SettingsError, TreeBusyError
+from fscrawl.storage.caches import CACHES_LIVE_S
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import Controls, Tree, create
 from tests.support import effort
@@ -265,11 +268,75 @@ def test_start_in_the_middle_of_an_edit(tree, clock):
     assert (len(told), clock.now) == (1, pytest.approx(10, abs=1))
 
 
-def test_settings_without_their_last_line(tree, clock):
-    """Settings without the last line count when they have been the same for as long as caches live."""
-    (tree.root / "crawl.toml").write_text("[politeness]\ndelay = 7\n")
+SHORT = "[politeness]\ndelay = 7\n"  # settings without their last line
+
+
+@pytest.mark.parametrize(("caches_s", "waits_s"), [(CACHES_LIVE_S, 60), (0.0, 15)])
+def test_settings_without_their_last_line(tree, clock, monkeypatch, caches_s, waits_s):
+    """They count when they have been the same for as long as caches live; on a local disk there are none."""
+    monkeypatch.setattr(module, "caches_live_s", lambda root: caches_s)
+    (tree.root / "crawl.toml").write_text(SHORT)
+    told = []
+    assert read_settings(tree, told.append).politeness.delay == 7
+    assert waits_s <= clock.now < waits_s + 2
+    (said,) = told
+    assert f"waiting for {waits_s} s" in said
+    assert repr(settings.END) in said
+
+
+@pytest.mark.parametrize(("age_s", "waits_s"), [(16, 0), (5, 10), (-3600, 15)])
+def test_old_settings_without_their_last_line(tree, clock, monkeypatch, age_s, waits_s):
+    """On a local disk, nobody writes a file any more that is old; a clock that was set back proves nothing."""
+    monkeypatch.setattr(module, "caches_live_s", lambda root: 0.0)
+    path = tree.root / "crawl.toml"
+    path.write_text(SHORT)
+    began = clock.now = 1e9
+    os.utime(path, (began - age_s, began - age_s))
     assert read_settings(tree, print).politeness.delay == 7
-    assert 60 <= clock.now < 62
+    assert waits_s <= clock.now - began < waits_s + 1
+
+
+def test_an_old_file_on_a_share(tree, clock, monkeypatch):
+    """A share may show an old time for what somebody has replaced a moment ago, so the time counts for nothing."""
+    monkeypatch.setattr(module, "caches_live_s", lambda root: CACHES_LIVE_S)
+    (tree.root / "crawl.toml").write_text(SHORT)
+    os.utime(tree.root / "crawl.toml", (0, 0))
+    clock.now = 1e9
+    read_settings(tree, print)
+    assert clock.now - 1e9 >= 60
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_settings_that_were_used_before(tree, clock, monkeypatch, later):
+    """What machines have used once need not be waited for, also if they took it over while they ran."""
+    monkeypatch.setattr(module, "caches_live_s", lambda root: CACHES_LIVE_S)
+    path = tree.root / "crawl.toml"
+    if later:
+        watch = EditWatcher(tree, Settings(), frozenset(), print)
+        path.write_text(SHORT)
+        assert [watch.settings_edited(now) for now in (0, 61)] == [False, True]
+        path.write_text(f"{SHORT}# a comment\n")
+        assert [watch.settings_edited(now) for now in (70, 131)] == [False, False]
+    else:
+        path.write_text(SHORT)
+        EditWatcher(tree, parse(SHORT, record=RECORD), frozenset(), print)
+    assert read_settings(tree, print).politeness.delay == 7
+    assert clock.now == 0
+    path.write_text("[politeness]\ndelay = 8\n")
+    assert read_settings(tree, print).politeness.delay == 8
+    assert clock.now >= 60
+
+
+def test_half_of_what_was_used_before(tree, clock, monkeypatch):
+    """Half of it is another text, and so is a text of which half was used."""
+    monkeypatch.setattr(module, "caches_live_s", lambda root: CACHES_LIVE_S)
+    path, whole = tree.root / "crawl.toml", f"{SHORT}[crawl]\nscope = 'host'\n"
+    path.write_text(whole)
+    EditWatcher(tree, parse(whole, record=RECORD), frozenset(), print)
+    path.write_text(SHORT)
+    clock.then[10] = lambda: path.write_text(whole)
+    assert read_settings(tree, print).crawl.scope == "host"
+    assert clock.now == pytest.approx(10, abs=1)
 
 
 def test_start_while_a_seed_is_written(tree, clock):
