@@ -165,6 +165,9 @@ def _lines(found: Attempt) -> Iterator[str]:
         yield f"scope     outside: crawl.{found.refused}; a crawl would not ask for it"
     if found.site:
         yield f"rules     {found.site}"
+    if found.log_in:
+        way = ", ".join(map(shown, found.log_in))
+        yield f"log-in    it led to {way}, and back with a cookie; what came then:"
     if found.error is not None:
         yield f"failed    {found.error.class_}: {found.error.message}"
         return
@@ -243,6 +246,7 @@ def _as_json(found: Attempt) -> dict[str, Any]:
         "encoding": None if record is None else record.encoding,
         "title": None if record is None else record.title,
         "redirect": None if record is None else record.redirect,
+        "log_in": list(found.log_in),
         "skipped": None if record is None else record.skipped,
         "rendered": None if record is None or record.rendered is None else record.rendered.values(),
         "follow": list(found.followed),

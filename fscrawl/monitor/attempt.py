@@ -2,6 +2,8 @@
 
 The worker that a crawl has does it, with a tree that keeps nothing. So what is shown here is what a crawl would do.
 
+A redirect is followed, but only to see whether it leads back with a cookie, as a log-in does (see `handlers.circles`).
+
 Vocabulary:
   attempt   what came of it: the record and the body that would be stored, or the failure that would be
   cut       a link that a crawl would not follow, and the rule that forbids it
@@ -13,17 +15,18 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
-from fscrawl.errors import FscrawlError, UsageError
+from fscrawl.errors import FscrawlError, RecordError, UsageError
+from fscrawl.frontier.flags import Flags
 from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.crawl_config import CrawlConfig
-from fscrawl.handlers.outcome import Returned
+from fscrawl.handlers.outcome import Outcome, Returned, Stored
 from fscrawl.handlers.reading import Reader, read_here
 from fscrawl.handlers.rendering import Render
 from fscrawl.http.answers import Fetched
@@ -58,6 +61,7 @@ class Attempt:
     site      whose rules are for its host: "[[site]] 2", or "class Shop in site.py"; "" if there are none
     fields    what these rules find for columns of the dataset; None if they have none, or there is no body
     items     what they find for its table `items`
+    log_in    the URLs to which it redirected, until one set a cookie and led back to it; () if none did
     """
 
     url: str
@@ -70,6 +74,7 @@ class Attempt:
     site: str = ""
     fields: Extracted | None = None
     items: Found | None = None
+    log_in: tuple[str, ...] = ()
 
 
 def attempt(
@@ -87,13 +92,50 @@ def attempt(
 
     SettingsError if a setting cannot be used on this machine.
     """
-    nowhere = _Nowhere(tree)
+    nowhere = _Nowhere(tree, url)
     worker = _worker(nowhere, settings, seeds, allow_env, read, render)
-    task = _task(url, settings)
-    if isinstance(worker.do(task), Returned):  # robots.txt was asked for a moment ago
-        time.sleep(min(settings.politeness.delay, _LONGEST_WAIT_S))
-        worker.do(task)
-    return _what_came(url, nowhere, settings, seeds)
+    log_in = _through_log_in(url, _Asker(worker, settings.politeness.delay), settings)
+    return replace(_what_came(url, nowhere, settings, seeds), log_in=log_in)
+
+
+class _Asker:
+    """Has a worker do tasks, with the delay between those of one host."""
+
+    def __init__(self, worker: Worker, delay_s: float) -> None:
+        self._worker = worker
+        self._pause_s = min(delay_s, _LONGEST_WAIT_S)
+        self._asked: set[str] = set()
+
+    def __call__(self, task: PageTask) -> Outcome:
+        if task.host in self._asked:
+            time.sleep(self._pause_s)
+        self._asked.add(task.host)
+        outcome = self._worker.do(task)
+        if isinstance(outcome, Returned):  # robots.txt was asked for a moment ago
+            time.sleep(self._pause_s)
+            outcome = self._worker.do(task)
+        return outcome
+
+
+def _through_log_in(url: str, ask: Callable[[PageTask], Outcome], settings: Settings) -> tuple[str, ...]:
+    """Ask for a page, and once more if it redirects to a log-in that leads back to it; give the way until there.
+
+    Redirects are followed as a crawl does, which gives up after some.
+    """
+    outcome, way = ask(_task(url, settings)), [url]
+    limit = settings.crawl.max_depth
+    while isinstance(outcome, Stored) and outcome.kind == "redirect":
+        if outcome.again is not None:
+            if outcome.again.url != url:
+                break
+            then = ask(outcome.again._replace(attempt=settings.fetch.retries + 1))
+            return tuple(way[1:]) if isinstance(then, Stored) and then.kind != "redirect" else ()
+        if not outcome.links or (limit is not None and len(way) > limit):  # it leads nowhere, or out of the crawl
+            break
+        task = _task(outcome.links[0], settings)
+        outcome = ask(task._replace(depth=len(way), flags=Flags(redirects=len(way))))
+        way.append(task.url)
+    return ()
 
 
 def attempt_stored(
@@ -112,7 +154,7 @@ def attempt_stored(
     if not tree.is_done(host, key):
         to_see = f"{command('show', tree.root)} {shlex.quote(url)}"
         raise FscrawlError(f"{url}: the tree has no page of it; to see why:  {to_see}")
-    record, nowhere = tree.page(host, key), _Nowhere(tree)
+    record, nowhere = tree.page(host, key), _Nowhere(tree, url)
     if record.sha256:
         body = tree.body(host, key, record.bytes, record.file)
         answer = Fetched(record.status, record.headers, body, time.monotonic(), record.elapsed, record.ip or "")
@@ -208,22 +250,40 @@ def _divided(
 class _Nowhere(Tree):
     """A tree that keeps what a worker writes to it for a moment, in memory. It reads robots.txt from a real one."""
 
-    def __init__(self, real: Tree | None) -> None:
+    def __init__(self, real: Tree | None, url: str) -> None:
+        """`url`: of which the record, the body and the failure are wanted."""
         record = real.record if real else TreeRecord(FORMAT, "", "", 1, 0, "host")
         super().__init__(real.root if real else _NOWHERE, "try", record=record)
         self._real = real
+        self._url = url
         self._robots: dict[str, RobotsRecord] = {}
+        self._pages: dict[str, PageRecord] = {}
         self.record_put: PageRecord | None = None
         self.body_put: bytes | None = None
         self.dom_put: bytes | None = None
         self.error_put: ErrorRecord | None = None
 
     def put_page(self, host: str, record: PageRecord, body: bytes | None, beside: Beside = None) -> None:
-        self.record_put, self.body_put = record, body
-        self.dom_put = (beside or {}).get(self.dom_path(host, record.key))
+        self._pages[record.key] = record
+        if record.url == self._url:
+            self.record_put, self.body_put = record, body
+            self.dom_put = (beside or {}).get(self.dom_path(host, record.key))
+
+    def put_record(self, host: str, record: PageRecord) -> None:
+        pass
 
     def put_error(self, host: str, record: ErrorRecord) -> None:  # noqa: ARG002
-        self.error_put = record
+        if record.url == self._url:
+            self.error_put = record
+
+    def page(self, host: str, key: str) -> PageRecord:  # noqa: ARG002
+        """Give what was put; what the real tree has does not count: a crawl would ask for it now."""
+        if key not in self._pages:
+            raise RecordError("it was not put here")
+        return self._pages[key]
+
+    def drop_bodies(self, host: str, before: PageRecord, now: PageRecord) -> None:
+        pass
 
     def put_robots(self, host: str, record: RobotsRecord) -> None:
         self._robots[host] = record

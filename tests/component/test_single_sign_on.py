@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import json
 from pathlib import Path
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
+from fscrawl import cli
 from tests.support.crawling import check_tree, crawl, errors, pages
+from tests.support.trees import contents
 from tests.support.web import HTML, Request, Response, Web
 
 SHOP, IDENTITY = "127.0.74.1", "127.0.74.2"
@@ -31,12 +34,12 @@ class Shop(Site):
 class Shop:
     """Pages of a shop for those who have a cookie. The others are sent to a host that leads them to /callback.
 
-    `here`: to a path of the shop's own host. `never`: the cookie is not taken.
+    `here`: to a path of the shop's own host. `never`: the cookie is not taken. `gone`: those who have it get a 404.
     """
 
-    def __init__(self, *, here: bool = False, never: bool = False) -> None:
+    def __init__(self, *, here: bool = False, never: bool = False, gone: bool = False) -> None:
         self.web = Web(self.serve, [SHOP, IDENTITY])
-        self._here, self._never = here, never
+        self._here, self._never, self.gone = here, never, gone
         self._tickets = map(str, itertools.count(1))
 
     def url(self, number: int) -> str:
@@ -54,6 +57,8 @@ class Shop:
         if self._never or "sid=1" not in request.headers.get("cookie", ""):
             host = SHOP if self._here else IDENTITY
             return Response(302, {"Location": self.web.url(host, f"/login?to={quote(path)}")})
+        if self.gone:
+            return Response(404)
         number = int(path[1:])
         links = f"<a href=/{number + 1}>next</a>" if number + 1 < PAGES else ""
         return Response(200, HTML, f"<title>Page {number}</title>{links}".encode())
@@ -126,3 +131,46 @@ def test_in_a_session(root: Path, tmp_path: Path) -> None:
         assert done.code == 0, done
         assert titles(root) == ALL
         assert web.count(SHOP, "/1") == 1
+
+
+def test_try(capsys: pytest.CaptureFixture[str]) -> None:
+    """`try` shows the page that a crawl would store in the end, and the way to it."""
+    shop = Shop()
+    flags = ["--set", "fetch.allow_private_addresses=true", "--set", "politeness.delay=0", "--set", "crawl.scope=any"]
+    with shop.web as web:
+        url = shop.url(0)
+        assert cli.main(["try", url, *flags]) == 0
+        out = capsys.readouterr().out
+        assert f"log-in    it led to {web.url(IDENTITY, '/login?to=/0')}, http://{SHOP}" in out
+        assert "title     Page 0" in out
+        assert f"  follow  {shop.url(1)}" in out
+        assert web.count(SHOP, "/0") == 2
+        assert cli.main(["try", url, "--json", *flags, "--set", "crawl.max_depth=1"]) == 1
+        found = json.loads(capsys.readouterr().out)
+        assert (found["stored"], found["log_in"]) == ("redirect", [])
+        assert cli.main(["try", url, "--json", *flags, "--set", "crawl.scope=host"]) == 1
+        assert json.loads(capsys.readouterr().out)["stored"] == "redirect"
+
+
+@pytest.mark.parametrize("what", ["never", "gone"])
+def test_try_a_log_in_that_fails(capsys: pytest.CaptureFixture[str], what: str) -> None:
+    """What stays a redirect is shown as one."""
+    shop = Shop(never=what == "never", gone=what == "gone")
+    flags = ["--set", "fetch.allow_private_addresses=true", "--set", "politeness.delay=0", "--set", "crawl.scope=any"]
+    with shop.web as web:
+        assert cli.main(["try", shop.url(0), *flags]) == 1
+        assert f"redirect  to {web.url(IDENTITY, '/login?to=/0')}" in capsys.readouterr().out
+        assert web.count(SHOP, "/0") == 2
+
+
+def test_try_changes_nothing(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What the tree has of the page and of the way to it stays, whatever comes now."""
+    shop = Shop()
+    with shop.web:
+        assert crawl(root, seeds=[shop.url(0)]).code == 0
+        before = contents(root)
+        for gone in (False, True):
+            shop.gone = gone
+            assert cli.main(["try", shop.url(0), "--root", str(root)]) == int(gone)
+            assert contents(root) == before
+        assert "log-in    it led to" in capsys.readouterr().out
