@@ -52,6 +52,8 @@ class RefreshHandler:
         if old is None:
             return self._pages.fetch(task)
         task = task._replace(flags=task.flags.with_label(sound(old.label)))  # it may be pending as a seed, too
+        if old.depth < task.depth:  # or since a page that links to it was refreshed first
+            task = task._replace(depth=old.depth, referrer=old.referrer)
         if old.skipped == SITEMAP:
             return self._sitemap(task, old)
         refusal = refusal_of(self._context, task)

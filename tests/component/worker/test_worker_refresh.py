@@ -223,3 +223,16 @@ def test_a_sitemap_that_robots_forbids_now(refresh: Refresh) -> None:
     )
     assert (what(found.outcome), found.new, found.asked) == (Known, found.old, [])
     assert found.outcome.links == found.old.links
+
+
+@pytest.mark.parametrize("before", [0, 9])
+def test_the_shorter_way_counts(tree: store.Tree, work: Work, before: int) -> None:
+    """A page that links to a seed may be refreshed first: the seed stays one, and its links count from there."""
+    with Web(site({"/a": page('<a href="/new">')}), [HOST]) as web:
+        asked = task(web.url(HOST, "/a"))._replace(flags=parse_flags("refresh"))
+        old = stored_record(asked.url, depth=before)
+        tree.put_page(asked.host, old, b"old")
+        outcome = work().do(asked)
+    new = tree.page(asked.host, asked.key)
+    assert (outcome.task.depth, new.depth) == (min(before, 3), min(before, 3))
+    assert new.referrer == ("" if before < 3 else asked.referrer)
