@@ -22,7 +22,7 @@ from fscrawl.config.fixed import check_fixed
 from fscrawl.config.missing import missing
 from fscrawl.config.seeds import read_seeds
 from fscrawl.config.settings import Settings
-from fscrawl.errors import NoBrowserError, SettingsError, TreeError
+from fscrawl.errors import NoBrowserError, PlantedError, SettingsError, TreeError
 from fscrawl.sites.rules import origins
 from fscrawl.storage.caches import CACHES_LIVE_S, caches_live_s
 from fscrawl.storage.records import TreeRecord, timestamp
@@ -134,6 +134,7 @@ class EditWatcher:
         self.labels = {seed: label for seed, label in labels.items() if label}
         self.origins = origins(current.sites)
         self._refusal = ""  # what was said of an edit that cannot be used
+        self._unfit: set[str] = set()  # and of what is no file that can be read
         self.must_leave: NoBrowserError | None = None  # it could not begin by the settings that stand there
         self._tree = tree
         self._warn = warn
@@ -160,7 +161,8 @@ class EditWatcher:
         """
         try:
             text = self._tree.controls.settings_if_there()
-        except TreeError:  # NFS v3 answers ESTALE for a file that was just replaced
+        except TreeError as error:
+            self._missed(error)
             return False
         if text is None:
             return False
@@ -203,6 +205,12 @@ class EditWatcher:
         self._refusal = ""
         return edited
 
+    def _missed(self, error: TreeError) -> None:
+        """Take in that a file cannot be read. Mostly that passes: NFS v3 answers ESTALE for one just replaced."""
+        if isinstance(error, PlantedError) and str(error) not in self._unfit:
+            self._unfit.add(str(error))
+            self._warn(f"{error}; what was read before stays in force")
+
     def _refuse(self, error: SettingsError) -> None:
         if str(error) != self._refusal:
             self._refusal = str(error)
@@ -231,7 +239,8 @@ class EditWatcher:
         """Return the seeds on lines that were added since the last look."""
         try:
             text = self._tree.controls.seeds()
-        except TreeError:
+        except TreeError as error:
+            self._missed(error)
             return []
         now = time.monotonic()
         if text != self._seed_text:
