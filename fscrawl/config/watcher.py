@@ -30,6 +30,7 @@ from fscrawl.store import PAUSE, SEEDS, STOP, Tree
 
 _POLL_S = 0.25
 _WRITING_S = 15.0  # a local file that somebody writes does not stay the same for so long
+_CUT_S = 3.0  # nor does one stay cut off in the middle of a value
 _NO_LABELS: Mapping[str, str] = {}
 
 
@@ -68,22 +69,29 @@ def _fitting(tree: Tree, text: str) -> Settings:
 def read_settings(tree: Tree, warn: Callable[[str], None]) -> Settings:
     """Read `crawl.toml` when a machine starts. SettingsError if it is wrong, or does not fit the tree.
 
-    Half a file may be valid TOML. So one without its last line must stay the same for a while.
+    Half a file may be valid TOML. So one without its last line must stay the same for a while. Or it may be no TOML, as
+    that of a moment in which a share shows zeros: such a mistake must stay for some seconds.
     """
     where = _where(tree)
     text, since = tree.controls.settings(), time.monotonic()
     warned = False
     while True:
-        settings.parse(text, where, tree.record)  # a mistake is told at once
-        left_s = 0.0 if is_whole(text) else _left_s(tree, text, time.monotonic() - since)
-        if left_s <= 0:
-            return _fitting(tree, text)  # half a file may only lack what was fixed
-        if not warned:
-            warned = True
-            warn(
-                f"{where}: its last line is not {settings.END!r}, so somebody may still be writing it; waiting for"
-                f" {left_s:.0f} s to see whether it changes. With that line, no machine waits"
-            )
+        same_s = time.monotonic() - since
+        try:
+            settings.parse(text, where, tree.record)
+        except SettingsError:
+            if is_whole(text) or _age_s(tree, same_s) > _CUT_S:
+                raise
+        else:
+            left_s = 0.0 if is_whole(text) else _left_s(tree, text, same_s)
+            if left_s <= 0:
+                return _fitting(tree, text)  # half a file may only lack what was fixed
+            if not warned:
+                warned = True
+                warn(
+                    f"{where}: its last line is not {settings.END!r}, so somebody may still be writing it; waiting for"
+                    f" {left_s:.0f} s to see whether it changes. With that line, no machine waits"
+                )
         time.sleep(_POLL_S)
         again = tree.controls.settings_if_there() or text
         if again != text:
@@ -94,11 +102,16 @@ def _left_s(tree: Tree, text: str, same_s: float) -> float:
     """Give for how long settings without their last line must go on to be the same, as they were for `same_s`."""
     if tree.controls.copied() == digest_of(text):
         return 0.0
-    if caches_s := caches_live_s(tree.root):
-        return caches_s - same_s
-    changed_at = tree.controls.settings_changed_at()  # after they were read: what has come since then is too young
-    age_s = 0.0 if changed_at is None else time.time() - changed_at
-    return _WRITING_S - max(same_s, age_s)
+    return (caches_live_s(tree.root) or _WRITING_S) - _age_s(tree, same_s)
+
+
+def _age_s(tree: Tree, same_s: float) -> float:
+    """Give for how long settings have certainly been as they are: at least for `same_s`.
+
+    The time of the change is asked for after they were read: so what has come since then is too young.
+    """
+    changed_at = None if caches_live_s(tree.root) else tree.controls.settings_changed_at()
+    return same_s if changed_at is None else max(same_s, time.time() - changed_at)
 
 
 def is_whole(text: str) -> bool:

@@ -292,7 +292,7 @@ def test_set_on_an_existing_tree(tree: Path) -> None:
     [
         ("[politeness]\ndelai = 1\n", ("politeness.delai", "politeness.delay?")),
         ("[crawl]\ndeny = ['(']\n", ("crawl.deny",)),
-        (f'[crawl]\npartition = "url"\n{END}', ("crawl.partition", '"host"', "tree.json")),
+        ('[crawl]\npartition = "url"', ("crawl.partition", '"host"', "tree.json")),
         ("[fetch\n", ("not valid TOML",)),
         ("delay = 1\n", ("section",)),
         ("[fetch]\ntimeout = 0\n", ("fetch.timeout", "more than 0")),
@@ -301,7 +301,7 @@ def test_set_on_an_existing_tree(tree: Path) -> None:
 )
 def test_bad_crawl_toml(tree: Path, text: str, words: Sequence[str], here: Program) -> None:
     """A mistake in crawl.toml is said with file, key and what would be right."""
-    (tree / "crawl.toml").write_bytes(text.encode("utf-8", "surrogateescape"))
+    (tree / "crawl.toml").write_bytes(f"{text}\n{END}".encode("utf-8", "surrogateescape"))
     refused(tree, [], 2, f"{tree}/crawl.toml", *words, by=here)
 
 
