@@ -157,6 +157,7 @@ class EditWatcher:
         self._keep_copy()
         self._candidate = self._text
         self._candidate_since = 0.0
+        self._waits_for = ""  # the edit without its last line of which that was said
         self._seed_text = tree.controls.seeds()
         self._seeds_since = time.monotonic()
         self._seeds_read = ""  # lines may have been added since this machine read its seeds
@@ -184,7 +185,14 @@ class EditWatcher:
             return False
         if text != self._candidate:
             self._candidate, self._candidate_since = text, now
-        if not is_whole(text) and now - self._candidate_since <= CACHES_LIVE_S:
+        same_s = now - self._candidate_since
+        if not is_whole(text) and same_s <= CACHES_LIVE_S:
+            if same_s > _CUT_S and self._waits_for != text:
+                self._waits_for = text
+                self._warn(
+                    f"{_where(self._tree)}: its last line is not {settings.END!r}, so the edit counts only when it has"
+                    f" been the same for {CACHES_LIVE_S:.0f} s"
+                )
             return False
         edited = self._usable(text)
         if edited is None:

@@ -65,7 +65,11 @@ def test_edit(desk):
 def test_edit_without_the_end_marker(desk):
     """Without its last line a text may have been cut: it counts when it has been the same for a minute."""
     desk.write("[politeness]\ndelay = 7\n")
-    assert [desk.watch.settings_edited(now) for now in (10, 40, 70)] == [False, False, False]
+    assert [desk.watch.settings_edited(now) for now in (10, 12)] == [False, False]
+    assert desk.warnings == []  # somebody may be writing it
+    assert [desk.watch.settings_edited(now) for now in (14, 40, 70)] == [False, False, False]
+    (said,) = desk.warnings
+    assert said.endswith(f"is not {settings.END!r}, so the edit counts only when it has been the same for 60 s")
     assert desk.watch.settings_edited(70.1)
     assert desk.delay == 7
 
@@ -152,7 +156,10 @@ def test_cut_settings(tmp_path):
         watch = EditWatcher(Tree(desk.root, "m"), Settings(), frozenset(), desk.warnings.append)
         (desk.root / settings.FILE).write_bytes(whole[:cut])
         assert not watch.settings_edited(0)
+        assert not watch.settings_edited(3)
+        assert desk.warnings == []
         assert not watch.settings_edited(59)
+        desk.warnings.clear()  # it was said why it does not count yet
         (desk.root / settings.FILE).write_bytes(whole)
         assert watch.settings_edited(60)
         assert watch.settings == edited
