@@ -125,12 +125,15 @@ class HostScheduler:
             host.in_heap = True
 
     def _set_turn(self, at: float, whose: Host | Group) -> None:
-        heapq.heappush(self._ready, (at, next(self._turn), whose))
+        turn = next(self._turn)
+        if isinstance(whose, Host):
+            whose.turn = turn  # one that was set before does not count any more
+        heapq.heappush(self._ready, (at, turn, whose))
 
     def take(self, now: float) -> PageTask | RobotsTask | None:
         """Hand out the task of the host whose turn it is at `now`, or None."""
         self._now = now
-        while self._ready and self._ready[0][0] <= now:
+        while (at := self.next_at()) is not None and at <= now:
             _, _, host = heapq.heappop(self._ready)
             if isinstance(host, Group):
                 self.places.has_turn(host)
@@ -189,7 +192,12 @@ class HostScheduler:
 
     def next_at(self) -> float | None:
         """Give when the next host has its turn."""
-        return self._ready[0][0] if self._ready else None
+        while self._ready:
+            at, turn, whose = self._ready[0]
+            if isinstance(whose, Group) or whose.turn == turn:
+                return at
+            heapq.heappop(self._ready)
+        return None
 
     # -- for the engine: how exchanges went
 
@@ -246,11 +254,8 @@ class HostScheduler:
 
     def _reschedule(self, host: Host) -> None:
         """Let a host's turn come earlier than it was set."""
-        if host.in_heap:
-            self._ready = [entry for entry in self._ready if entry[2] is not host]
-            heapq.heapify(self._ready)
-            host.in_heap = False
-            host.waits_for = None
+        host.in_heap = False
+        host.waits_for = None
         self.schedule(host)
 
     def forgive(self, names: Collection[str]) -> None:

@@ -60,6 +60,7 @@ class Host:
         "site",
         "standing",
         "taken_at",
+        "turn",
         "urgent",
         "waits_for",
         "woken_by",
@@ -75,6 +76,7 @@ class Host:
         self.labels: Counter[str] | None = None  # of what is pending; most crawls have no labels
         self.in_flight = 0
         self.in_heap = False  # the scheduler has set its next turn, or will when there is a place
+        self.turn = -1  # the number of the turn that was set last; no other one counts
         self.address: str | None = None  # of its last answer, or presumed; None: not looked up, "": not known
         self.standing = Standing.NEW
         self.waits_for: object = None  # the group that has no place for it
