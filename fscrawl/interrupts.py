@@ -136,7 +136,11 @@ def _write(data: bytes) -> None:
         finally:
             written.release()
 
-    start_new_thread(write, ())
+    try:
+        start_new_thread(write, ())
+    except RuntimeError:  # there are no more threads
+        _signal.setitimer(_signal.ITIMER_REAL, _STEP_TAKES_S)  # it ends the process if nobody reads
+        write()
     written.acquire(timeout=_STEP_TAKES_S)
 
 

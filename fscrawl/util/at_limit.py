@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from fscrawl.errors import FscrawlError
@@ -27,3 +28,16 @@ def as_our_error() -> Iterator[None]:
         if not is_at_limit(error):
             raise
         raise FscrawlError(ADVICE) from error
+
+
+def beside(act: Callable[[], None], wait_s: float) -> None:
+    """Do something that may hang, and wait for it only so long. Without a thread for it, it is done here."""
+    doing = threading.Thread(target=act, daemon=True)
+    try:
+        doing.start()
+    except RuntimeError as error:
+        if not is_at_limit(error):
+            raise
+        act()
+    else:
+        doing.join(wait_s)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from tests.support.crawling import Done, Running, crawl
-from tests.support.web import Web, linked_site
+from fscrawl.interrupts import SAME_SIGNAL_S
+from tests.support.crawling import Done, Running, command, crawl
+from tests.support.web import Request, Response, Web, linked_site
 
 HOST = "127.0.54.1"
 CLOSED = "http://127.0.54.2:18654/closed"
@@ -148,3 +152,43 @@ def test_a_crawl_with_few(tree: Path, tmp_path: Path, threads: int) -> None:
     few = FEW.format(threads=threads, in_children=9, forks=9)
     done = run_with(tmp_path, few, "crawl", "--root", tree, "--workers", "1", "--quiet")
     assert (done.code, done.out, done.err) == (1, "", SAID), done
+
+
+LATER = """
+import os, threading
+
+def start(self, real=threading.Thread.start):
+    if os.path.exists({sign!r}):
+        raise RuntimeError("can't start new thread")
+    return real(self)
+
+threading.Thread.start = start
+"""
+
+
+def test_a_signal(tmp_path: Path) -> None:
+    """A crawl that may begin no more threads still hears each signal, and says what it does."""
+    sign, asked, answer = tmp_path / "no-thread", threading.Event(), threading.Event()
+
+    def site(request: Request) -> Response:
+        if request.path == "/":
+            asked.set()
+            answer.wait(30.0)
+        return Response(200, {"Content-Type": "text/html"}, b"<p>")
+
+    (tmp_path / "sitecustomize.py").write_text(LATER.format(sign=str(sign)))
+    path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
+    said = tmp_path / "said"
+    with Web(site, [HOST]) as web, said.open("wb") as err:
+        words = command(tmp_path / "tree", seeds=[web.url(HOST)], workers=1)
+        with Running(words, env={**os.environ, "PYTHONPATH": path}, stderr=err) as running:
+            running.until(asked.is_set, "the page is asked for")
+            sign.touch()
+            running.signal(signal.SIGINT)
+            running.until(lambda: "waiting for the pages in flight" in said.read_text(), "it says that it waits")
+            time.sleep(SAME_SIGNAL_S)
+            running.signal(signal.SIGTERM)
+            done = running.wait(20.0)
+            answer.set()
+    assert (done.code, "Traceback" in said.read_text()) == (143, False), said.read_text()
+    assert "leaving at once: 1 page in flight will be fetched again" in said.read_text()

@@ -156,3 +156,24 @@ def test_errors_that_nobody_reads():
     full = "read, end = os.pipe(); os.set_blocking(end, False)\ntry:\n    while os.write(end, b'x' * 65536): pass\n"
     full += "except BlockingIOError: pass\nos.set_blocking(end, True); os.dup2(end, 2)\n"
     assert run(f"{full}send(15)")[0] == 143
+
+
+@pytest.mark.parametrize(
+    ("is_read", "code", "said"), [(True, 143, "terminated: nothing was changed\n"), (False, -14, "")]
+)
+def test_no_more_threads(is_read, code, said):
+    """Without a thread the line is written all the same; if nobody reads it, the process ends after a moment."""
+    stop = """
+def no_thread(*_): raise RuntimeError("can't start new thread")
+interrupts.start_new_thread, interrupts._STEP_TAKES_S = no_thread, 0.1
+"""
+    fill = """
+ours, theirs = os.pipe()
+os.set_blocking(theirs, False)
+try:
+    while True: os.write(theirs, b"x" * 4096)
+except BlockingIOError:
+    os.set_blocking(theirs, True)
+os.dup2(theirs, 2)
+"""
+    assert run(f"{stop}{'' if is_read else fill}send(15)") == (code, "", said)
