@@ -6,7 +6,8 @@ Vocabulary:
   slot       holds one worker process and its tasks in flight; a dead process is replaced in its slot
   suspect    a task that was in flight when its worker died. It is tried again alone, so that the page that killed the
              worker is told from the others. If the worker then hangs, or dies twice, the task is guilty: one death
-             more may be the deed of somebody else, such as the system when memory is short
+             more may be the deed of somebody else, such as the system when memory is short. A worker that ends
+             before it has begun to work is no task's deed at all
 
 Data flows one way round: the machine submits tasks, `wait` gives back answers. Promise: every task submitted comes
 back once: as an outcome, as `TreeUnusable`, or as `KilledWorker` if it is guilty.
@@ -54,6 +55,8 @@ _UNEVEN_S = 0.5  # a worker is busy and another is not for so long: then it is n
 _DEATHS_ALONE = 2
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 30.0  # until the system is asked again for a process
 _MAX_FAILED_STARTS = 20  # that is for some six minutes
+_MAX_WITHOUT_ANY = 6  # if no worker is left, for thirteen seconds: then other machines get the hosts
+_NONE_BEGINS = "they end before they begin to work"
 _MAX_DEATHS_AT_START = 20  # in a row without an answer between them: more than any page could cause
 
 
@@ -114,12 +117,22 @@ class Pool:
         except (OSError, EOFError, RuntimeError) as error:
             if isinstance(error, RuntimeError) and not (is_at_limit(error) and self._selector.get_map()):
                 raise  # no thread, and no other worker: nothing would go on
-            _put_off(slot, error)
+            self._put_off(slot, _why_none(error))
             return
         slot.connection, slot.incoming, slot.outgoing = ours, frames.Incoming(ours), frames.Outgoing(ours)
-        slot.start_at, slot.failed_starts = None, 0
+        slot.start_at = None
         slot.last_answer_at = time.monotonic()
         self._selector.register(ours, selectors.EVENT_READ, slot)
+
+    def _put_off(self, slot: Slot, why: str) -> None:
+        """Let a slot wait for its next process, longer after each time that there was none, or none that began."""
+        slot.failed_starts += 1
+        is_any_left = any(each.has_begun for each in self._slots)
+        if slot.failed_starts > (_MAX_FAILED_STARTS if is_any_left else _MAX_WITHOUT_ANY):
+            raise FscrawlError(
+                f"no worker process can be started: {why}; look at the limits of memory and processes of this machine"
+            )
+        slot.start_at = time.monotonic() + min(_FIRST_PAUSE_S * 2**slot.failed_starts, _LONGEST_PAUSE_S)
 
     # -- tasks go out
 
@@ -250,7 +263,9 @@ class Pool:
             return []
         messages = slot.incoming.read()
         slot.last_answer_at = time.monotonic()
-        slot.deaths_at_start = 0
+        slot.has_begun, slot.failed_starts = True, 0
+        if any(messages):
+            slot.deaths_at_start = 0
         return messages
 
     def _is_answer(self, sent: Sent, slot: Slot) -> TypeGuard[Answer]:
@@ -286,7 +301,8 @@ class Pool:
         slot.connection.close()
         slot.executor.shutdown(wait=False)
         self.replaced += 1
-        slot.deaths_at_start += 1
+        has_begun, slot.has_begun = slot.has_begun, False
+        slot.deaths_at_start += has_begun
         if slot.deaths_at_start > _MAX_DEATHS_AT_START:
             raise FscrawlError(
                 "worker processes die as soon as they begin; if no line above says why, "
@@ -294,7 +310,7 @@ class Pool:
             )
         self.hosts_of_dead_workers |= {task.host for task in slot.in_flight.values()}
         alone, slot.alone = slot.alone, None
-        slot.deaths_alone += alone is not None
+        slot.deaths_alone += alone is not None and has_begun
         guilty = alone if slot.was_hung or slot.deaths_alone >= _DEATHS_ALONE else None
         if guilty is not None:
             slot.deaths_alone = 0
@@ -306,7 +322,10 @@ class Pool:
             slot.suspects.extend(suspects)
         else:  # it is tried again before the others, so that its deaths are counted in a row
             slot.suspects.extendleft(suspects)
-        self._start_process(slot)
+        if has_begun:
+            self._start_process(slot)
+        else:
+            self._put_off(slot, _NONE_BEGINS)
         if guilty is not None:
             yield KilledWorker(guilty)
 
@@ -370,12 +389,8 @@ def _to_check(task: Task) -> Task:
     return task._replace(check=True) if isinstance(task, PageTask) else task
 
 
-def _put_off(slot: Slot, error: Exception) -> None:
-    """Let a slot wait for its next process, longer after each time that the system gave none. `error`: why."""
-    slot.failed_starts += 1
-    if slot.failed_starts > _MAX_FAILED_STARTS:
-        why = "what forks them has ended" if isinstance(error, EOFError) else getattr(error, "strerror", None) or error
-        raise FscrawlError(
-            f"no worker process can be started: {why}; look at the limits of memory and processes of this machine"
-        )
-    slot.start_at = time.monotonic() + min(_FIRST_PAUSE_S * 2**slot.failed_starts, _LONGEST_PAUSE_S)
+def _why_none(error: Exception) -> str:
+    """Say why the system gave no process."""
+    if isinstance(error, EOFError):
+        return "what forks them has ended"
+    return getattr(error, "strerror", None) or str(error)

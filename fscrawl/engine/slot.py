@@ -22,6 +22,7 @@ class Slot:
     """One place for a process, with its tasks in flight.
 
     start_at    when a process is to be started, since the system has given none; None: there is one
+    has_begun   the process has threads that work. If it ends before, that is no task's deed
     """
 
     def __init__(self, cores: list[int]) -> None:
@@ -32,6 +33,7 @@ class Slot:
         self.executor: ProcessPoolExecutor
         self.start_at: float | None = None
         self.failed_starts = 0  # in a row
+        self.has_begun = False
         self.in_flight: dict[str, Task] = {}
         self.stalled_from: dict[str, float] = {}  # task → when it begins to count as stalled
         self.parked: set[str] = set()  # tasks whose pages wait to be read or rendered: they are no load, either
@@ -42,7 +44,7 @@ class Slot:
         self.deaths_alone = 0  # of processes while they tried it
         self.was_hung = False  # the process was killed for it
         self.last_answer_at = time.monotonic()
-        self.deaths_at_start = 0  # processes in a row that died without an answer
+        self.deaths_at_start = 0  # processes in a row that have begun, and died without an answer
         self._is_busy = False
         self._since = time.monotonic()
 

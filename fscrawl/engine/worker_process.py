@@ -132,6 +132,7 @@ class _WorkerProcess:
         self._home.look(time.monotonic())
         for _ in range(self._setup.threads):
             self._add_thread()
+        frames.send(self._connection, [])  # it has begun
         for message in self._messages():
             match message:
                 case Stop():

@@ -132,15 +132,26 @@ def test_too_many_open_files_at_the_start(start: Start, web: Web, monkeypatch: p
     only.kill()  # there is nothing to kill
 
 
-def test_no_process_at_all(start: Start, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A system that never gives a process ends the crawl with the reason."""
+@pytest.mark.parametrize(("workers", "dies", "tries"), [(1, 1, 7), (2, 2, 13), (2, 1, 21)])
+def test_no_process_at_all(
+    start: Start, web: Web, workers: int, dies: int, tries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A system that never gives a process ends the crawl with the reason: soon if no worker is left."""
     monkeypatch.setattr(pools_module, "_FIRST_PAUSE_S", 0.0)
-    monkeypatch.setattr(pools_module, "_MAX_FAILED_STARTS", 5)
-    pool = start(workers=1)
-    fail(monkeypatch, [NO_PROCESS] * 9)
-    os.kill(pids(pool)[0][0], signal.SIGKILL)
+    pool = start(workers=workers)
+    errors: list[Exception] = [NO_PROCESS] * 50
+    fail(monkeypatch, errors)
+    for (pid,) in pids(pool)[:dies]:
+        os.kill(pid, signal.SIGKILL)
+    deadline = time.monotonic() + 20
+
+    def wait() -> None:
+        while time.monotonic() < deadline:
+            list(pool.wait(0.01))
+
     with pytest.raises(FscrawlError, match="no worker process can be started: Resource temporarily unavailable"):
-        crawl(pool, web, ["/1"])
+        wait()
+    assert 50 - len(errors) <= tries
 
 
 def test_a_worker_that_reads_nothing(start: Start, web: Web) -> None:
