@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fscrawl.monitor.explain.facts import Line
     from fscrawl.monitor.explain.trial import Tried
     from fscrawl.parse.fields import Rules
+    from fscrawl.storage.records import PageRecord
 
 _EXAMPLES = """\
 fscrawl show --root /mnt/shared https://example.org/faq      why is this page missing?
@@ -63,7 +64,6 @@ def add(commands: Commands[Parser]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from fscrawl.monitor.explain import explain  # noqa: PLC0415 - a crawl need not load it
-    from fscrawl.monitor.explain.trial import tried  # noqa: PLC0415
 
     asked = asked_for(options.url)
     rules = None if options.fields is None else _rules(options.fields)
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
         seeds = read_seeds(tree.controls.seeds(), f"{tree.root}/{store.SEEDS}", line.print_line)
         chosen = with_site(settings_of(tree), options.site)
         found = explain(tree, chosen, seeds, asked, all_inlinks=options.inlinks, line=line)
-    fields = None if rules is None or found.page is None else tried(tree, found.host, found.page, rules)
+    fields = None if rules is None or found.page is None else _tried(tree, found.host, found.page, rules)
     if options.json:
         say_json(found.as_json() | ({} if rules is None else {"fields": _fields_as_json(fields)}))
     else:
@@ -89,6 +89,13 @@ def _rules(path: Path) -> Rules:
     except ModuleNotFoundError as error:
         raise UsageError(f"--fields needs {error.name}: {to_install('merge')}") from error
     return fields.parse(choices.rules(path), str(path))
+
+
+def _tried(tree: store.Tree, host: str, page: PageRecord, rules: Rules) -> dict[str, Tried] | None:
+    """Apply rules to a stored page."""
+    from fscrawl.monitor.explain.trial import tried  # noqa: PLC0415 - it loads what parses pages
+
+    return tried(tree, host, page, rules)
 
 
 def _field_lines(fields: dict[str, Tried] | None) -> Iterator[str]:

@@ -10,7 +10,6 @@ system that hangs can; then `age_s` tells for how long.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import threading
 import time
@@ -129,6 +128,8 @@ class Permit:
     """Until when the workers may go on, by `uptime`: a time that all processes of a machine see."""
 
     def __init__(self) -> None:
+        import multiprocessing  # noqa: PLC0415 - commands that only read heartbeats need no permit
+
         self._until = multiprocessing.get_context("forkserver").RawValue("d", 0.0)
 
     def holds(self) -> bool:

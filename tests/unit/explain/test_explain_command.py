@@ -1,6 +1,7 @@
 """What `fscrawl show` prints."""
 
 import json
+import subprocess
 import sys
 
 from fscrawl import cli, urls
@@ -153,6 +154,19 @@ def test_bad_rules_are_one_line(tree, capsys, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "fscrawl.dataset.options", None)
     assert cli.main(["show", "--root", str(tree.root), SEED, "--fields", str(tmp_path / "fields.toml")]) == 2
     assert "--fields needs fscrawl.dataset" in capsys.readouterr().err
+
+
+def test_what_it_loads(tree):
+    """To tell of a page, neither what parses pages is loaded nor what only machines need."""
+    code = (
+        "import sys; from fscrawl import cli; cli.main(sys.argv[1:]);"
+        "heavy = {'selectolax', 'lxml', 'multiprocessing', 'rich', 'fscrawl.parse.links', 'fscrawl.parse.fields'};"
+        "print(*heavy & {*sys.modules}, file=sys.stderr)"
+    )
+    words = [sys.executable, "-c", code, "show", "--root", str(tree.root), SEED]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(f"url       {SEED}\n")
+    assert done.stderr == "\n"
 
 
 def test_a_page_behind_a_hash(tree, capsys):
