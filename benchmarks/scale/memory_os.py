@@ -43,6 +43,7 @@ class Stat(NamedTuple):
     st_uid: int = 0
     st_gid: int = 0
     st_nlink: int = 1
+    st_mtime: float = 0.0  # nothing is edited here
 
 
 class Entry(NamedTuple):

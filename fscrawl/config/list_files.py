@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from fscrawl.config.edited_text import EditedText
 from fscrawl.config.settings import FILE, Settings
 from fscrawl.errors import SettingsError, TreeError
 from fscrawl.sites import rules
@@ -43,6 +44,7 @@ class ListFiles:
     def __init__(self, tree: Tree, clock: Callable[[], float] = time.monotonic) -> None:
         self._tree = tree
         self._clock = clock
+        self._files: dict[str, EditedText] = {}
         self._texts: dict[str, str] = {}  # as read last, and since when
         self._since: dict[str, float] = {}
         self._whole: dict[str, str] = {}
@@ -59,13 +61,13 @@ class ListFiles:
         return any(changed)
 
     def _read(self, name: str) -> bool:
+        now = self._clock()
         try:
-            text = self._tree.controls.list_if_there(name)
+            text = self._file(name).look(now)
         except TreeError:  # NFS v3 answers ESTALE for a file that was just replaced
             return False
         if text is None:
             return False
-        now = self._clock()
         if text != self._texts.get(name):
             is_first = name not in self._texts
             self._texts[name], self._since[name] = text, -CACHES_LIVE_S if is_first else now
@@ -74,3 +76,9 @@ class ListFiles:
         changed = whole != self._whole.get(name)
         self._whole[name] = whole
         return changed
+
+    def _file(self, name: str) -> EditedText:
+        if name not in self._files:
+            controls = self._tree.controls
+            self._files[name] = EditedText(lambda: controls.stamp(name), lambda: controls.list_if_there(name))
+        return self._files[name]

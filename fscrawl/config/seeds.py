@@ -26,15 +26,18 @@ _PAIRS = ('""', "''", "<>", "“”", "‘’", "«»", "``")
 _NAME = re.compile(r"(?:(?:[\w-]+\.)+[^\W\d][\w-]*|\d+(?:\.\d+){3}|localhost|\[[0-9a-fA-F:.]+\])(?=[:/?#]|\Z)")
 
 
-def read_seeds(text: str, where: str, warn: Callable[[str], None], told: set[str] | None = None) -> dict[str, str]:
+def read_seeds(
+    text: str, where: str, warn: Callable[[str], None], told: set[str] | None = None, begin: int = 0
+) -> dict[str, str]:
     """Return the normal forms of the URLs in `text`, and the spellings of its requests, each with its label, "" if it
     has none. Blank lines are skipped. Of a seed on several lines the first one counts.
 
-    `where` names the text in warnings. `told`: lines that have been warned of already; new ones are added.
+    `where` names the text in warnings. `told`: lines that have been warned of already; new ones are added. `begin`:
+    where a line begins; those before it are left out.
     """
     found: dict[str, str] = {}
     bad = 0
-    for line in lines(text):
+    for line in lines(text, begin):
         try:
             found.setdefault(_read_line(line.text), labels.in_comment(line.comment))
         except ValueError as error:

@@ -6,7 +6,7 @@ generation may touch is taken in anew, and a new seed of a held shard is in the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.fleet.handover import Handover
@@ -29,10 +29,18 @@ class Seeds:
         self._frontier = frontier
         self.by_template = by_template
 
-    def add_of(self, shards: set[int]) -> None:
-        """Add the seeds of some shards, whose logs have been read; those of templates come later."""
+    def add_of(self, shards: set[int]) -> Iterator[None]:
+        """Add the seeds of some shards, whose logs have been read, one by one; those of templates come later.
+
+        What is dropped from `shards` meanwhile is left out.
+        """
         self.by_template.want(shards)
-        self.add(seed for seed in sorted(self._watch.seeds) if self._frontier.location(seed).shard in shards)
+        for seed in sorted(self._watch.seeds):
+            if not shards:
+                return
+            if self._frontier.location(seed).shard in shards:
+                self.add([seed])
+            yield
 
     def add(self, seeds: Iterable[str]) -> None:
         """Put seeds into the frontier, if their shards are held and nobody has stopped their task."""

@@ -49,12 +49,12 @@ class Intake:
         *,
         caches_s: float,
         prepare: Callable[[set[int]], None],
-        complete: Callable[[set[int]], None],
+        complete: Callable[[set[int]], Iterator[None]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`caches_s`: how long a listing may be old; `prepare(shards)`: called when the frontier has just got them.
 
-        `complete(shards)`: called when their logs have been read.
+        `complete(shards)`: adds what stands in no log, step by step, when their logs have been read.
         """
         self._frontier = frontier
         self._ledger = ledger
@@ -183,8 +183,8 @@ class Intake:
                 yield from self._take(line, shards, waiting)
             yield
         yield from self._take_waiting(shards, waiting)
+        yield from self._complete(shards)
         self._reading.remove(shards)
-        self._complete(shards)
         self._frontier.drop_settled()
         for shard in shards:
             self._plan_survey(shard)

@@ -288,6 +288,18 @@ def read_range(path: AnyPath, offset: int, length: int, most: int | None = None)
         close_read(descriptor)
 
 
+def stamp_of(path: AnyPath, most: int | None = None) -> tuple[int, float]:
+    """Give a file's size, and when it was changed last. Raises OSError.
+
+    As whoever opens it sees them: sshfs shows older ones by name.
+    """
+    descriptor, size = open_to_read(path, most)
+    try:
+        return size, os.fstat(descriptor).st_mtime
+    finally:
+        close_read(descriptor)
+
+
 def close_read(descriptor: int) -> None:
     """Close a file that was only read. An error is ignored, since the data is complete.
 

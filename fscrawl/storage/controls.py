@@ -99,6 +99,10 @@ class Controls:
         """Write `crawl.toml` if it is not there; tell whether it was written."""
         return not self._files.exists(SETTINGS) and self._files.claim(SETTINGS, text.encode(), fsync=True)
 
+    def stamp(self, name: str) -> tuple[int, float] | None:
+        """Give size and time of a file that people write; None if it is missing."""
+        return self._files.stamp(name)
+
     def list_if_there(self, name: str) -> str | None:
         """Read a list of values for seeds, a text file in the root; None if it is not there."""
         return kept_list(self._files.root, name)

@@ -32,6 +32,7 @@ from fscrawl.storage.atomic import (
     read_file,
     read_range,
     remove,
+    stamp_of,
     sync,
     sync_directory_of,
     temporary_owner,
@@ -175,6 +176,11 @@ class TreeFiles:
         """Give when something was last changed, by the clock of the file system (UNIX time); None if it is missing."""
         found = self._look_at(path)
         return None if found is None else found.st_mtime
+
+    def stamp(self, path: str) -> tuple[int, float] | None:
+        """Give size and time of a file, to see whether it may have changed; None if it is missing."""
+        place = self._at(path)
+        return self.retrying.find(place, lambda: stamp_of(place, most_bytes(path)), None)
 
     def planted(self, path: str) -> str:
         """Say what is there in place of a file that can be read; "" if it is one, or nothing is there."""

@@ -25,13 +25,18 @@ class Line(NamedTuple):
     comment: str = ""
 
 
-def lines(text: str) -> Iterator[Line]:
+def lines(text: str, begin: int = 0) -> Iterator[Line]:
     r"""Give the lines of a text that say something, one by one: a list of a million lines takes a hundred megabytes.
+
+    `begin`: where a line begins; those before it are only counted.
 
     >>> list(lines("a # 1\n\n # 2\n  b#c"))
     [Line(number=1, column=1, text='a', comment='# 1'), Line(number=4, column=3, text='b#c', comment='')]
+    >>> list(lines("a\n\nb\n", 3))
+    [Line(number=3, column=1, text='b', comment='')]
     """
-    for number, found in enumerate(_LINE.finditer(text, 1 if text.startswith("\ufeff") else 0), 1):
+    first = sum(1 for _ in _LINE.finditer(text, 0, begin)) if begin else 1
+    for number, found in enumerate(_LINE.finditer(text, begin or text.startswith("\ufeff")), first):
         bare, comment = parted(found[0])
         stripped = bare.lstrip()
         if stripped:

@@ -154,6 +154,21 @@ def test_long_chores(world, monkeypatch):
     assert b.frontier.pending == 21
 
 
+def test_many_seeds(world, monkeypatch):
+    """So are seeds: a machine that has many goes through some of them, and then looks after its workers."""
+    world.create(*(url(MINE[0], str(n)) for n in range(300)))
+    world.join("a").leave()
+    slow_down(world, monkeypatch)
+    b = world.join("b")
+    ticks = 0
+    while b.membership.busy:
+        assert not b.is_complete, "the crawl may not end before all seeds are there"
+        b.tick()
+        ticks += 1
+    assert ticks >= 3
+    assert b.frontier.pending == 300
+
+
 def test_abandon(world):
     """A machine that goes down says nothing more, whether it had begun or not."""
     world.create(url(MINE[0]))

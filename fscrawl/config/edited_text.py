@@ -1,0 +1,42 @@
+"""The text of a file that people edit: it is read again when it may have changed.
+
+A list of seeds may have many megabytes, and each machine looks at it in every round. To look at a size and a time costs
+the same for any file. But a share may show an old time, or a new size before the new text, and two edits at one moment
+may have the same time. So size and time only say when the text is read: in each look until it has been the same for
+longer than caches live, and later at least once in that time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fscrawl.storage.caches import CACHES_LIVE_S
+
+Stamp = tuple[int, float]
+"""The size of a file, and when it was changed last by the clock of its file system."""
+
+
+class EditedText:
+    """One file, as it was read last."""
+
+    def __init__(self, stamp: Callable[[], Stamp | None], read: Callable[[], str | None]) -> None:
+        """`stamp`, `read`: give size and time, and the text; None if the file is missing. They may raise TreeError."""
+        self._look_at = stamp
+        self._read = read
+        self._stamp: Stamp | None = None  # of the text, if that is settled
+        self._text: str | None = None
+        self._same_since = float("inf")
+        self._read_at = 0.0
+
+    def look(self, now: float) -> str | None:
+        """Give the text as it stands; None if the file is missing. `now`: monotonic time."""
+        stamp = None
+        if now - self._same_since > CACHES_LIVE_S:
+            stamp = self._look_at()  # before the text: if that changes in between, the next look finds another stamp
+            if stamp is not None and stamp == self._stamp and now - self._read_at <= CACHES_LIVE_S:
+                return self._text
+        text = self._read()
+        if text != self._text or self._stamp not in (None, stamp):
+            self._same_since = now
+        self._stamp, self._text, self._read_at = stamp, text, now
+        return text
