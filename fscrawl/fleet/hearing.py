@@ -2,7 +2,8 @@
 
 A machine with work reads a log only if a beat says that it has grown. A machine that has nothing to do looks at the
 files themselves, because a beat may be old; a few at a time, so that a thousand hungry machines do not keep the file
-server busy with questions. Logs of dead machines are looked at more and more seldom.
+server busy with questions. Of machines that say they are idle it looks at still fewer: they have little to say, and if
+one gets work, its next beat tells. Logs of dead machines are looked at more and more seldom.
 
 Vocabulary:
   hungry, starved   without anything to fetch: another machine, this one
@@ -20,6 +21,7 @@ from fscrawl.fleet.ownership import Fleet
 from fscrawl.fleet.past_runs import PastRuns
 
 _LOOKS_A_ROUND = 50
+_LOOKS_AT_IDLE = 8
 _LOOKS_A_SECOND = 50
 _MOST_OF_DEAD_AFTER = 1 / 3  # between two beats: half of it without one, and the workers stop
 
@@ -35,7 +37,7 @@ class Hearing:
         self._caches_s = caches_s
         self._looked_at: dict[str, float] = {}  # log of a machine that is not live → when it was last read
         self._live = 0
-        self._next = 0  # which log a hungry machine looks at first
+        self._next = {True: 0, False: 0}  # which log a hungry machine looks at first, of idle ones and of others
         self._next_listing = 0.0
 
     @property
@@ -69,7 +71,9 @@ class Hearing:
         for machine in self._ledger.doubted:  # it may have been an old view: nothing else would show that it was one
             ends.setdefault(machine, self._said_end(machine) if machine in self._fleet.peers else None)
         if starved:
-            ends |= dict.fromkeys(self._some_of([peer.machine for peer in live]))
+            for idle, most in ((False, _LOOKS_A_ROUND), (True, _LOOKS_AT_IDLE)):
+                machines = [peer.machine for peer in live if peer.last().idle is idle]
+                ends |= dict.fromkeys(self._some_of(machines, most, idle=idle))
         self._ledger.hear(ends)
 
     def _silent_ones(self, now: float) -> list[str]:
@@ -109,14 +113,14 @@ class Hearing:
         end = said_end(self._fleet.peers[machine])
         return end if end is not None and self._ledger.read_to(machine) < end else None
 
-    def _some_of(self, machines: list[str]) -> list[str]:
+    def _some_of(self, machines: list[str], most: int, *, idle: bool) -> list[str]:
         """Give the machines whose turn it is."""
-        if len(machines) <= _LOOKS_A_ROUND:
+        if len(machines) <= most:
             return machines
         ordered = sorted(machines)
-        start = self._next % len(ordered)
-        self._next = start + _LOOKS_A_ROUND
-        return (ordered[start:] + ordered[:start])[:_LOOKS_A_ROUND]
+        start = self._next[idle] % len(ordered)
+        self._next[idle] = start + most
+        return (ordered[start:] + ordered[:start])[:most]
 
 
 def said_end(peer: Peer) -> Place | None:

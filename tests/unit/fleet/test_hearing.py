@@ -26,3 +26,33 @@ def test_beats_of_many_machines(live, beat_s):
 def test_slow_beats_stay():
     """Settings that ask for slower beats are heeded."""
     assert _hearing(1000).beat_s(FleetSettings(beat=25, dead_after=60)) == 25
+
+
+def _looked_at(busy, idle, rounds):
+    """Let a machine without work hear others; give the logs at whose files it looks in each round."""
+    names = [(f"busy-{n}", False) for n in range(busy)] + [(f"idle-{n}", True) for n in range(idle)]
+    beats = {name: SimpleNamespace(pending=0, log=(0, 9), idle=is_idle, packs=0) for name, is_idle in names}
+    live = [SimpleNamespace(machine=name, last=lambda name=name: beats[name]) for name in beats]
+    fleet = SimpleNamespace(live_peers=lambda now: live, peers={}, dead_after_s=60)
+    looked = []
+    ledger = SimpleNamespace(
+        hear=lambda ends: looked.append({name for name, end in ends.items() if end is None}), machines=list, doubted=()
+    )
+    hearing = Hearing(fleet, ledger, SimpleNamespace(expect=int), 0.0)
+    for _ in range(rounds):
+        hearing.hear(0.0, starved=True)
+    return looked
+
+
+@pytest.mark.parametrize("idle", [16, 64, 256])
+def test_many_machines_without_work(idle):
+    """However many machines wait for work, each looks at few logs of the others in a round, and in turn at all."""
+    looked = _looked_at(1, idle, idle // 8)
+    assert {len(each) for each in looked} == {9}
+    assert all("busy-0" in each for each in looked)
+    assert len(set().union(*looked)) == idle + 1
+
+
+def test_few_machines_without_work():
+    """Of few, it looks at all logs in each round."""
+    assert _looked_at(40, 8, 2) == [{*(f"busy-{n}" for n in range(40)), *(f"idle-{n}" for n in range(8))}] * 2
