@@ -4,7 +4,8 @@
     POST https://a.example/search class=Q1 (session 7)    # Q1
 
 Promise: a line that is neither is skipped with a warning that names its place and what would be right. A last line
-without a newline may be half written, so a machine that starts waits for it for a few seconds.
+without a newline may be half written, so a machine that starts waits for it for a few seconds; on a local disk, until
+the file is a few seconds old.
 """
 
 from __future__ import annotations
@@ -143,7 +144,9 @@ def wait_for_seeds(tree: Tree, warn: Callable[[str], None]) -> dict[str, str]:
     where = f"{tree.root}/{SEEDS}"
     text, since = tree.controls.seeds(), time.monotonic()
     warned = False
-    while text and not text.endswith("\n") and time.monotonic() - since < _WRITING_S:
+    while text and not text.endswith("\n"):
+        if tree.controls.same_s(SEEDS, time.monotonic() - since, time.time()) >= _WRITING_S:
+            break
         if not warned:
             warned = True
             warn(f"{where}: the last line does not end with a newline; waiting a few seconds for the rest of it")

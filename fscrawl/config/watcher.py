@@ -108,12 +108,7 @@ def _left_s(tree: Tree, text: str, same_s: float) -> float:
 
 
 def _age_s(tree: Tree, same_s: float) -> float:
-    """Give for how long settings have certainly been as they are: at least for `same_s`.
-
-    The time of the change is asked for after they were read: so what has come since then is too young.
-    """
-    changed_at = None if caches_live_s(tree.root) else tree.controls.settings_changed_at()
-    return same_s if changed_at is None else max(same_s, time.time() - changed_at)
+    return tree.controls.same_s(settings.FILE, same_s, time.time())
 
 
 def is_whole(text: str) -> bool:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from fscrawl.errors import TreeError
 from fscrawl.storage.atomic import read_file
+from fscrawl.storage.caches import caches_live_s
 from fscrawl.storage.files import TreeFiles
 from fscrawl.storage.kinds import most_bytes
 from fscrawl.storage.layout import KEPT_SETTINGS, PAUSE, SEEDS, SETTINGS, SIGNS, STOP, TREE_RECORD
@@ -68,9 +69,14 @@ class Controls:
         """Read `crawl.toml`; None at the moment when an editor replaces it."""
         return kept_settings(self._files.root)
 
-    def settings_changed_at(self) -> float | None:
-        """Give when `crawl.toml` was changed, by the clock of the file system (UNIX time); None if it is missing."""
-        return self._files.modified_at(SETTINGS)
+    def same_s(self, name: str, seen_s: float, now: float) -> float:
+        """Give for how long a file that was just read has certainly been the same: at least for `seen_s`.
+
+        On a local disk, the time of its last change tells. It is asked for after the file was read, so what has come
+        since then is too young. A share may show an old time. `now`: UNIX time.
+        """
+        changed_at = None if caches_live_s(self._files.root) else self._files.modified_at(name)
+        return seen_s if changed_at is None else max(seen_s, now - changed_at)
 
     def keep_copy(self, text: str, of: str = "") -> None:
         """Keep a copy of the settings, in case that somebody deletes them. The tree works without it.

@@ -1,21 +1,25 @@
-"""A machine that starts while somebody writes `crawl.toml`: half of the text is no TOML."""
+"""A machine that starts while somebody writes `crawl.toml`, of which half is no TOML, or `seeds.txt`."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from fscrawl.config import seeds
 from fscrawl.config import watcher as module
-from fscrawl.config.settings import END, Settings, apply, render
-from fscrawl.config.watcher import read_settings
+from fscrawl.config.settings import END, Settings, apply, parse, render
+from fscrawl.config.watcher import EditWatcher, read_settings
 from fscrawl.errors import SettingsError
+from fscrawl.storage import controls
 from fscrawl.storage.caches import CACHES_LIVE_S
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import Tree, create
 
 RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=512, fanout=0, partition="host")
+SHORT = "[politeness]\ndelay = 7\n"
 WHOLE = render(apply(Settings(), ["politeness.delay=7"]))
 
 
@@ -42,7 +46,8 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Clock:
     clock = Clock()
     monkeypatch.setattr(module, "time", clock)
-    monkeypatch.setattr(module, "caches_live_s", lambda root: request.param)
+    for place in (module, controls):
+        monkeypatch.setattr(place, "caches_live_s", lambda root: request.param)
     return clock
 
 
@@ -69,3 +74,38 @@ def test_a_mistake(tree: Tree, clock: Clock, text: str, waits_s: float) -> None:
     with pytest.raises(SettingsError, match="not valid TOML"):
         read_settings(tree, print)
     assert waits_s <= clock.now < waits_s + 1
+
+
+def test_an_old_file_without_its_last_line(tree: Tree, clock: Clock) -> None:
+    """A share may show an old time for what somebody has replaced a moment ago, so the time counts for nothing there."""
+    path = tree.root / "crawl.toml"
+    path.write_text(SHORT)
+    os.utime(path, (0, 0))
+    clock.now = 1e9
+    assert read_settings(tree, print).politeness.delay == 7
+    waits_s = module.caches_live_s(tree.root)
+    assert waits_s <= clock.now - 1e9 < waits_s + 1
+
+
+def test_half_of_what_was_used_before(tree: Tree, clock: Clock) -> None:
+    """Half of it is another text, and is waited for."""
+    path, whole = tree.root / "crawl.toml", f"{SHORT}[crawl]\nscope = 'host'\n"
+    path.write_text(whole)
+    EditWatcher(tree, parse(whole, record=RECORD), frozenset(), print)
+    path.write_text(SHORT)
+    clock.then = lambda: path.write_text(whole)
+    assert read_settings(tree, print).crawl.scope == "host"
+    assert 1 < clock.now < 2
+
+
+def test_a_seed_without_a_newline(tree: Tree, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a local disk, nobody writes on in a file of seeds that is some seconds old; a share may show an old time."""
+    monkeypatch.setattr(seeds, "time", clock)
+    clock.now, path = 1e9, tree.root / "seeds.txt"
+    path.write_text("http://a.example/\nhttp://b.example/")
+    os.utime(path, (clock.now - 4, clock.now - 4))
+    told = list[str]()
+    assert list(seeds.wait_for_seeds(tree, told.append)) == ["http://a.example/", "http://b.example/"]
+    waits_s = 3 if module.caches_live_s(tree.root) else 0
+    assert waits_s <= clock.now - 1e9 < waits_s + 1
+    assert len(told) == bool(waits_s)

@@ -14,6 +14,7 @@ from fscrawl.config.seeds import read_seeds, wait_for_seeds
 from fscrawl.config.settings import Settings, apply, parse, render
 from fscrawl.config.watcher import EditWatcher, read_settings
 from fscrawl.errors import NoBrowserError, SettingsError, TreeBusyError
+from fscrawl.storage import controls
 from fscrawl.storage.caches import CACHES_LIVE_S
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import Controls, Tree, create
@@ -259,6 +260,11 @@ def clock(monkeypatch):
     return clock
 
 
+def let_caches_live(monkeypatch, seconds):
+    for place in (module, controls):
+        monkeypatch.setattr(place, "caches_live_s", lambda root: seconds)
+
+
 @pytest.fixture
 def tree(tmp_path):
     create(tmp_path / "root", RECORD, render(Settings()), f"{A}\n")
@@ -281,7 +287,7 @@ SHORT = "[politeness]\ndelay = 7\n"  # settings without their last line
 @pytest.mark.parametrize(("caches_s", "waits_s"), [(CACHES_LIVE_S, 60), (0.0, 15)])
 def test_settings_without_their_last_line(tree, clock, monkeypatch, caches_s, waits_s):
     """They count when they have been the same for as long as caches live; on a local disk there are none."""
-    monkeypatch.setattr(module, "caches_live_s", lambda root: caches_s)
+    let_caches_live(monkeypatch, caches_s)
     (tree.root / "crawl.toml").write_text(SHORT)
     told = []
     assert read_settings(tree, told.append).politeness.delay == 7
@@ -294,7 +300,7 @@ def test_settings_without_their_last_line(tree, clock, monkeypatch, caches_s, wa
 @pytest.mark.parametrize(("age_s", "waits_s"), [(16, 0), (5, 10), (-3600, 15)])
 def test_old_settings_without_their_last_line(tree, clock, monkeypatch, age_s, waits_s):
     """On a local disk, nobody writes a file any more that is old; a clock that was set back proves nothing."""
-    monkeypatch.setattr(module, "caches_live_s", lambda root: 0.0)
+    let_caches_live(monkeypatch, 0.0)
     path = tree.root / "crawl.toml"
     path.write_text(SHORT)
     began = clock.now = 1e9
@@ -303,20 +309,10 @@ def test_old_settings_without_their_last_line(tree, clock, monkeypatch, age_s, w
     assert waits_s <= clock.now - began < waits_s + 1
 
 
-def test_an_old_file_on_a_share(tree, clock, monkeypatch):
-    """A share may show an old time for what somebody has replaced a moment ago, so the time counts for nothing."""
-    monkeypatch.setattr(module, "caches_live_s", lambda root: CACHES_LIVE_S)
-    (tree.root / "crawl.toml").write_text(SHORT)
-    os.utime(tree.root / "crawl.toml", (0, 0))
-    clock.now = 1e9
-    read_settings(tree, print)
-    assert clock.now - 1e9 >= 60
-
-
 @pytest.mark.parametrize("later", [False, True])
 def test_settings_that_were_used_before(tree, clock, monkeypatch, later):
     """What machines have used once need not be waited for, also if they took it over while they ran."""
-    monkeypatch.setattr(module, "caches_live_s", lambda root: CACHES_LIVE_S)
+    let_caches_live(monkeypatch, CACHES_LIVE_S)
     path = tree.root / "crawl.toml"
     if later:
         watch = EditWatcher(tree, Settings(), frozenset(), print)
@@ -332,18 +328,6 @@ def test_settings_that_were_used_before(tree, clock, monkeypatch, later):
     path.write_text("[politeness]\ndelay = 8\n")
     assert read_settings(tree, print).politeness.delay == 8
     assert clock.now >= 60
-
-
-def test_half_of_what_was_used_before(tree, clock, monkeypatch):
-    """Half of it is another text, and so is a text of which half was used."""
-    monkeypatch.setattr(module, "caches_live_s", lambda root: CACHES_LIVE_S)
-    path, whole = tree.root / "crawl.toml", f"{SHORT}[crawl]\nscope = 'host'\n"
-    path.write_text(whole)
-    EditWatcher(tree, parse(whole, record=RECORD), frozenset(), print)
-    path.write_text(SHORT)
-    clock.then[10] = lambda: path.write_text(whole)
-    assert read_settings(tree, print).crawl.scope == "host"
-    assert clock.now == pytest.approx(10, abs=1)
 
 
 def test_start_while_a_seed_is_written(tree, clock):
