@@ -77,7 +77,7 @@ def test_a_mistake(tree: Tree, clock: Clock, text: str, waits_s: float) -> None:
 
 
 def test_an_old_file_without_its_last_line(tree: Tree, clock: Clock) -> None:
-    """A share may show an old time for what somebody has replaced a moment ago, so the time counts for nothing there."""
+    """On a share the time counts for nothing: it may be that of what somebody has replaced a moment ago."""
     path = tree.root / "crawl.toml"
     path.write_text(SHORT)
     os.utime(path, (0, 0))
