@@ -201,7 +201,7 @@ class Machine:
             return EXIT_BY_SIGNAL + self._interrupted_by
         if self._membership.seeding.fault and self._ending() == "finished":
             return EXIT_UNUSABLE_RESULT
-        there = self._edits.stopped or self.counts.pages or self._membership.pages_elsewhere()
+        there = self._edits.stopped or self.counts.pages or self._membership.fleet.pages_elsewhere
         return EXIT_OK if there or self._has_page() else EXIT_UNUSABLE_RESULT
 
     def _has_page(self) -> bool:
@@ -296,14 +296,14 @@ class Machine:
         """If pages are limited, count the stored ones; what other machines add later is in their heartbeats."""
         if self._settings.crawl.max_pages is not None:
             self._stored_before = self._tree.all_pages()
-            self._elsewhere_before = self._membership.pages_elsewhere()
+            self._elsewhere_before = self._membership.fleet.pages_elsewhere
 
     def _pages_left(self) -> float:
         """Pages that may still be stored."""
         limit = self._settings.crawl.max_pages
         if limit is None:
             return float("inf")
-        elsewhere = self._membership.pages_elsewhere() - self._elsewhere_before
+        elsewhere = self._membership.fleet.pages_elsewhere - self._elsewhere_before
         return limit - self._stored_before - elsewhere - self.counts.more_pages
 
     def _may_dispatch(self) -> bool:
@@ -350,7 +350,7 @@ class Machine:
         counts.pending = self._frontier.pending
         counts.in_flight = self._frontier.in_flight
         counts.hosts = len(self._frontier.scheduler)
-        counts.tree_pages = self._membership.pages_elsewhere() + counts.more_pages
+        counts.tree_pages = self._membership.fleet.pages_elsewhere + counts.more_pages
         counts.reseeding = self._membership.survey.hosts_left
         counts.reseeding_of = self._membership.survey.hosts_in_all
         counts.reseeded = self._membership.survey.records_read

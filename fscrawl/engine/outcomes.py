@@ -160,9 +160,10 @@ class Bookkeeper:
 
     def _tell_stored(self, outcome: Stored) -> Iterator[None]:
         task = outcome.task
-        yield from self._discover(task, outcome.links, outcome.cut, outcome.sitemaps, moved=outcome.kind == "redirect")
-        told = self._membership.told(task, outcome.term)
-        self._frontier.finish(task, outcome.exchange.asked_at, stored=outcome.kind == "page", told=told)
+        moved = outcome.kind == "redirect"
+        yield from self._discover(task, outcome.links, outcome.term, outcome.cut, outcome.sitemaps, moved=moved)
+        self._membership.told(task, outcome.term)
+        self._frontier.finish(task, outcome.exchange.asked_at, stored=outcome.kind == "page", told=True)
 
     def _unchanged(self, outcome: Unchanged) -> None:
         self.counts.unchanged += 1
@@ -171,18 +172,19 @@ class Bookkeeper:
         self._run(self._tell_unchanged(outcome))
 
     def _tell_unchanged(self, outcome: Unchanged) -> Iterator[None]:
-        yield from self._discover(outcome.task, outcome.links, outcome.cut)
-        told = self._membership.told(outcome.task, outcome.term)
-        self._frontier.finish(outcome.task, outcome.exchange.asked_at, told=told)
+        yield from self._discover(outcome.task, outcome.links, outcome.term, outcome.cut)
+        self._membership.told(outcome.task, outcome.term)
+        self._frontier.finish(outcome.task, outcome.exchange.asked_at, told=True)
 
     def _known(self, outcome: Known) -> Iterator[None]:
-        task, told = outcome.task, False
+        task = outcome.task
         if outcome.failed_at:
             self._membership.failed(task, outcome.failed_at)
         elif outcome.term:
-            yield from self._discover(task, outcome.links, outcome.cut, outcome.sitemaps, moved=outcome.moved)
-            told = self._membership.told(task, outcome.term)
-        self._frontier.finish(task, None, told=told, failed=bool(outcome.failed_at))
+            more = outcome.cut, outcome.sitemaps
+            yield from self._discover(task, outcome.links, outcome.term, *more, moved=outcome.moved)
+            self._membership.told(task, outcome.term)
+        self._frontier.finish(task, None, told=bool(outcome.term), failed=bool(outcome.failed_at))
 
     def _failed_for_now(self, outcome: FailedForNow) -> None:
         task, exchange = outcome.task, outcome.exchange
@@ -275,6 +277,7 @@ class Bookkeeper:
         self,
         task: PageTask,
         links: tuple[str, ...],
+        term: str,
         cut: Mapping[str, int] | None,
         sitemaps: tuple[str, ...] = (),
         *,
@@ -282,6 +285,7 @@ class Bookkeeper:
     ) -> Iterator[None]:
         """Take in the outlinks of a page, or what a sitemap names: parts, or itself where it has `moved`.
 
+        `term`: the rules by which they were chosen.
         `moved`: the page is a redirect, and its target one more of those in a row.
         """
         if cut:
@@ -289,13 +293,15 @@ class Bookkeeper:
         label, redirects = task.flags.label, task.flags.redirects + 1 if moved else 0
         flags = flags_of(label=label, redirects=redirects)
         if task.flags.sitemap:
-            yield from self._in_parts(links, task.depth, task.key, flags, task.host)
+            yield from self._in_parts(links, task.depth, task.key, flags, task.host, term)
             of_sitemaps = flags_of(task.flags.sitemap if moved else SITEMAP_PART, label=label, redirects=redirects)
-            yield from self._in_parts(sitemaps, task.depth, task.key, of_sitemaps, task.host)
+            yield from self._in_parts(sitemaps, task.depth, task.key, of_sitemaps, task.host, term)
         else:
-            yield from self._in_parts(links, task.depth + 1, task.key, flags, task.host)
+            yield from self._in_parts(links, task.depth + 1, task.key, flags, task.host, term)
 
-    def _in_parts(self, links: tuple[str, ...], depth: int, referrer: str, flags: Flags, host: str) -> Iterator[None]:
+    def _in_parts(
+        self, links: tuple[str, ...], depth: int, referrer: str, flags: Flags, host: str, term: str = ""
+    ) -> Iterator[None]:
         """Take in links. `referrer`: key of the page that has them, on `host`."""
         self._links_left += len(links)
         for begin in range(0, len(links), _LINKS_AT_ONCE):
@@ -303,7 +309,7 @@ class Bookkeeper:
                 yield
             part = links[begin : begin + _LINKS_AT_ONCE]
             self._links_left -= len(part)
-            self._membership.discover(part, depth, referrer, flags, host)
+            self._membership.discover(part, depth, referrer, flags, host, term)
 
     def _judge_host(self, task: Task, exchange: Exchange, class_: str = "", message: str = "") -> None:
         """Take in how the host does, and whether the network of this machine is gone."""

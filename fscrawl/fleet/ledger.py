@@ -139,25 +139,27 @@ class Ledger:
     # -- saying
 
     def discover(
-        self, links: Iterable[str], depth: int, referrer: str, flags: Flags = NO_FLAGS, host: str = ""
+        self, links: Iterable[str], depth: int, referrer: str, flags: Flags = NO_FLAGS, host: str = "", term: str = ""
     ) -> list[int]:
         """Say links of a page, all inside the scope; those of held shards go into the frontier, too.
 
-        `host`: that names them; "" for what none does, such as seeds.
+        `host`: that names them; "" for what none does, such as seeds. `term`: the rules by which they were filtered,
+        "" for those of now. If it is another one, what is outside of the rules of now is only said.
 
         Returns the shards that have their first URL now. A URL beyond `max_depth` is counted as cut, and not said.
         Those of a stopped task are only said. A URL that is not settled is said once for each task: one of them may be
         stopped later.
         """
-        limit = self.rules.max_depth
-        if limit is not None and depth > limit:
+        limit, is_stale = self.rules.max_depth, term not in ("", self.rules.term.digest)
+        is_too_deep = limit is not None and depth > limit
+        if is_too_deep and not is_stale:
             self._frontier.cut["max_depth"] += len(tuple(links))
             return []
         new_shards = []
         mark = _mark(flags.label)
-        is_stopped = flags.label in self.rules.stopped
+        is_only_said = is_too_deep or flags.label in self.rules.stopped
         held = self._frontier.shards
-        if flags is NO_FLAGS and not is_stopped:
+        if flags is NO_FLAGS and not is_only_said and not is_stale:
             located = self._frontier.unknown(links, self.rules.seeds)
         else:
             located = [(url, self._frontier.location(url)) for url in links]
@@ -165,7 +167,7 @@ class Ledger:
             shard = location.shard
             own = shard in held
             news = None
-            if own and not is_stopped:
+            if own and not is_only_said and not (is_stale and not self.rules.admit(url, flags)):
                 foreign = host not in ("", location.host)
                 news = self._frontier.add(url, depth, referrer, location, flags, foreign=foreign)
             if mark and own and not news and self._frontier.is_settled(shard, int.from_bytes(location.digest[:8])):
@@ -181,16 +183,9 @@ class Ledger:
                     new_shards.append(shard)
         return new_shards
 
-    def told(self, task: PageTask, term: str) -> bool:
-        """Say that all links of a page stand in the log; False if that is not so, since `discover` left some out.
-
-        `term`: the rules by which they were filtered. If those of now are others, the page's shard is taken in anew
-        when the page is over, and the page is told from its record.
-        """
-        if self.rules.cut_links(task.depth, term):
-            return False
+    def told(self, task: PageTask, term: str) -> None:
+        """Say that all links of a stored page stand in the log. `term`: the rules by which they were filtered."""
         self.say(Told(self._frontier.shard_of(task), task.key, task.depth, term))
-        return True
 
     def failed(self, task: PageTask, failed_at: str) -> None:
         """Say that a URL has failed for good, and has an error record."""

@@ -255,15 +255,17 @@ class Membership:
         """There are logs or records still to be read, or seeds to be made."""
         return self._intake.busy or not self.seeding.is_done
 
-    def discover(self, links: Iterable[str], depth: int, referrer: str, flags: Flags = NO_FLAGS, of: str = "") -> None:
-        """Take in URLs of a page, all inside the scope. `of`: the host that names them, "" if none does."""
-        new_shards = self.ledger.discover(links, depth, referrer, flags, of)
+    def discover(
+        self, links: Iterable[str], depth: int, referrer: str, flags: Flags = NO_FLAGS, of: str = "", term: str = ""
+    ) -> None:
+        """Take in URLs of a page. `of`: the host that names them, "" if none does. `term`: as for `Ledger.discover`."""
+        new_shards = self.ledger.discover(links, depth, referrer, flags, of, term)
         if any(not self._frontier.holds(shard) for shard in new_shards):  # perhaps no machine holds one: do not wait
             self._next_round = min(self._next_round, self._clock() + _SOON_S)
 
-    def told(self, task: PageTask, term: str) -> bool:
-        """Say, if it is true, that all links of a page were taken in by the rules of `term`; tell whether it is."""
-        return self.ledger.told(task, term)
+    def told(self, task: PageTask, term: str) -> None:
+        """All links of a stored page were taken in. `term`: the rules by which they were filtered."""
+        self.ledger.told(task, term)
 
     def failed(self, task: PageTask, failed_at: str) -> None:
         """A URL has failed for good, and has an error record."""
@@ -278,10 +280,6 @@ class Membership:
 
     def _is_end_in_sight(self, state: Beat) -> bool:
         return state.idle and self._ending.seems_reached(state, self._heart.written, self._clock())
-
-    def pages_elsewhere(self) -> int:
-        """How many pages other machines have stored, in this and in earlier runs."""
-        return self.fleet.pages_elsewhere
 
     def tick(self, *, starved: bool) -> bool:
         """Do what is due. Return whether settings, seeds or generation have changed. `starved`: nothing to fetch."""

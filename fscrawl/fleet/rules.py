@@ -53,10 +53,6 @@ class Rules(NamedTuple):
     def generation(self) -> int:
         return self.term.generation
 
-    def cut_links(self, depth: int, term: str) -> bool:
-        """Tell whether links of a page at `depth` may be beyond `max_depth` that were not so by the rules of `term`."""
-        return self.max_depth is not None and depth >= self.max_depth and term != self.term.digest
-
     def admit(self, url: str, flags: Flags) -> bool:
         """Tell whether a URL of a log is to be fetched. A sitemap need not match an `allow` expression."""
         if flags.label in self.stopped:

@@ -38,7 +38,7 @@ def crawl_late(tree: store.Tree, web: Web, late: str) -> None:
         for url in links:
             frontier.add(url, depth, referrer)
 
-    membership = SimpleNamespace(discover=discover, told=lambda task, term: True)
+    membership = SimpleNamespace(discover=discover, told=lambda task, term: None)
     progress = Progress("json", verbose=False, stream=io.StringIO())
     books = Bookkeeper(
         tree, frontier, cast("Membership", membership), Outage(), progress, lambda: settings, random.Random(1)

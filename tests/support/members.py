@@ -189,9 +189,9 @@ class Member:
             self.frontier.finish(task, None)
             return
         fresh, _ = worker.links.of(record, task.depth)
-        self.membership.discover(fresh, task.depth + 1, task.key, labelled(task.flags.label))
-        told = self.membership.told(task, worker.term)
-        self.frontier.finish(task, None if is_known else self.now, stored=not is_known, told=told)
+        self.membership.discover(fresh, task.depth + 1, task.key, labelled(task.flags.label), term=worker.term)
+        self.membership.told(task, worker.term)
+        self.frontier.finish(task, None if is_known else self.now, stored=not is_known, told=True)
 
     def store(self, task, links=None):
         """Fetch a page, and store it."""

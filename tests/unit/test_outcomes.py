@@ -42,12 +42,11 @@ class Discoveries(list):
 
     def told(self, task, term):
         self.tellings.append((task.url, task.depth, term, len(self)))
-        return term != "stale"
 
     def failed(self, task, failed_at):
         self.tellings.append((task.url, task.depth, failed_at))
 
-    def discover(self, links, depth, referrer, flags=None, host=""):
+    def discover(self, links, depth, referrer, flags=None, host="", term=""):
         if links:
             self.append((tuple(links), depth, referrer, None if flags is NO_FLAGS else flags))
 
@@ -164,16 +163,6 @@ def test_a_page_is_told_when_its_links_are_discovered(desk):
     desk.take(Known(handed_out(desk, A + "3"), (A + "z",), term="new"))
     assert desk.found.tellings == [(A + "1", 0, "old", 1), (A + "2", 0, "new", 2), (A + "3", 0, "new", 3)]
     assert all(is_told(desk, url) for url in (A + "1", A + "2", A + "3"))
-
-
-def test_a_page_of_which_links_were_left_out(desk):
-    """It is not told, and its task is over all the same."""
-    desk = desk()
-    for number, kind in enumerate((Stored, Unchanged, Known)):
-        task = handed_out(desk, f"{A}{number}")
-        facts = {Stored: (ANSWERED, "page", 200, 9), Unchanged: (ANSWERED, 304), Known: ()}[kind]
-        desk.take(kind(task, *facts, term="stale"))
-        assert (desk.frontier.in_flight, is_told(desk, task.url)) == (0, False)
 
 
 def test_a_failure_is_told(desk):

@@ -26,7 +26,6 @@ from fscrawl.fleet.log_writer import LogWriter
 from fscrawl.fleet.membership import Membership
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.fleet.rulebook import Rulebook
-from fscrawl.fleet.rules import Rules
 from fscrawl.fleet.snapshots import Snapshots
 from fscrawl.fleet.survey import Survey
 from fscrawl.fleet.terms import Terms
@@ -170,8 +169,9 @@ def _term_at_telling() -> list[Change]:
     return [(Ledger, "told", told)]
 
 
-def _cut_links_told() -> list[Change]:
-    return [(Rules, "cut_links", lambda self, depth, term: False)]
+def _edit_unseen_in_links() -> list[Change]:
+    real = Ledger.discover
+    return [(Ledger, "discover", lambda self, *found: real(self, *found[:5]))]
 
 
 def _depth_ignored() -> list[Change]:
@@ -299,7 +299,7 @@ BREAKAGES = (
     Breakage("nothing_is_looked_for", "what is stored is fetched again", _nothing_is_looked_for, seed=1),
     Breakage("told_forever", "what was told counts under all settings", _told_forever, seed=6),
     Breakage("term_at_telling", "a mark has the term of the telling", _term_at_telling, "edit", seed=101),
-    Breakage("cut_links_told", "a page is told by rules of more depth than its links", _cut_links_told, seed=20778),
+    Breakage("edit_unseen_in_links", "links are cut by other rules than told", _edit_unseen_in_links, seed=20778),
     Breakage("depth_ignored", "what was told counts for all depths", _depth_ignored, seed=39),
     Breakage(
         "edit_retakes_nothing", "an edit does not put shards together anew", _edit_retakes_nothing, "edit", seed=0

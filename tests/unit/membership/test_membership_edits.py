@@ -106,9 +106,9 @@ def test_edit_while_a_page_is_in_flight(world):
 
 
 def test_less_depth_and_more_again_while_a_page_is_in_flight(world):
-    """A page is not told by the rules of its worker if the machine has left out links that are inside those.
+    """A page is told by the rules of its worker, so links that are inside those are said, though they are too deep now.
 
-    When the old limit came back, the mark counted, and the links were found by nobody.
+    When the old limit came back, the mark counted, and links that were not said were found by nobody.
     """
     world.assignments.append("crawl.max_depth=2")
     world.create(url(MINE[0]))
@@ -125,6 +125,29 @@ def test_less_depth_and_more_again_while_a_page_is_in_flight(world):
     assert a.tick()
     a.crawl()
     assert world.fetched == dict.fromkeys([*world.web, *world.web[task.url]], 1)
+
+
+def test_a_narrower_scope_while_a_page_is_in_flight(world):
+    """Its links are judged by the new one, though its worker has let them through; they stay in the log."""
+    world.create(url(MINE[0]), url(HERS[0]))
+    world.web = {url(MINE[0]): [url(HERS[0], "secret"), url(HERS[0], "open")]}
+    a = world.join("a")
+    for task in (a.take(), a.take()):
+        if task.url in world.web:
+            flying = task
+        else:
+            a.finish(task)
+    world.set('crawl.deny=["/secret"]')
+    assert a.tick()
+    for _ in range(5):
+        a.tick()
+    a.finish(flying)
+    a.crawl()
+    assert world.fetched == dict.fromkeys([*map(url, (MINE[0], HERS[0])), url(HERS[0], "open")], 1)
+    world.set("crawl.deny=[]")
+    a.tick()
+    a.crawl()
+    assert world.fetched[url(HERS[0], "secret")] == 1
 
 
 def test_edit_just_before_a_hand_over(world):

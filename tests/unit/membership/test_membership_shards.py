@@ -184,7 +184,7 @@ def test_end_of_two(world):
     b.tick()
     b.tick()
     assert b.is_over()
-    assert b.membership.pages_elsewhere() == 7
+    assert b.membership.fleet.pages_elsewhere == 7
 
 
 # -- hand-over with something in flight
