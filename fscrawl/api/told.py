@@ -71,7 +71,10 @@ class Told(Progress):
 
 
 def do(task: dict[str, Any], out: TextIO, caller: threading.Thread) -> int:
-    """Do a task, and tell how it ended; return the exit code. `caller`: a thread that is to be started."""
+    """Do a task, and tell how it ended; return the exit code.
+
+    `caller`: a thread that has not begun yet. It ends this process when the one that wants the task is gone.
+    """
     progress = Told(out)
     try:
         with as_our_error():

@@ -32,8 +32,8 @@ from fscrawl.frontier.shard_holder import ShardHolder
 
 _SLICE_S = 0.05  # of reading, before the workers are looked at again
 _STEPS_A_LOOK = 64  # at the clock
-_GATHER_S = 1.0  # shards that arrive one after the other are held together: for each time, the tree is listed
-_TIMES_ITS_COST = 10  # so long at least until it is listed again
+_GATHER_S = 1.0  # shards that arrive one after the other are held together, since the tree is listed each time
+_TIMES_ITS_COST = 10  # as long as one such time took, until the next one; at least
 _MOST_WAITING = 50_000  # URLs that have been read, and are not in the frontier yet: some 15 MB
 
 

@@ -21,7 +21,7 @@ def is_at_limit(error: BaseException | None) -> bool:
 
 @contextmanager
 def as_our_error() -> Iterator[None]:
-    """Turn such an error into one that says so in a line, FscrawlError."""
+    """Turn an error of a system that starts no more processes or threads into FscrawlError, which says so in a line."""
     try:
         yield
     except (RuntimeError, BlockingIOError) as error:

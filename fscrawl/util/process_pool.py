@@ -20,7 +20,7 @@ T = TypeVar("T")
 class ProcessPool(ProcessPoolExecutor):
     """Its processes are started without a signal between: one that was half started could not be ended.
 
-    If a thread cannot begin, the call that needs it is the RuntimeError of `at_limit`, and the pool is of no more use.
+    If a thread cannot begin, the call that needs it raises RuntimeError (see `at_limit`), and the pool cannot be used.
     """
 
     def __init__(self, width: int, context: Any, start: Callable[..., None], given: tuple[Any, ...]) -> None:
