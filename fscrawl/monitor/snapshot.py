@@ -330,18 +330,20 @@ class Observer:
     def _begin(self, machine: MachineStatus, now: float) -> None:
         """Read the beginning and the end of a log: of a machine that may be alive an hour, else the last line.
 
-        A short one is read at once; of a run that was over more than an hour ago, its last line will do there, too.
+        A short one is read at once. Of a run that was over more than an hour ago, nothing else is parsed.
         """
         lines, size = self._machinery.read_newest_heartbeats(machine.name, 0, _LAST_BYTES)
-        if lines and size == len(lines):
-            goodbye = goodbye_of(lines)
-            if goodbye is not None and now - goodbye.counters.at > HISTORY_S:
-                machine.take_ends(hello_in(lines), goodbye)
-            else:
-                machine.take(lines)
+        is_whole = bool(lines) and size == len(lines)
+        beginning = lines if is_whole else self._machinery.read_heartbeats(machine.name, 0, most=_HELLO_BYTES)
+        goodbye = goodbye_of(lines)
+        if goodbye is not None and now - goodbye.counters.at > HISTORY_S:
+            machine.take_ends(hello_in(beginning), goodbye)
             machine.offset = size
             return
-        beginning = self._machinery.read_heartbeats(machine.name, 0, most=_HELLO_BYTES)
+        if is_whole:
+            machine.take(lines)
+            machine.offset = size
+            return
         machine.take(beginning)
         machine.offset = len(beginning)
         if not lines:  # it is empty, or its end is torn

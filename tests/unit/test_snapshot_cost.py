@@ -138,8 +138,9 @@ def test_of_a_machine_that_is_over_the_end_will_do(tmp_path: Path, monkeypatch: 
     observer = logs.observer()
     _, read_bytes = cost(logs, monkeypatch, observer, logs.at(40_000))
     assert read_bytes < 2 * (1 << 17)
-    view = observer.look(logs.at(40_000))
-    assert [(m.state, m.last.pages) for m in view.machines] == [("left", 7), ("dead", 199_900)]
+    left, dead = observer.look(logs.at(40_000)).machines
+    assert [(m.state, m.last.pages) for m in (left, dead)] == [("left", 7), ("dead", 199_900)]
+    assert (left.hello.machine, len(left.history)) == ("m0", 1), "the beats between are not parsed"
 
 
 def test_beats_that_come_fast_fill_an_hour_no_further_than_a_mebibyte(tmp_path: Path) -> None:
