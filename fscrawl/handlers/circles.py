@@ -1,7 +1,7 @@
 """A circle of redirects: a page leads to a log-in, which sets a cookie and leads back to the page.
 
 The page is stored as a redirect by then, and with the cookie it may answer otherwise. So it is asked for once more. If
-it is a redirect again, it stays one, and nothing follows from it.
+it is a redirect again, that is followed as any other, but the page is not asked for a third time.
 """
 
 from __future__ import annotations
@@ -30,11 +30,13 @@ def back_to(context: Context, task: PageTask, target: str) -> PageTask | None:
     if task.flags.led_back or jar is None or jar.header(url_of(target), time.time()) is None:
         return None
     first = step = _redirect(context.tree, target)
-    for _ in range(MOST_REDIRECTS):
+    for steps in range(1, MOST_REDIRECTS + 1):
         if first is None or step is None:
             return None
         (following,) = step.links
         if following == task.url:
+            if task.flags.redirects > 2 * steps:  # it was led to by a whole circle before: this is the second one
+                return None
             flags = Flags(refresh=True, label=sound(first.label), redirects=task.flags.redirects + 1)
             return PageTask(target, urls.host(target), urls.key(target), first.depth, first.referrer, 0, flags=flags)
         step = _redirect(context.tree, following)

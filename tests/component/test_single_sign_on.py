@@ -35,11 +35,12 @@ class Shop:
     """Pages of a shop for those who have a cookie. The others are sent to a host that leads them to /callback.
 
     `here`: to a path of the shop's own host. `never`: the cookie is not taken. `gone`: those who have it get a 404.
+    `anew`: the log-in has another URL each time, as one with a nonce has.
     """
 
-    def __init__(self, *, here: bool = False, never: bool = False, gone: bool = False) -> None:
+    def __init__(self, *, here: bool = False, never: bool = False, gone: bool = False, anew: bool = False) -> None:
         self.web = Web(self.serve, [SHOP, IDENTITY])
-        self._here, self._never, self.gone = here, never, gone
+        self._here, self._never, self.gone, self._anew = here, never, gone, anew
         self._tickets = map(str, itertools.count(1))
 
     def url(self, number: int) -> str:
@@ -56,7 +57,8 @@ class Shop:
             return Response(302, {"Location": query["to"][0], "Set-Cookie": "sid=1; Path=/"})
         if self._never or "sid=1" not in request.headers.get("cookie", ""):
             host = SHOP if self._here else IDENTITY
-            return Response(302, {"Location": self.web.url(host, f"/login?to={quote(path)}")})
+            nonce = f"&nonce={next(self._tickets)}" if self._anew else ""
+            return Response(302, {"Location": self.web.url(host, f"/login?to={quote(path)}{nonce}")})
         if self.gone:
             return Response(404)
         number = int(path[1:])
@@ -72,9 +74,10 @@ ALL = [f"Page {number}" for number in range(PAGES)]
 
 
 @pytest.mark.parametrize("here", [False, True])
-def test_a_log_in_on_the_way(root: Path, here: bool) -> None:
+@pytest.mark.parametrize("anew", [False, True])
+def test_a_log_in_on_the_way(root: Path, here: bool, anew: bool) -> None:
     """Each page is stored, and only the first one is asked for twice."""
-    shop = Shop(here=here)
+    shop = Shop(here=here, anew=anew)
     with shop.web as web:
         done = crawl(root, seeds=[shop.url(0)])
         assert done.code == 0, done
@@ -109,9 +112,10 @@ def test_a_refresh(root: Path) -> None:
         check_tree(root)
 
 
-def test_a_log_in_that_fails(root: Path) -> None:
+@pytest.mark.parametrize("anew", [False, True])
+def test_a_log_in_that_fails(root: Path, anew: bool) -> None:
     """Who is sent to it for ever is asked once more, and no more: also when the crawl goes on."""
-    shop = Shop(never=True)
+    shop = Shop(never=True, anew=anew)
     with shop.web as web:
         assert crawl(root, seeds=[shop.url(0)]).code == 1
         assert {record.redirect is not None for record in pages(root).values()} == {True}
