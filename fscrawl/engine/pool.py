@@ -311,7 +311,7 @@ class Pool:
         self.hosts_of_dead_workers |= {task.host for task in slot.in_flight.values()}
         alone, slot.alone = slot.alone, None
         slot.deaths_alone += alone is not None and has_begun
-        guilty = alone if slot.was_hung or slot.deaths_alone >= _DEATHS_ALONE else None
+        guilty = alone if has_begun and (slot.was_hung or slot.deaths_alone >= _DEATHS_ALONE) else None
         if guilty is not None:
             slot.deaths_alone = 0
         slot.was_hung = False

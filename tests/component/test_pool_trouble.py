@@ -154,6 +154,25 @@ def test_no_process_at_all(
     assert 50 - len(errors) <= tries
 
 
+def test_workers_that_never_begin(start: Start, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If workers hang before they begin to work, no task is blamed, and the crawl ends."""
+    monkeypatch.setattr(pools_module.worker_entry, "serve", os.getpid)
+    monkeypatch.setattr(pools_module, "_FIRST_PAUSE_S", 0.0)
+    pool = start(workers=1, hung_after_s=0.2)
+    for number in range(2):
+        pool.submit(task(web.url(HOSTS[number], "/1")))
+    answers: list[object] = []
+    deadline = time.monotonic() + 20
+
+    def wait() -> None:
+        while time.monotonic() < deadline:
+            answers.extend(pool.wait(0.05))
+
+    with pytest.raises(FscrawlError, match="they end before they begin to work"):
+        wait()
+    assert answers == []
+
+
 def test_a_worker_that_reads_nothing(start: Start, web: Web) -> None:
     """Settings with many seeds are more than a pipe takes. A worker that stands still does not hold up the machine."""
     pool = start(workers=2)
