@@ -150,6 +150,10 @@ class Tree:
                 f"If somebody has removed it:  mkdir {path_word(path)} && {command('audit', self.root)} --repair"
             )
 
+    def make_room(self, room: str) -> None:
+        """Make a room if it is missing; TreeError if the tree is gone. Which may be, `tree-format.md` says."""
+        make_room(self.files, room)
+
     def missing_rooms(self) -> list[str]:
         """Give the directories that should be there, and are not; NotATreeError if the whole tree is gone.
 
@@ -364,7 +368,7 @@ class Tree:
         except TreeError as error:
             if not (error.is_missing and room in LATER_ROOMS):
                 raise
-            make_room(self.files, room)
+            self.make_room(room)
             make(f"{room}/{host}")
         if len(rest) > 1:
             make(f"{room}/{host}/{rest[0]}")

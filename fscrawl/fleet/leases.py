@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import json
 import os
+import time
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from fscrawl.fleet.logs import Logs
@@ -32,6 +34,7 @@ class Leases:
     """One process's view of the leases of a tree."""
 
     def __init__(self, tree: Tree) -> None:
+        self._tree = tree
         self._files = tree.files
 
     def leases(self) -> list[tuple[int, int]]:
@@ -62,6 +65,15 @@ class Leases:
         claim = {"holder": holder, "by": self._files.machine, "nonce": os.urandom(8).hex()}
         return self._files.claim(lease_path(shard, epoch), json.dumps(claim).encode() + b"\n")
 
+    def put_back(self, leases: Iterable[tuple[int, int]], holder: str) -> None:
+        """Claim epochs once more whose files somebody has removed, perhaps with their directory.
+
+        TreeError if the tree is gone: nothing is made where there is none.
+        """
+        self._tree.make_room(LEASES)
+        for shard, epoch in leases:
+            self.claim_lease(shard, epoch, holder)
+
     def drop_lease(self, shard: int, epoch: int) -> None:
         """Remove an epoch that another one has followed long ago. A very high one stays: the next stands on it."""
         if epoch <= LONGEST_STEP // 2:
@@ -70,3 +82,7 @@ class Leases:
 
 class Machinery(Logs, Leases):
     """Logs and leases together: what a machine needs to take part in a crawl."""
+
+    def __init__(self, tree: Tree, clock: Callable[[], float] = time.monotonic) -> None:
+        Leases.__init__(self, tree)
+        Logs.__init__(self, tree, clock)

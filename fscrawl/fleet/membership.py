@@ -133,7 +133,7 @@ class Membership:
         self._housekeeping = Housekeeping(*kept, *care, caches_s=caches_s, clock=clock, aside=self._aside)
         self._hearing = Hearing(self.fleet, self.ledger, self._machinery.past, caches_s)
         self._rests = Rests(self._frontier, tree.record, lambda: watch.settings.politeness)
-        self._claims = Claims(tree, self.fleet, caches_s, self._warn)
+        self._claims = Claims(tree, self.fleet, caches_s, self._warn, self._confirm)
         self._ending = Ending(self.fleet, self.ledger, self._intake, self._frontier)
 
     def _make_ledger(self) -> Ledger:
@@ -353,14 +353,14 @@ class Membership:
         agreement.check(self._watch.settings.code, self._heart.written, self.fleet.live_peers(now))
         changes = self.fleet.look(now)
         self._handover.lose(changes.lost)
+        self._claims.put_back(now)
         changed = self._edits.look(now, self._heart, self._handover)
         self._hearing.hear(now, starved=starved)
-        fleet = self._watch.settings.fleet
-        self._heart.beat_s = min(self._hearing.beat_s(fleet), _MOST_OF_LEASE * self._heart.lease_s)
+        self._heart.beat_s = min(self._hearing.beat_s(self._watch.settings.fleet), _MOST_OF_LEASE * self._heart.lease_s)
         self._handover.release(now)
         self._take(changes.adopted)
         if not (self._fence.is_due or self._ending.was_said(self._state_now())):
-            self._take(self._claims.claim(self.ledger.needed, fleet.beat, self._clock))
+            self._take(self._claims.claim(self.ledger.needed, self._watch.settings.fleet.beat, self._clock))
         self._intake.step(now)
         return changed
 

@@ -21,16 +21,16 @@ for half of that time stops by itself (`engine/machine.py`). Clocks of two machi
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Container, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from fscrawl.errors import MemoryGone, TreeError
 from fscrawl.fleet.assignment import assign
 from fscrawl.fleet.beat import Hello
-from fscrawl.fleet.heartbeat import Heard, HeartbeatLogs, Peer, is_gone, is_worth_a_look
+from fscrawl.fleet.heartbeat import Heard, Peer, is_gone, is_worth_a_look
 from fscrawl.fleet.leases import Lease
+from fscrawl.fleet.shared import Changes, Shared
 from fscrawl.storage.caches import CACHES_LIVE_S
 from fscrawl.storage.layout import MACHINERY, heartbeat_path, lease_path
 from fscrawl.util.parallel import READERS
@@ -40,32 +40,6 @@ _UNREAD = ""
 _KEPT = 8  # passed epochs of a shard: short runs pass one each, and none of them lives to see that its listing is fresh
 _MOST_DROPS = 256  # in one look: the main loop waits for them
 _GLANCE = 1 / 3  # of `dead_after`: the normal time between two looks at other machines' logs
-
-
-class Shared(HeartbeatLogs, Protocol):
-    """The part of the tree that a fleet needs (`leases.Machinery` has it)."""
-
-    def machines(self) -> list[str]: ...
-    def is_packed(self, machine: str) -> bool: ...
-    def ask_for_packs(self) -> None: ...
-    def leases(self) -> list[tuple[int, int]]: ...
-    def lease(self, shard: int, epoch: int) -> Lease: ...
-    def has_lease(self, shard: int, epoch: int) -> bool: ...
-    def claim_lease(self, shard: int, epoch: int, holder: str) -> bool: ...
-    def drop_lease(self, shard: int, epoch: int) -> None: ...
-
-
-@dataclass
-class Changes:
-    """The changes that a look at the leases has found.
-
-    adopted   shards that another machine handed over to this one
-    lost      shards that this machine held and another machine holds now, or has held since then. A shard may have
-              been away and come back: then it is adopted, too, and must be taken anew
-    """
-
-    adopted: list[int] = field(default_factory=list)
-    lost: list[int] = field(default_factory=list)
 
 
 class _Look(NamedTuple):
@@ -106,6 +80,7 @@ class Fleet:
         self._gone = gone
         self._assigned: dict[frozenset[str], list[str]] = {}  # machines → the holder that each shard should have
         self._newest: dict[int, Lease] = {}
+        self._listed: frozenset[tuple[int, int]] = frozenset()  # (shard, epoch) of the leases, when it looked last
         self._unread_since: dict[int, float] = {}  # shards whose newest lease is unread
         self._superseded: dict[tuple[int, int], float] = {}
         self._observed_at: float | None = None
@@ -237,6 +212,8 @@ class Fleet:
         for shard in list(self._unread_since):
             self._learn(self._shared.lease(shard, self._newest[shard].epoch), changes, now)
         listed = sorted(self._shared.leases())
+        self._listed = frozenset(listed)
+        self._doubt_removed(now)
         for shard, epoch in dict(listed).items():  # the highest of each shard: those before it say nothing any more
             newest = self._newest.get(shard)
             if newest is None or epoch > newest.epoch:
@@ -245,8 +222,15 @@ class Fleet:
             if epoch < self._newest[shard].epoch:
                 self._superseded.setdefault((shard, epoch), now)
         self._ask_for_next({shard: self.held[shard] for shard in changes.adopted}, changes, now)
-        self._drop_old(now, set(listed))
+        self._drop_old(now)
         return changes
+
+    def _doubt_removed(self, now: float) -> None:
+        """Take leases for unread that others had, and that somebody has removed by hand: nobody else does that."""
+        for shard, epoch, _ in self._newest.copy().values():
+            if not (shard in self.held or (shard, epoch) in self._listed or self._shared.has_lease(shard, epoch)):
+                self._newest[shard] = Lease(shard, epoch, _UNREAD)
+                self._unread_since.setdefault(shard, now)
 
     def look_again(self, now: float) -> Changes:
         """Look after a pause. Ask by name for the next epoch of each held lease, too: a listing may be out of date."""
@@ -295,17 +279,17 @@ class Fleet:
             changes.adopted.append(shard)
             self.held[shard] = lease.epoch
 
-    def _drop_old(self, now: float, listed: Container[tuple[int, int]]) -> None:
+    def _drop_old(self, now: float) -> None:
         """Remove old epochs of held shards, once no listing can be so old that one of them looks like the newest.
 
-        `listed`: the listing of this look. If the own lease is gone, `.fscrawl` is another one by now, and the old
-        epoch may be valid there. So it must be listed, or found by its name.
+        If the own lease is gone, `.fscrawl` may be another one by now, and the old epoch may be valid there. So it must
+        be listed, or found by its name.
         """
         drops = max(_MOST_DROPS, 2 * len(self.held))  # who claims all shards in each run must not fall behind
         is_there = lru_cache(None)(self._has)
         for (shard, epoch), since in list(self._superseded.items()):
             held = self.held.get(shard, 0)
-            far_behind = 1 < epoch < held - _KEPT and (shard, held) in listed
+            far_behind = 1 < epoch < held - _KEPT and (shard, held) in self._listed
             if not far_behind and now - since <= 2 * self.dead_after_s:
                 continue
             if held and is_there(shard):
@@ -353,6 +337,32 @@ class Fleet:
         self._newest[shard] = Lease(shard, epoch, self.machine)
         self.held[shard] = epoch
         return True
+
+    def put_back(self, now: float, confirm: Callable[[], bool]) -> int:
+        """Make held leases again that somebody has removed, perhaps with their directory; return how many those are.
+
+        Those of others are forgotten when their holders have had time for that: who joins later does not know them, and
+        would never agree. Where the last look has shown all, this costs no call. `confirm`: is `.fscrawl` the one that
+        was joined?
+        """
+        gone = [lease for lease in self.held.items() if lease not in self._listed and not self._has(lease[0])]
+        late = [shard for shard, since in self._unread_since.items() if now - since > self.stale_s]
+        lost = [shard for shard in late if (shard, self._newest[shard].epoch) not in self._listed]
+        if not (gone or lost or (self._newest and not self._listed)) or not confirm():
+            return 0
+        for shard in lost:
+            del self._newest[shard], self._unread_since[shard]
+        self._shared.put_back(gone, self.machine)
+        return len(gone)
+
+    def are_some_to_be_put_back(self, now: float) -> bool:
+        """Tell whether a live machine says that it holds shards, and no lease names it.
+
+        Others may have taken the shards of one that was not seen to beat. It counts only if there is no lease at all.
+        """
+        holders = {lease.holder for lease in self._newest.values()}
+        live = [peer for peer in self.live_peers(now) if peer.proven or not holders]
+        return any(peer.last().shards and peer.machine not in holders for peer in live)
 
     def hand_over(self, shard: int, to: str) -> bool:
         """Give a held shard to another machine. False if this machine did not hold it any more."""

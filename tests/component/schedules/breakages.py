@@ -232,6 +232,21 @@ def _claims_from_the_living() -> list[Change]:
     return [(Fleet, "is_free", is_free)]
 
 
+def _leases_stay_removed() -> list[Change]:
+    return [
+        (Fleet, "put_back", lambda self, now, confirm: 0),
+        (Fleet, "are_some_to_be_put_back", lambda self, now: False),
+    ]
+
+
+def _claims_beside_removed_leases() -> list[Change]:
+    return [(Fleet, "are_some_to_be_put_back", lambda self, now: False)]
+
+
+def _removed_leases_count_on() -> list[Change]:
+    return [(Fleet, "_doubt_removed", lambda self, now: None)]
+
+
 def _own_parts_unread() -> list[Change]:
     real = LogReader.read_shards
 
@@ -317,6 +332,27 @@ BREAKAGES = (
     ),
     Breakage("no_grace", "who makes `.fscrawl` anew claims at once", _no_grace, "delete join pause resume", seed=3),
     Breakage("claims_from_the_living", "shards are taken from live machines", _claims_from_the_living, seed=0),
+    Breakage(
+        "leases_stay_removed",
+        "leases that somebody has removed are not made again",
+        _leases_stay_removed,
+        "remove_leases join",
+        seed=0,
+    ),
+    Breakage(
+        "claims_beside_removed",
+        "who joins claims shards though leases were removed",
+        _claims_beside_removed_leases,
+        "remove_leases join",
+        seed=118,
+    ),
+    Breakage(
+        "removed_leases_count_on",
+        "leases that somebody has removed are believed for ever",
+        _removed_leases_count_on,
+        "remove_leases join",
+        seed=5,
+    ),
     Breakage(
         "own_parts_unread",
         "own lines are not read when a shard is put together",

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from fscrawl.admin.retry import retry as retry_command
 from fscrawl.errors import RecordError
-from fscrawl.storage.layout import ERRS, LINKS, LOG, MACHINES, SEEDS, SNAP, pack_of
+from fscrawl.storage.layout import ERRS, LEASES, LINKS, LOG, MACHINES, SEEDS, SNAP, pack_of
 from fscrawl.storage.records import ErrorRecord, timestamp
 from tests.component.schedules.member import Killed, Member
 from tests.component.schedules.patches import EPOCH
-from tests.component.schedules.share import ROOT, Crash
+from tests.component.schedules.share import BEATS_C, ROOT, Crash
 from tests.component.schedules.world import Config, World
 
 MOST_MACHINES = 3
@@ -272,6 +272,36 @@ def delete(world: World) -> None:
         world.share.delete(".fscrawl")
 
 
+def remove_leases(world: World) -> None:
+    """A person removes the leases, which look like locks that were left behind; perhaps with their directory.
+
+    Each machine that holds shards has said so: that is how those that join know that leases are missing. Without the
+    directory nothing can be claimed until one of them makes it again.
+    """
+    _rounds(world)
+    holders = [member for member in world.up() if member.fleet.held]
+    if not world.share.files(LEASES) or not all(member.heart.written[-1].shards for member in holders):
+        return
+    world.note("the leases are removed")
+    world.were_leases_removed = True
+    if world.rng.random() < 0.5 and any(_is_at_work(member) for member in holders):
+        world.share.delete(LEASES)
+        _rounds(world)
+    for path in world.share.files(LEASES):
+        world.as_person().remove(path.removeprefix(f"{ROOT}/"))
+
+
+def _rounds(world: World) -> None:
+    """Let each machine beat, and all others read that."""
+    for _ in range(3):
+        world.now += BEATS_C / 2
+        world.round()
+
+
+def _is_at_work(member: Member) -> bool:
+    return not (member.is_paused or member.is_stuck or member.engine._membership.fenced or member.engine._interrupts)
+
+
 def page_fails(world: World) -> None:
     url = world.rng.choice(world.web.urls)
     if not world.asked[url]:
@@ -312,6 +342,8 @@ FOCUS = (
     "join leave time_passes",
     "delete takeover join",
     "cut takeover",
+    "remove_leases join",
+    "remove_leases join takeover leave",
 )
 
 

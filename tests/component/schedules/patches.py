@@ -39,13 +39,24 @@ from fscrawl.fleet.beat import Hello
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.handlers import context, meaning, pages, probes, records, refreshes, robots
 from fscrawl.http.answers import Failed, Fetched
-from fscrawl.storage import append_log, atomic, controls, files, permissions, retrying, safe_open, segments, temporary
+from fscrawl.storage import (
+    append_log,
+    atomic,
+    controls,
+    files,
+    later_rooms,
+    permissions,
+    retrying,
+    safe_open,
+    segments,
+    temporary,
+)
 from fscrawl.store import Tree
 
 if TYPE_CHECKING:
     from tests.component.schedules.world import World
 
-_OF_FILES = (append_log, atomic, controls, files, permissions, safe_open, segments, temporary)
+_OF_FILES = (append_log, atomic, controls, files, later_rooms, permissions, safe_open, segments, temporary)
 _OF_CLOCKS = (
     *(
         seeds,
@@ -62,7 +73,7 @@ _OF_CLOCKS = (
         records,
         refreshes,
     ),
-    *(robots, files, retrying),
+    *(robots, files, later_rooms, retrying),
 )
 EPOCH = 1.7e9
 _A_LOOK_S = 0.0005  # at the clock takes time, so that work is done in slices

@@ -139,7 +139,8 @@ def test_backup_that_is_put_back(world, older, tmp_path):
     for _ in range(20):
         world.clock.now += 10
         for member in world.members:
-            member.tick()
+            with contextlib.suppress(MemoryGone):  # it misses its own lease, and ends
+                member.tick()
     assert leases <= {path.name for path in (machinery(world) / "leases").iterdir()}
     a.store(task)
     for member in world.members:
