@@ -74,6 +74,7 @@ class Survey:
                 if page is not None:
                     self.records_read += 1
                     if sitemaps is None and self._ledger.rules.admit(page.url, labelled(sound(page.label))):
+                        self._stored.robots_first.add(host)
                         self._leave_to_worker(page)
                         sitemaps = ()
                     else:

@@ -2,7 +2,7 @@
 
 Vocabulary:
   settled     a URL of which nothing is left to do: it was told by another machine meanwhile
-  open        a host whose robots.txt is known: before that, the only task it gets is "robots"
+  open        a host whose robots.txt is known: before that, it gets tasks of stored pages, and then only "robots"
   twin        a pending task whose URL is in flight: one of both is a refresh, or a retry that a user wants
   full        a host with as many stored pages as `max_pages_per_host` allows
 
@@ -28,6 +28,10 @@ class Knowledge(Protocol):
 
     def standing(self, task: PageTask, shard: int | None) -> Standing:
         """Tell what is known of its URL."""
+        ...
+
+    def is_robots_first(self, host: str) -> bool:
+        """Tell whether a host is asked for its robots.txt even if only stored pages are to be told."""
         ...
 
     def may_miss(self, task: PageTask, shard: int | None, now: float) -> bool:
@@ -60,7 +64,7 @@ class NextTask:
         if not self.drop_settled(host):
             return None
         if not host.is_open:
-            return self._robots_task(host)
+            return self._stored_first(host, now) or self._robots_task(host)
         return self._stored_one_of(host, now) if host.pages >= (limit or 0) else None
 
     def drop_settled(self, host: Host) -> bool:
@@ -112,6 +116,15 @@ class NextTask:
                 return None
             self._cut["max_pages_per_host"] += 1
         return None
+
+    def _stored_first(self, host: Host, now: float) -> PageTask | None:
+        """Give the first task if the tree has a record of it: a worker tells it, and asks the host nothing.
+
+        So a host of which nothing is left is not asked for its robots.txt, as after `.fscrawl` was deleted.
+        """
+        first = self._hosts.peek(host)
+        is_new = first.flags.is_special or first.key in self._in_flight or self._knowledge.is_robots_first(host.name)
+        return None if is_new or not self._knowledge.standing(first, host.shard).recorded else self._pop(host, now)
 
     def _robots_task(self, host: Host) -> RobotsTask | None:
         """Give the task that opens a host; None as long as any task of it is in flight."""

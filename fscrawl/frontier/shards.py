@@ -123,6 +123,10 @@ class Shards:
         number = self.number(task.host, task.key) if shard is None else shard
         return self.held[number].table.standing(urls.fingerprint(task.key))
 
+    def is_robots_first(self, host: str) -> bool:
+        """Tell whether a host is asked for its robots.txt even if only stored pages are to be told."""
+        return self._stored is not None and host in self._stored.robots_first
+
     def may_miss(self, task: PageTask, shard: int | None, now: float) -> bool:
         """Tell whether the tree may have a record of a URL that no listing has shown so far."""
         if not (self._unripe or self._listed_early):

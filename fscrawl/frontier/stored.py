@@ -15,7 +15,12 @@ from fscrawl.store import Tree
 
 
 class StoredPages(Protocol):
-    """What the frontier asks, once for each host with a pending URL; once more if it had one just after a take."""
+    """What the frontier asks, once for each host with a pending URL; once more if it had one just after a take.
+
+    robots_first   hosts whose robots.txt is to be read even if only stored pages are to be told: it may name sitemaps
+    """
+
+    robots_first: set[str]
 
     def list_hosts(self) -> None:
         """Find out of which hosts something is stored."""
@@ -34,12 +39,15 @@ class StoredOnTree:
     """Reads what is stored from the tree.
 
     hosts   those that had directories when they were last listed
+    robots_first
+            as for `StoredPages`
     met     those of them whose keys were asked for since `take_met`
     """
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
         self.hosts: frozenset[str] = frozenset()
+        self.robots_first: set[str] = set()
         self.met: list[str] = []
         self._bodies: dict[str, frozenset[str]] = {}  # by room, the hosts that have bodies there
 

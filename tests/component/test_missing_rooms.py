@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.crawling import Running, check_tree, command, crawl, pages
-from tests.support.web import Pages, Web, linked_site
+from tests.support.web import Pages, Request, Response, Web, linked_site
 
 HOST = "127.0.1.1"
 
@@ -63,4 +63,23 @@ def test_leases_that_are_removed_while_machines_run(root: Path, with_room: bool)
         assert {host: web.most_in_flight(host) for host in hosts} == dict.fromkeys(hosts, 1)
         assert web.duplicates() == {}
     assert len(pages(root)) == 8 * 21
+    check_tree(root)
+
+
+def test_a_deleted_machinery_asks_no_host(root: Path) -> None:
+    """All is stored: no host is asked for its robots.txt, while its pages are told from their records."""
+    hosts = [f"127.0.1.{n}" for n in range(1, 6)]
+
+    def pages_of(request: Request) -> Response:
+        links = "".join(f'<a href="http://{host}:{web.port}/{n}">x</a>' for host in hosts for n in range(100))
+        return Response(200, {"Content-Type": "text/html"}, f"<title>{request.path}</title>{links}".encode())
+
+    with Web(pages_of, hosts=hosts) as web:
+        settings = {"fleet.beat": 0.5, "fleet.dead_after": 2}
+        assert crawl(root, seeds=[web.url(hosts[0])], settings=settings).code == 0
+        asked = web.count()
+        shutil.rmtree(root / ".fscrawl")
+        done = crawl(root)
+        assert done.code == 0, done
+        assert web.requests()[asked:] == []
     check_tree(root)

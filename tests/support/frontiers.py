@@ -15,6 +15,7 @@ class StoredFake:
 
     def __init__(self, *links, pages=None, late=()):
         self._links, self._pages, self._late, self.asked = links, pages or {}, late, []
+        self.robots_first = set()
 
     def list_hosts(self):
         self._links, self._late = (*self._links, *self._late), ()

@@ -7,7 +7,7 @@ import pytest
 from fscrawl import urls
 from fscrawl.frontier.flags import NO_FLAGS, Flags, parse_flags
 from fscrawl.frontier.task import PageTask, RobotsTask
-from tests.support.frontiers import A, B, C, chosen, drain, fail, fill, give_up, paths, take_and_finish
+from tests.support.frontiers import A, B, C, StoredFake, chosen, drain, fail, fill, give_up, paths, take_and_finish
 
 
 def test_one_at_a_time(make_frontier):
@@ -140,6 +140,23 @@ def test_robots_first(make_frontier):
     for task in tasks:
         frontier.finish(task, 0)
     assert frontier.idle
+
+
+@pytest.mark.parametrize("robots_first", [False, True])
+def test_what_is_stored_needs_no_robots(make_frontier, robots_first):
+    """Pages that the tree has are told first: perhaps nothing is left of their host. Of some, sitemaps are missing."""
+    stored = StoredFake(A + "1", A + "2")
+    stored.robots_first |= {"a.example"} if robots_first else set()
+    frontier = make_frontier("politeness.robots=true", "politeness.per_host=3", "politeness.delay=0", stored=stored)
+    fill(frontier, A + "1", A + "2", A + "3")
+    tasks = [frontier.take(0), frontier.take(0), frontier.take(0)]
+    if robots_first:
+        assert [type(task) for task in tasks] == [RobotsTask, type(None), type(None)]
+        return
+    assert (paths(tasks[:2]), [task.check for task in tasks[:2]], tasks[2]) == (["1", "2"], [True, True], None)
+    for task in tasks[:2]:
+        frontier.finish(task, None, told=True)
+    assert isinstance(frontier.take(0), RobotsTask)
 
 
 def test_robots_again(make_frontier):
