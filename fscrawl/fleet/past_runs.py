@@ -14,6 +14,7 @@ packed never waits for another thread that reads a pack.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections import OrderedDict
@@ -26,8 +27,10 @@ from fscrawl.fleet.heartbeat import is_worth_a_look
 from fscrawl.fleet.pack import MOST_BYTES, Run, runs_in
 from fscrawl.storage.layout import MACHINES, pack_name, pack_of
 from fscrawl.storage.numbering import believable
+from fscrawl.util.waiting import in_turn_if_slow
 
 _KEPT_BYTES = 16 * 1024 * 1024  # of packs whose content is in memory, and one pack at least
+_READERS = 4  # threads that read packs, where one has to wait for them: eight are in memory then
 _LOOK_S = 5.0  # between two looks for packs because a file is missing; a pack is older when its files are removed
 _MOST_PACKS = 10_000  # that are looked for because a heartbeat says so
 _DOUBT_S = 120.0  # for so long a pack that cannot be read is tried again often: it may be an old view of it
@@ -83,8 +86,10 @@ class PastRuns:
         listed = believable(number for name in names if (number := pack_of(name)) is not None)
         if any(map(self._is_wanted, listed)):
             with self._lock:
-                for number in filter(self._is_wanted, listed):
-                    self._load(number)
+                wanted = list(filter(self._is_wanted, listed))
+                with contextlib.closing(in_turn_if_slow(self._read, wanted, _READERS)) as found:
+                    for number, data in zip(wanted, found, strict=True):
+                        self._take_in(number, data)
         self._looked_at = max(now, self._looked_at)
         return names
 
@@ -113,11 +118,20 @@ class PastRuns:
 
     def _load(self, number: int) -> dict[str, Run]:
         """Read a pack; give its runs, none if it cannot be read."""
+        return self._take_in(number, self._read(number))
+
+    def _read(self, number: int) -> bytes:
+        """Give the bytes of a pack; b"" if it is missing: somebody has removed it, or the listing is newer."""
         try:
-            # It is missing if somebody has removed it, or the listing is newer than the view of the file.
-            data = self._files.read(f"{MACHINES}/{pack_name(number)}", MOST_BYTES) or b""
+            return self._files.read(f"{MACHINES}/{pack_name(number)}", MOST_BYTES) or b""
+        except PlantedError:
+            return b""
+
+    def _take_in(self, number: int, data: bytes) -> dict[str, Run]:
+        """Take in what was read of a pack; give its runs, none if it is none."""
+        try:
             runs = runs_in(data)
-        except (PlantedError, ValueError):
+        except ValueError:
             now, unread = self._clock(), self._unreadable.get(number)
             self._unreadable[number] = _Unread(now if unread is None else unread.since, now)
             return {}

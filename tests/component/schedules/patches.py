@@ -32,6 +32,7 @@ from fscrawl.fleet import (
     membership,
     ownership,
     packing,
+    past_runs,
     recovery,
     rulebook,
 )
@@ -191,7 +192,7 @@ def installed(world: World) -> Iterator[None]:
         put(heartbeat, "_surroundings", lambda: ("boot", "namespace"))
         for module in (recovery, retry):
             put(module, "ThreadPoolExecutor", AtOnce)
-        for module in (generations, ledger, ownership, packing):
+        for module in (generations, ledger, ownership, packing, past_runs):
             put(module, "in_turn_if_slow", one_by_one)
         put(context, "Fetcher", _network(world))
         put(engine, "Membership", _machinery_membership(world))

@@ -9,6 +9,7 @@ from fscrawl.errors import PlantedError
 from fscrawl.fleet import past_runs
 from fscrawl.fleet.pack import Run, pack
 from fscrawl.fleet.past_runs import PastRuns
+from tests.support.slow import Slow
 
 
 class Share:
@@ -217,3 +218,16 @@ def test_a_run_that_is_in_two_packs(share, past, order):
     assert past.run("a").log == {0: b"said\n"}
     assert past.machines_of(1) == ["b"]
     assert past.machines_of(2) == ["a"]
+
+
+def test_packs_are_read_at_the_same_time(share, past, monkeypatch):
+    """After weeks there are many of them. On a slow share a start waited for one after the other."""
+    slow = Slow(monkeypatch, Share, "read")
+    machines = [f"m-{number}" for number in range(1, 60)]
+    for number, machine in enumerate(machines, 1):
+        share.put(number, machine)
+    share.files["past.30"] = b"torn"
+    past.look()
+    assert slow.most_at_once > 1
+    assert past.machines() == [machine for machine in machines if machine != "m-30"]
+    assert past.lost == [30]
