@@ -98,10 +98,8 @@ class Machine:
         )
         self._browsers = Browsers(progress.warn)
         self._outage = Outage()
-        rng = rng or random.Random()
-        self._bookkeeper = Bookkeeper(
-            tree, self._frontier, self._membership, self._outage, progress, lambda: self._settings, rng
-        )
+        chance, of_tree = rng or random.Random(), (tree, self._frontier, self._membership)
+        self._bookkeeper = Bookkeeper(*of_tree, self._outage, progress, lambda: self._settings, chance)
         self._idleness = Idleness(time.monotonic(), tree.record.partition, follow=options.follow)
         self._stored_before = 0
         self._elsewhere_before = 0
@@ -156,10 +154,8 @@ class Machine:
         return Result(self.counts, self._exit_code(), elapsed_s, self._ending(), fault)
 
     def _new_pool(self) -> Pool:
-        settings = self._settings
-        tree, options = self._tree, self._options
-        permit, browsers = self._membership.permit, self._browsers.address
-        setup = WorkerSetup.of(tree, options.threads, permit, options.allow_env, browsers)
+        settings, tree, options, permit = self._settings, self._tree, self._options, self._membership.permit
+        setup = WorkerSetup.of(tree, options.threads, permit, options.allow_env, self._browsers.address)
         fetch, render = settings.fetch, settings.render
         hung_after_s = 60 + 4 * (fetch.timeout + fetch.connect_timeout + render.timeout) + settings.store.patience
         delay_s = self._frontier.scheduler.delay_s
@@ -278,7 +274,9 @@ class Machine:
         elif self._drained:  # workers may have died since the last turn
             self._pool.return_suspects()
         self._drained = held_back
-        if not held_back:
+        if held_back:
+            self._bookkeeper.put_off_telling()
+        else:
             self._dispatch()
 
     def _has_work(self) -> bool:
@@ -315,6 +313,8 @@ class Machine:
         now = time.monotonic()
         if self._outage.is_on:
             self._probe(now)
+        while self._pool.has_room and (to_tell := self._bookkeeper.next_to_tell()):
+            self._pool.submit(to_tell)
         while self._may_dispatch():
             task = self._frontier.take(now)
             if task is None:

@@ -8,7 +8,7 @@
 
 Promise: after `Bookkeeper.take` the task is no longer in flight, whatever came of it. Only that of a page with many
 links stays so until all of them are taken in, some at each turn of the main loop (`go_on`): 100,000 links take seconds,
-and no other host would be asked meanwhile.
+and no other host would be asked meanwhile. Of a page with very many links they come later (`telling`).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from fscrawl.config.settings import Settings
 from fscrawl.engine.messages import Answer, TreeUnusable
 from fscrawl.engine.pool import KilledWorker
 from fscrawl.engine.progress import Counts, Progress
+from fscrawl.engine.telling import Telling
 from fscrawl.errors import TreeError
 from fscrawl.fleet.host_figures import HostTeller
 from fscrawl.fleet.label_figures import LabelCounter
@@ -51,7 +52,8 @@ from fscrawl.util.terminal import plain
 _FIGURES = {"page": "stored", "redirect": "other", "other": "other"}  # all else is the class of a failure
 _FIRST_BACKOFF_S = 1.0
 _MOST_DOUBLINGS = 30
-_LINKS_AT_ONCE = 1000  # some ten milliseconds
+_FEW_LINKS = 100  # of a page: they are taken in at once, in a millisecond
+_LINKS_AT_ONCE = 250  # some milliseconds; on a busy computer it may take ten times as long
 _MOST_WAITING = 200_000  # links that are not taken in yet: those of two of the largest pages
 _OVER = object()
 
@@ -83,6 +85,7 @@ class Bookkeeper:
         self.probes_in_flight = 0
         self._undone: deque[Iterator[None]] = deque()  # what is left of outcomes with many links
         self._links_left = 0  # of these
+        self._telling = Telling()
 
     @property
     def is_behind(self) -> bool:
@@ -91,8 +94,18 @@ class Bookkeeper:
 
     def go_on(self) -> None:
         """Take in some more of the links that wait."""
-        if self._undone:
+        until = self._links_left - _LINKS_AT_ONCE
+        while self._undone and self._links_left > until:
             self._step(self._undone.popleft())
+
+    def next_to_tell(self) -> PageTask | None:
+        """Give a task for a worker: the links of a page that is stored are to be told."""
+        return self._telling.next()
+
+    def put_off_telling(self) -> None:
+        """Let the pages whose links no worker has begun to tell be pending again: nothing is handed out now."""
+        for task in self._telling.give_up():
+            self._returned(Returned(task))
 
     def _run(self, steps: Iterator[None]) -> None:
         """Take a step, and leave the others for later, unless too many links wait."""
@@ -156,7 +169,11 @@ class Bookkeeper:
         self._judge_host(task, exchange)
         if outcome.again is not None:
             self._frontier.retry(outcome.again, time.monotonic())
-        self._run(self._tell_stored(outcome))
+        if outcome.later:
+            self.counts.cut.update(outcome.cut or {})
+            self._telling.add(outcome)
+        else:
+            self._run(self._tell_stored(outcome))
 
     def _tell_stored(self, outcome: Stored) -> Iterator[None]:
         task = outcome.task
@@ -184,7 +201,7 @@ class Bookkeeper:
             more = outcome.cut, outcome.sitemaps
             yield from self._discover(task, outcome.links, outcome.term, *more, moved=outcome.moved)
             self._membership.told(task, outcome.term)
-        self._frontier.finish(task, None, told=bool(outcome.term), failed=bool(outcome.failed_at))
+        self._finish(task, None, told=bool(outcome.term), failed=bool(outcome.failed_at))
 
     def _failed_for_now(self, outcome: FailedForNow) -> None:
         task, exchange = outcome.task, outcome.exchange
@@ -239,7 +256,16 @@ class Bookkeeper:
         if isinstance(task, ProbeTask):
             self.probes_in_flight -= 1
         else:
-            self._frontier.finish(task, asked_at, failed=failed)
+            self._finish(task, asked_at, failed=failed)
+
+    def _finish(self, task: Task, asked_at: float | None, *, told: bool = False, failed: bool = False) -> None:
+        """End a task that may be one that tells the links of a page: then it is the end of that page, too."""
+        page = self._telling.end(task.key) if isinstance(task, PageTask) else None
+        if page is None:
+            self._frontier.finish(task, asked_at, told=told, failed=failed)
+        else:
+            is_page = page.kind == "page"
+            self._frontier.finish(task, page.exchange.asked_at, stored=is_page, told=told, failed=failed)
 
     def _record_worker_death(self, task: Task) -> TreeError | None:
         """Write an error record for a page that killed its worker twice; give the error if that is not possible."""
@@ -305,7 +331,7 @@ class Bookkeeper:
         """Take in links. `referrer`: key of the page that has them, on `host`."""
         self._links_left += len(links)
         for begin in range(0, len(links), _LINKS_AT_ONCE):
-            if begin:
+            if begin or len(links) > _FEW_LINKS:
                 yield
             part = links[begin : begin + _LINKS_AT_ONCE]
             self._links_left -= len(part)

@@ -21,6 +21,7 @@ from fscrawl.storage.records import SITEMAP, PageRecord
 # because pages decide how long URLs are.
 _REPORTED_BYTES = 4 * 1024 * 1024
 _URL_BYTES = 150  # measured: a remembered URL without its characters
+_MANY = 1000  # the machine takes some ten milliseconds to take them in
 
 
 class FreshLinks:
@@ -31,6 +32,15 @@ class FreshLinks:
         self._deep = settings.max_depth is not None
         self._scope = scope
         self._reported: RecentDepths[str] = RecentDepths(_REPORTED_BYTES)
+
+    def many(self, record: PageRecord) -> int:
+        """Give how many outlinks of a page were not reported lately; 0 if they are not many."""
+        links = record.links_to(nofollow=self._follow_nofollow)
+        if len(links) <= _MANY:
+            return 0
+        known, label = self._reported.young, f"{record.label} " if record.label else ""
+        count = sum(label + url not in known for url in links) if label else sum(url not in known for url in links)
+        return count if count > _MANY else 0
 
     def of(self, record: PageRecord, depth: int) -> tuple[tuple[str, ...], Mapping[str, int] | None]:
         """Give the outlinks of a page to report, and how many were left out by which setting.

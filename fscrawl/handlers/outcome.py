@@ -58,6 +58,7 @@ class Stored(NamedTuple):
     term       digest of the settings by which the outlinks were chosen (`CrawlConfig.term`)
     replaced   what the record replaces: a refresh replaces a record, another try a failure; None: nothing
     again      of a redirect: its target, to be asked for once more (see `circles`)
+    later      how many links are not in `links`, since they are many: they are to be told from the record
     """
 
     task: PageTask
@@ -71,6 +72,7 @@ class Stored(NamedTuple):
     term: str = ""
     replaced: Replaced | None = None
     again: PageTask | None = None
+    later: int = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as one call: measured, a third less time than the default, which treats each tuple as an object."""

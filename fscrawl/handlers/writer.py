@@ -246,14 +246,13 @@ class Writer:
             self._tree.drop_bodies(task.host, old, record)
         if task.check:  # an earlier attempt, perhaps by another machine, may have written an error record
             self._tree.drop_error(task.host, task.key)
-        fresh, cut = self._context.fresh_links.of(record, task.depth)
+        exchange = Exchange(answer.head_at, "answered", answer.elapsed_s, address=self._context.fetcher.address)
+        stored = Stored(task, exchange, record.kind, answer.status, record.bytes, replaced=replaced)
+        too_many = self._context.fresh_links.many(record)
+        fresh, cut = ((), None) if too_many else self._context.fresh_links.of(record, task.depth)
         if too_long:
             cut = {**(cut or {}), "length": too_long}
-        exchange = Exchange(answer.head_at, "answered", answer.elapsed_s, address=self._context.fetcher.address)
-        term = self._context.term
-        return Stored(
-            task, exchange, record.kind, answer.status, record.bytes, fresh, cut, term=term, replaced=replaced
-        )
+        return stored._replace(links=fresh, cut=cut, term=self._context.term, later=too_many)
 
     def _failure_before(self, task: PageTask) -> Replaced | None:
         """Give the failure for which a user asked for another try: whatever comes of it takes its place."""

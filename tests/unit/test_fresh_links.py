@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -42,6 +43,18 @@ def test_a_shorter_way():
     links = fresh_links(max_depth=5)
     page = record(A + "x")
     assert [bool(links.of(page, depth)[0]) for depth in (3, 3, 4, 2, 2)] == [True, False, False, True, False]
+
+
+@pytest.mark.parametrize("label", [None, "x"])
+def test_many(label):
+    """More than a thousand links that were not reported lately are many; it takes nothing from what is reported."""
+    links = fresh_links()
+    page = dataclasses.replace(record(*(f"{A}{n}" for n in range(1001))), label=label)
+    few = dataclasses.replace(page, links=page.links[1:])
+    assert (links.many(page), links.many(few)) == (1001, 0)
+    assert links.of(dataclasses.replace(page, links=page.links[:1]), 1)[0] == page.links[:1]
+    assert links.many(page) == 0
+    assert len(links.of(page, 1)[0]) == 1000
 
 
 def test_links_of_a_sitemap():

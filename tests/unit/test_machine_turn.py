@@ -44,7 +44,9 @@ class Desk:
             "_pool": pool,
             "_frontier": frontier,
             "_browsers": SimpleNamespace(keep=lambda settings: None),
-            "_bookkeeper": SimpleNamespace(write_figures=lambda now: None, is_behind=False, go_on=lambda: None),
+            "_bookkeeper": SimpleNamespace(
+                write_figures=lambda now: None, is_behind=False, go_on=lambda: None, put_off_telling=lambda: None
+            ),
             "_dispatch": lambda: self.done.append("dispatch"),
             "_show": lambda: None,
             "_say_why_idle": lambda: None,

@@ -1,7 +1,5 @@
 """What the machine does with each answer of a worker: counts, frontier, discoveries."""
 
-import io
-import random
 import time
 
 import pytest
@@ -9,11 +7,9 @@ import pytest
 from fscrawl import urls
 from fscrawl.engine import outcomes
 from fscrawl.engine.messages import TreeUnusable
-from fscrawl.engine.outcomes import Bookkeeper
 from fscrawl.engine.pool import KilledWorker
-from fscrawl.engine.progress import Progress
 from fscrawl.errors import TreeError
-from fscrawl.frontier.flags import NO_FLAGS, SITEMAP, SITEMAP_PART, Flags
+from fscrawl.frontier.flags import SITEMAP, SITEMAP_PART, Flags
 from fscrawl.frontier.task import PageTask, ProbeTask, RobotsTask
 from fscrawl.handlers.outcome import (
     Exchange,
@@ -26,29 +22,11 @@ from fscrawl.handlers.outcome import (
     Stored,
     Unchanged,
 )
-from fscrawl.politeness.outage import Outage
-from tests.support.frontiers import A, chosen, fill
+from tests.support.desks import Desk, Tree
+from tests.support.frontiers import A, fill
 
 ANSWERED = Exchange(1.0, "answered", 0.1)
 SILENT = Exchange(1.0, "silent", begun_at=0.5)
-
-
-class Discoveries(list):
-    """Stands for the membership: what was discovered, and what was told when so much had been discovered."""
-
-    def __init__(self):
-        super().__init__()
-        self.tellings = []
-
-    def told(self, task, term):
-        self.tellings.append((task.url, task.depth, term, len(self)))
-
-    def failed(self, task, failed_at):
-        self.tellings.append((task.url, task.depth, failed_at))
-
-    def discover(self, links, depth, referrer, flags=None, host="", term=""):
-        if links:
-            self.append((tuple(links), depth, referrer, None if flags is NO_FLAGS else flags))
 
 
 class BrokenTree:
@@ -57,36 +35,6 @@ class BrokenTree:
 
     def put_error(self, host, record):
         raise TreeError("no space")
-
-
-class Tree:
-    machine = "machine-1"
-    files = None  # only figures by label are written into them
-
-    def __init__(self):
-        self.errors = []
-
-    def put_error(self, host, record):
-        self.errors.append(record)
-
-
-class Desk:
-    """A bookkeeper with all that it needs."""
-
-    def __init__(self, frontier, tree, *assignments):
-        self.frontier, self.tree = frontier, tree
-        self.stream = io.StringIO()
-        self.found = Discoveries()
-        self.outage = Outage()
-        progress = Progress("json", verbose=True, stream=self.stream)
-        settings = chosen(*assignments)
-        self.bookkeeper = Bookkeeper(
-            tree, frontier, self.found, self.outage, progress, lambda: settings, random.Random(1)
-        )
-        self.counts = self.bookkeeper.counts
-
-    def take(self, answer):
-        return self.bookkeeper.take(answer)
 
 
 @pytest.fixture
@@ -360,12 +308,12 @@ def test_many_links_are_taken_in_by_parts(desk):
     first = handed_out(desk)
     fill(desk.frontier, "http://c.example/")
     second = desk.frontier.take(time.monotonic())
-    links = many(2500)
+    links = many(700)
     desk.take(Stored(first, ANSWERED, "page", 200, 10, links, term="t"))
-    desk.take(Stored(second, ANSWERED, "page", 200, 10, links[:1000], term="t"))
-    assert (desk.frontier.in_flight, [len(each[0]) for each in desk.found]) == (1, [1000, 1000])
-    assert desk.found.tellings == [(second.url, 0, "t", 2)]
-    for left in (1, 0):
+    desk.take(Stored(second, ANSWERED, "page", 200, 10, links[:100], term="t"))
+    assert (desk.frontier.in_flight, [len(each[0]) for each in desk.found]) == (1, [100])
+    assert desk.found.tellings == [(second.url, 0, "t", 1)]
+    for left in (1, 1, 0):
         assert desk.bookkeeper.is_behind
         desk.bookkeeper.go_on()
         assert desk.frontier.in_flight == left
@@ -379,11 +327,11 @@ def test_many_sitemaps_are_taken_in_by_parts(desk):
     """So are the sitemaps that a sitemap names, or a robots.txt; its host is asked nothing before the last of them."""
     desk = desk()
     index = handed_out(desk)._replace(flags=Flags(SITEMAP))
-    desk.take(Stored(index, ANSWERED, "other", 200, sitemaps=many(2500), term="t"))
-    desk.take(RobotsKnown(RobotsTask("http://c.example/", "c.example", 1), ANSWERED, 0.0, many(1500)))
+    desk.take(Stored(index, ANSWERED, "other", 200, sitemaps=many(600), term="t"))
+    desk.take(RobotsKnown(RobotsTask("http://c.example/", "c.example", 1), ANSWERED, 0.0, many(300)))
     while desk.bookkeeper.is_behind:
         desk.bookkeeper.go_on()
-    assert [len(each[0]) for each in desk.found] == [1000, 1000, 1000, 500, 500]
+    assert [len(each[0]) for each in desk.found] == [250, 250, 250, 50, 100]
 
 
 def test_links_that_wait_are_bounded(desk, monkeypatch):

@@ -11,14 +11,14 @@ from fscrawl import store, urls
 from fscrawl.frontier.flags import SITEMAP, Flags
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.meaning import MOST_REDIRECTS
-from fscrawl.handlers.outcome import FailedForGood, Stored, Unchanged
+from fscrawl.handlers.outcome import FailedForGood, Known, Stored, Unchanged
 from fscrawl.handlers.records import MAX_HEADER_CHARS, MAX_HEADERS_CHARS
 from fscrawl.parse import sitemaps
 from fscrawl.parse.directives import MAX_DIRECTIVES
 from fscrawl.storage.records import RobotsRecord
 from fscrawl.urls import MAX_URL_CHARS
 from tests.support.crawling import check_tree, errors, pages
-from tests.support.web import Request, Response, Web
+from tests.support.web import Pages, Request, Response, Web
 from tests.support.workers import (
     HOST,
     HTML,
@@ -187,3 +187,33 @@ def test_sitemap_below_a_long_base(work: Work, root: Path, monkeypatch: pytest.M
     record = pages(root)[web.url(HOST, "/s.xml")]
     assert (len(record.links), record.truncated, record.too_long) == (9, True, 1)
     assert record_bytes(root) < SITEMAP_CHARS + 1000
+
+
+@pytest.mark.parametrize("kind", ["page", "sitemap"])
+def test_many_links_are_reported_later(work: Work, root: Path, kind: str) -> None:
+    """A page with many new links is stored without a report of them, and once more looked at it reports them all."""
+    paths = [f"/{number}" for number in range(1001)]
+    with Web(_linking_site(paths), [HOST]) as web:
+        worker = work()
+        asked = task(web.url(HOST, f"/{kind}"))
+        if kind == "sitemap":
+            asked = asked._replace(flags=Flags(SITEMAP))
+        outcome = worker.do(asked)
+        known = worker.do(asked._replace(check=True))
+        again = worker.do(task(web.url(HOST, "/other")))
+    links = tuple(web.url(HOST, path) for path in paths)
+    assert isinstance(outcome, Stored)
+    assert isinstance(known, Known)
+    assert isinstance(again, Stored)
+    assert (outcome.later, outcome.links, outcome.term) == (1001, (), TERM)
+    assert (known.links, known.term) == (links, TERM)
+    assert (again.later, again.links) == (0, ()), "what was reported is not many any more"
+    assert pages(root)[asked.url].links == links
+    assert web.count(path=f"/{kind}") == 1
+    check_tree(root)
+
+
+def _linking_site(paths: list[str]) -> Pages:
+    html = page("".join(f"<a href={path}>x</a>" for path in paths))
+    listed = "".join(f"<url><loc>{path}</loc></url>" for path in paths)
+    return site({"/page": html, "/other": html, "/sitemap": Response(200, {}, f"<urlset>{listed}</urlset>".encode())})
