@@ -14,6 +14,7 @@ from fscrawl.errors import TreeBusyError
 from fscrawl.fleet.heartbeat import Permit
 from fscrawl.frontier.task import PageTask, RobotsTask, Task
 from fscrawl.handlers.context import Context
+from fscrawl.handlers.costs import costly_s
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import Exchange, Known, Outcome, Returned, ReturnedError
 from fscrawl.handlers.pages import PageHandler
@@ -21,7 +22,7 @@ from fscrawl.handlers.probes import ProbeHandler
 from fscrawl.handlers.reading import Reader, read_here
 from fscrawl.handlers.refreshes import RefreshHandler
 from fscrawl.handlers.rendering import Render
-from fscrawl.handlers.robots import RobotsHandler, costly_s
+from fscrawl.handlers.robots import RobotsHandler
 from fscrawl.handlers.sessions import Opened
 from fscrawl.handlers.sitemaps import SitemapHandler
 from fscrawl.handlers.writer import Writer

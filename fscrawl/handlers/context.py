@@ -12,6 +12,7 @@ from fscrawl import urls
 from fscrawl.config.settings import Settings
 from fscrawl.fleet.heartbeat import Permit
 from fscrawl.frontier.scope import Scope
+from fscrawl.handlers.costs import in_vain
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.fresh_links import FreshLinks
 from fscrawl.handlers.meaning import health_of, rest_s
@@ -102,11 +103,14 @@ class Context:
         ReturnedError without a permit, before the request or when its answer has come.
         """
         self.need_permit()
+        began_s = time.thread_time()  # of the processor
         if "#" in url:
             answer = self._send(read(url), conditions)
         else:
             answer = self.fetcher.get(url, conditions, wants_body=self._wants_body)
         at = asked_at(answer)
+        if isinstance(answer, Failed):
+            in_vain(time.thread_time() - began_s)
         self.on_answer()
         self.need_permit(at)
         return answer, at

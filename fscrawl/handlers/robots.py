@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from dataclasses import replace
 
 from fscrawl import urls
 from fscrawl.frontier.task import PageTask, RobotsTask
+from fscrawl.handlers import costs
 from fscrawl.handlers.context import Context
 from fscrawl.handlers.meaning import is_silence, rest_s
 from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Health, Returned, RobotsKnown
@@ -15,28 +15,6 @@ from fscrawl.http.answers import Failed
 from fscrawl.politeness.robots import ROBOTS_PATH
 from fscrawl.politeness.robots_cache import forbidden
 from fscrawl.request import url_of
-
-_LONG_S = 0.002  # a robots.txt for people takes some microseconds, or with thousands of wildcards some milliseconds
-_RESTS = 100.0  # times as long, so one host takes a hundredth of a processor at most
-
-
-class _Taken(threading.local):
-    """Processor time that the robots.txt of a host has taken for the task of this thread."""
-
-    s = 0.0
-
-
-_taken = _Taken()
-
-
-def costly_s() -> float:
-    """Give the seconds for which the host of this thread's task must rest, and forget them; 0 for most hosts.
-
-    A robots.txt may be made so that each page takes a tenth of a second to be allowed or forbidden, while the other
-    threads of this process wait. A page that is forbidden is not asked for, so the next one could come at once.
-    """
-    took_s, _taken.s = _taken.s, 0.0
-    return _RESTS * took_s if took_s >= _LONG_S else 0.0
 
 
 def refusal_of(context: Context, task: PageTask) -> Failed | Returned | None:
@@ -48,11 +26,8 @@ def refusal_of(context: Context, task: PageTask) -> Failed | Returned | None:
     """
     if not context.settings.politeness.robots:
         return None
-    began_s = time.thread_time()
-    try:
+    with costs.of_robots():
         return _refusal_of(context, task)
-    finally:
-        _taken.s += time.thread_time() - began_s
 
 
 def _refusal_of(context: Context, task: PageTask) -> Failed | Returned | None:
@@ -66,13 +41,10 @@ def _refusal_of(context: Context, task: PageTask) -> Failed | Returned | None:
 
 def is_named(context: Context, task: PageTask) -> bool:
     """Tell whether the host's own robots.txt names a sitemap. Then it is meant to be read."""
-    began_s = time.thread_time()
-    try:
+    with costs.of_robots():  # it may name tens of thousands
         rules, _ = context.robots_cache.rules_for(task.host, task.url)
         base = urls.origin(task.url) + ROBOTS_PATH
         return not isinstance(rules, Failed) and any(urls.normalise(each, base) == task.url for each in rules.sitemaps)
-    finally:  # it may name tens of thousands
-        _taken.s += time.thread_time() - began_s
 
 
 class RobotsHandler:

@@ -65,7 +65,7 @@ def test_what_was_done_is_not_done_again(desk):
 
 
 def test_links_under_way_are_bounded(desk):
-    """Two hundred hosts send pages with 80,000 links: they come one after the other, and small ones several at a time."""
+    """Of two hundred hosts with 80,000 links each, one at a time has them told; small ones several at a time."""
     large = [stored(desk, f"h{n}", 80_000) for n in range(200)]
     small = [stored(desk, f"s{n}", 30_000) for n in range(4)]
     for task in large:

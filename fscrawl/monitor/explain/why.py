@@ -265,8 +265,8 @@ def _troubles(machine: MachineStatus, host: str) -> Iterator[Reason]:
     if rest_s is not None:
         yield Reason(
             "resting",
-            f"{machine.name} pauses {shown} for {rest_s:g} s more, because the host asked for it, failed, or has a"
-            " robots.txt that takes long to go by",
+            f"{machine.name} pauses {shown} for {rest_s:g} s more, because the host asked for it, failed, or"
+            " takes much of the processor in vain",
         )
     failures = last.failing.get(host)
     if failures is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import socket
 import time
 from dataclasses import replace
@@ -221,3 +222,17 @@ def test_again_without_a_failure(work: Work) -> None:
     """If the error record is gone and no page is stored, the URL is fetched."""
     with Web(site({"/a": page("")}), [HOST]) as web:
         assert what(work().do(task(web.url(HOST, "/a"))._replace(flags=parse_flags("again=t")))) == "page"
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_bodies_that_inflate_in_vain(work: Work, *, is_stored: bool) -> None:
+    """A host whose body inflates beyond its limit rests for what that took; one whose page is stored need not."""
+    body = Response(200, {**HTML, "Content-Encoding": "gzip"}, gzip.compress(b"<p>" + b"x" * 20_000_000))
+    limit = 30_000_000 if is_stored else 19_000_000
+    with Web(site({"/": body}), [HOST]) as web:
+        worker = work(replace(SETTINGS, fetch=replace(SETTINGS.fetch, max_bytes=limit)))
+        opened(worker, web.url(HOST))
+        outcome = worker.do(task(web.url(HOST)))
+    assert what(outcome) == ("page" if is_stored else FailedForGood)
+    assert outcome.exchange is not None
+    assert (outcome.exchange.costly_s > 0) is not is_stored
