@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import deque
 
-from fscrawl.frontier.flags import flags_of
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.outcome import Stored
 
@@ -57,7 +56,5 @@ class Telling:
 
 
 def _from_record(task: PageTask) -> PageTask:
-    """Give a task for a stored page that is only to be told: what was to be done beside that has been done."""
-    flags = task.flags
-    only = flags_of(flags.sitemap, label=flags.label, redirects=flags.redirects)
-    return task._replace(check=True, flags=only)
+    """Give a task for a stored page that is only to be told."""
+    return task._replace(check=True, flags=task.flags.to_tell())

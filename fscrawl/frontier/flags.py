@@ -60,6 +60,10 @@ class Flags:
         """Give the flags of a URL whose host was given up with failures of `class_`."""
         return Flags(self.sitemap, self.retry_of, given_up=class_, label=self.label)
 
+    def to_tell(self) -> Flags:
+        """Give the flags of a stored page of which only the links are to be told: all else has been done."""
+        return flags_of(self.sitemap, label=self.label, redirects=self.redirects)
+
     def __reduce__(self) -> tuple[object, tuple[str]] | str:
         """Pickle shortly, and so that `NO_FLAGS` is the same object in every process."""
         return "NO_FLAGS" if self is NO_FLAGS else (parse_flags, (format_flags(self),))

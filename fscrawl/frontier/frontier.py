@@ -32,7 +32,7 @@ from collections.abc import Collection, Container, Iterable, KeysView, Sequence
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
-from fscrawl.frontier.flags import NO_FLAGS, Flags, flags_of
+from fscrawl.frontier.flags import NO_FLAGS, Flags
 from fscrawl.frontier.host_figures import Figures, figures
 from fscrawl.frontier.host_scheduler import HostScheduler
 from fscrawl.frontier.hosts import Host, Hosts
@@ -44,6 +44,7 @@ from fscrawl.frontier.task import PageTask, RobotsTask, Task
 from fscrawl.frontier.url_table import UrlTable
 
 _CROWDED = 10_000
+_Depths = Sequence[int]
 
 
 class Frontier:
@@ -204,11 +205,7 @@ class Frontier:
         return self._shards.hold(shard, taken_at, check_s, deep=deep)
 
     def load(
-        self,
-        shard: int,
-        fingerprints: Sequence[int],
-        known: Sequence[int] | None = None,
-        told: Sequence[int] | None = None,
+        self, shard: int, fingerprints: Sequence[int], known: _Depths | None = None, told: _Depths | None = None
     ) -> None:
         """Take in URLs of a held shard that are known and told. `fingerprints` ascend; see `UrlTable.load`."""
         self._held[shard].table.load(fingerprints, known, told)
@@ -331,18 +328,12 @@ class Frontier:
         fingerprint = urls.fingerprint(task.key)
         table.told(fingerprint, task.depth)
         if table.deep and not table.settled(fingerprint):
-            before = task.flags
-            flags = flags_of(before.sitemap, label=before.label, redirects=before.redirects)  # all else has been done
-            self._hosts.push(self._by_name[task.host], task.depth, task.referrer, task.url, flags)
+            self._hosts.push(self._by_name[task.host], task.depth, task.referrer, task.url, task.flags.to_tell())
 
     def retry(self, task: PageTask | RobotsTask, at: float) -> None:
-        """Before its `finish`: make a task pending again as its next attempt, not before `at`.
-
-        A page that is not in flight may come here, too, if another one has led back to it.
-        """
+        """Before its `finish`, or when another page has led back to it: try a task once more, not before `at`."""
         number = self.shard_of(task)
-        shard = self._held.get(number)
-        if shard is None:
+        if (shard := self._held.get(number)) is None:
             return
         host = self._by_name.get(task.host) or self._meet(task.host, task.url, number, shard)
         if host is None:
