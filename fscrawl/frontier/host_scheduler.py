@@ -235,7 +235,7 @@ class HostScheduler:
         if host is None:
             return
         no_robots = isinstance(task, RobotsTask) and task.attempt > self.settings.fetch.retries
-        pause_s = host.pace.failed(now, self.settings.politeness, at_once=no_robots)
+        pause_s = host.pace.failed(now, self.settings.politeness, at_once=no_robots, timed_out=class_ == "timeout")
         self.places.judge(host, by_page=False)
         self._stats.failed(task.host, host.pace.failures)
         if host.pace.should_give_up(now, self.settings.politeness, asks_for_rest=asks_for_rest):

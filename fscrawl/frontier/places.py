@@ -4,7 +4,8 @@ Vocabulary:
   site      a registrable domain, or the host itself if it has none
   address   the IP address that answered for a host last; of IPv6 the network of 64 bits. A host that has not answered
             yet counts for the address that answered for its site last; nothing is resolved here
-  standing  a host is prompt, or late, or new (no page of it was answered yet), or fails (also if it is very late)
+  standing  a host is prompt, or late, or new (no page of it was answered yet), or fails (also if it is very late). If a
+            request times out, a host that was prompt is late until it answers, and one that was new fails
   slow      a host that is not prompt. All of them together have the places that the workers add when their threads
             wait, so prompt hosts always find a thread. Half of these places are for new hosts, a quarter each for late
             ones and for those that fail: a thousand hosts of one standing take nothing from another. Of the places of
@@ -31,6 +32,7 @@ from fscrawl.util.lru import Lru
 
 _NO_LIMIT = 2**63
 _PROMPT = Standing.PROMPT
+_UNPROVEN = frozenset({Standing.NEW, Standing.FAILING})
 _SITES = 10_000  # of so many, the last address is remembered
 _IPV6_GROUPS = 4  # of 16 bits: what one customer of a network has
 
@@ -192,6 +194,8 @@ class Places:
         `by_page`: it has answered for a page. A new host does not become prompt by its robots.txt: its pages may hang.
         """
         standing = host.pace.standing
+        if standing is Standing.LATE and host.pace.failures and host.standing in _UNPROVEN:
+            standing = Standing.FAILING
         is_proof = by_page or host.standing is not Standing.NEW or standing is not _PROMPT
         if standing is host.standing or not is_proof:
             return

@@ -27,7 +27,7 @@ _SMOOTHING = 0.2  # weight of the latest answer
 _MAX_TROUBLE = 6.0  # doublings: 64 times the delay
 _RELIEF = 0.25  # four answers make up for one failure
 _MAX_DOUBLINGS = 30  # keeps the pause a finite number, however often the host fails
-_PACKED = struct.Struct("=dddHBB")  # delay, latency and time as they are; trouble in quarters
+_PACKED = struct.Struct("=dddHBB?")  # delay, latency and time as they are; trouble in quarters
 _MOST_FAILURES, _MOST_PAUSES = 2**16 - 1, 2**8 - 1  # what is beyond changes nothing
 SIZE_BYTES = _PACKED.size
 
@@ -36,7 +36,7 @@ class Standing(Enum):
     """How a host has answered so far.
 
     PROMPT    soon enough not to keep a thread waiting
-    LATE      later than that
+    LATE      later than that; or its last request timed out
     NEW       it has not answered yet; to the scheduler also one that has answered for its robots.txt only
     FAILING   very late, or not at all for several times in a row
     """
@@ -50,7 +50,7 @@ class Standing(Enum):
 class Pace:
     """The pace of one host."""
 
-    __slots__ = ("_failing_since", "_failures", "_latency_s", "_pauses", "_trouble", "robots_delay_s")
+    __slots__ = ("_failing_since", "_failures", "_hangs", "_latency_s", "_pauses", "_trouble", "robots_delay_s")
 
     def __init__(self) -> None:
         self.robots_delay_s = 0.0  # the delay that robots.txt asks for
@@ -59,6 +59,7 @@ class Pace:
         self._failures = 0
         self._failing_since: float | None = None
         self._pauses = 0
+        self._hangs = False  # the last request timed out
 
     def delay_s(self, settings: PolitenessSettings) -> float:
         least = max(settings.delay, min(self.robots_delay_s, settings.max_delay))
@@ -89,13 +90,18 @@ class Pace:
         """Forget the failures in a row, for example because the network was down."""
         self._failures = self._pauses = 0
         self._failing_since = None
+        self._hangs = False
 
-    def failed(self, now: float, settings: PolitenessSettings, *, at_once: bool = False) -> float:
+    def failed(
+        self, now: float, settings: PolitenessSettings, *, at_once: bool = False, timed_out: bool = False
+    ) -> float:
         """Take in that the host did not answer, or answered that it cannot serve the request.
 
         Return how many seconds it rests; 0 means that its delay is enough. `at_once`: let it rest after this first
-        failure, because its robots.txt could not be fetched and so nothing else can be asked.
+        failure, because its robots.txt could not be fetched and so nothing else can be asked. `timed_out`: it kept a
+        thread waiting for as long as it may.
         """
+        self._hangs = timed_out
         self._failures += 1
         self._trouble = min(_MAX_TROUBLE, self._trouble + 1.0)
         if self._failing_since is None:
@@ -126,14 +132,15 @@ class Pace:
         """
         since = -1.0 if self._failing_since is None else self._failing_since
         quarters = round(self._trouble / _RELIEF)
-        counts = min(self._failures, _MOST_FAILURES), quarters, min(self._pauses, _MOST_PAUSES)
+        counts = min(self._failures, _MOST_FAILURES), quarters, min(self._pauses, _MOST_PAUSES), self._hangs
         return _PACKED.pack(self.robots_delay_s, self._latency_s, since, *counts)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Pace:
         """Read what `to_bytes` gave."""
         pace = cls()
-        pace.robots_delay_s, pace._latency_s, since, pace._failures, quarters, pace._pauses = _PACKED.unpack(data)
+        *waits, pace._failures, quarters, pace._pauses, pace._hangs = _PACKED.unpack(data)
+        pace.robots_delay_s, pace._latency_s, since = waits
         pace._failing_since = None if since < 0 else since
         pace._trouble = quarters * _RELIEF
         return pace
@@ -143,7 +150,7 @@ class Pace:
         """How the host has answered so far."""
         if self._failures >= _FAILING or self._latency_s > _LATE_S:
             return Standing.FAILING
-        if self._latency_s <= _PROMPT_S:
+        if self._latency_s <= _PROMPT_S and not self._hangs:
             return Standing.PROMPT if self._latency_s else Standing.NEW
         return Standing.LATE
 

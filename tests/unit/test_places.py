@@ -185,17 +185,47 @@ def test_a_prompt_host_beside_slow_ones(make_frontier):
         answer(frontier, task, 1)
 
 
-def test_failures_change_the_standing(make_frontier):
-    """A host that fails three times in a row is among the failing ones, until it answers."""
+@pytest.mark.parametrize(("class_", "before"), [("connect", Standing.PROMPT), ("timeout", Standing.LATE)])
+def test_failures_change_the_standing(make_frontier, class_, before):
+    """A host that fails three times in a row is among the failing ones, until it answers; late after a timeout."""
     frontier = make_frontier("politeness.delay=0")
     prove(frontier, "http://good.test/")
     host = frontier._by_name["good.test"]
     standings = []
     for _ in range(3):
-        frontier.scheduler.failed(PageTask("http://good.test/", "good.test", "", 0, "", 1), "timeout", 0)
+        frontier.scheduler.failed(PageTask("http://good.test/", "good.test", "", 0, "", 1), class_, 0)
         standings.append(host.standing)
-    assert standings == [Standing.PROMPT, Standing.PROMPT, Standing.FAILING]
+    assert standings == [before, before, Standing.FAILING]
     frontier.scheduler.answered("good.test", 0.1)
+    assert host.standing is Standing.PROMPT
+
+
+def test_hosts_that_hang_after_good_pages(make_frontier):
+    """After one timeout each, prompt hosts share the places of late ones: they do not take all threads again."""
+    frontier = make_frontier("politeness.delay=0")
+    frontier.scheduler.places.limit_slow(8)
+    prove(frontier, *(f"http://hangs{n}.test/" for n in range(20)))
+    fill(frontier, *(f"http://hangs{n}.test/{page}" for n in range(20) for page in range(2)))
+    tasks = take_all(frontier, 1)
+    assert len(tasks) == 20
+    for task in tasks:
+        frontier.scheduler.failed(task, "timeout", 30)
+        frontier.finish(task, 1)
+    assert len(take_all(frontier, 200)) == 2
+
+
+def test_new_hosts_that_hang(make_frontier):
+    """A new host whose first page hangs takes a place of failing ones next, also if its robots.txt has come."""
+    frontier = make_frontier("politeness.delay=0")
+    fill(frontier, "http://new.test/")
+    (task,) = take_all(frontier, 0)
+    frontier.scheduler.answered("new.test", 0.1, by_page=False)
+    host = frontier._by_name["new.test"]
+    assert host.standing is Standing.NEW
+    for _ in range(2):
+        frontier.scheduler.failed(task, "timeout", 30)
+        assert host.standing is Standing.FAILING
+    answer(frontier, task, 60)
     assert host.standing is Standing.PROMPT
 
 
