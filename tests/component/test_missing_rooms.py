@@ -53,13 +53,14 @@ def test_leases_that_are_removed_while_machines_run(root: Path, with_room: bool)
         leases = root / ".fscrawl" / "leases"
         with Running(command(root, seeds=seeds, settings=settings)) as first:
             first.until(lambda: all(web.count(host) > 2 for host in hosts), "all hosts are being asked")
+            number = len(list(leases.iterdir()))  # two hosts may be in one shard
             shutil.rmtree(leases)
             if not with_room:
                 leases.mkdir()
             with Running(command(root)) as second:
                 ends = [first.wait(), second.wait()]
         assert [done.code for done in ends] == [0, 0], ends
-        assert "leases: somebody has removed 8 leases of this machine; made again" in ends[0].err
+        assert f"leases: somebody has removed {number} leases of this machine; made again" in ends[0].err
         assert {host: web.most_in_flight(host) for host in hosts} == dict.fromkeys(hosts, 1)
         assert web.duplicates() == {}
     assert len(pages(root)) == 8 * 21
