@@ -12,7 +12,7 @@ from fscrawl import urls
 from fscrawl.config.settings import Settings
 from fscrawl.fleet.heartbeat import Permit
 from fscrawl.frontier.scope import Scope
-from fscrawl.handlers.costs import in_vain
+from fscrawl.handlers.costs import IN_VAIN, in_vain
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.fresh_links import FreshLinks
 from fscrawl.handlers.meaning import health_of, rest_s
@@ -109,7 +109,7 @@ class Context:
         else:
             answer = self.fetcher.get(url, conditions, wants_body=self._wants_body)
         at = asked_at(answer)
-        if isinstance(answer, Failed):
+        if isinstance(answer, Failed) and answer.class_ in IN_VAIN:
             in_vain(time.thread_time() - began_s)
         self.on_answer()
         self.need_permit(at)

@@ -14,8 +14,10 @@ from collections.abc import Iterator
 
 _LONG_S = 0.002  # a robots.txt for people takes some microseconds, or with thousands of wildcards some milliseconds
 _RESTS = 100.0  # times as long, so one host takes a hundredth of a processor at most
-_LONG_IN_VAIN_S = 0.005  # a failure without a body takes no two milliseconds, also with TLS
+IN_VAIN = frozenset({"too-large", "decode"})  # classes of failures whose bodies may have been decoded for long
+_LONG_IN_VAIN_S = 0.005  # to read a body as large as the limit without decoding takes hardly more
 _RESTS_IN_VAIN = 1000.0  # it brings nothing, and hundreds of hosts may do the same
+_MOST_IN_VAIN_S = 60.0  # of rest: the limit may be large, and the computer slow
 
 
 class _Taken(threading.local):
@@ -39,7 +41,7 @@ def of_robots() -> Iterator[None]:
 
 
 def in_vain(seconds: float) -> None:
-    """Count the time that an answer has taken which is no page."""
+    """Count the time that an answer has taken which is a failure of one of the classes `IN_VAIN`."""
     _taken.in_vain_s += seconds
 
 
@@ -48,4 +50,5 @@ def costly_s() -> float:
     by_robots_s, in_vain_s = _taken.by_robots_s, _taken.in_vain_s
     _taken.by_robots_s = _taken.in_vain_s = 0.0
     rest_s = _RESTS * by_robots_s if by_robots_s >= _LONG_S else 0.0
-    return rest_s + (_RESTS_IN_VAIN * in_vain_s if in_vain_s >= _LONG_IN_VAIN_S else 0.0)
+    more_s = _RESTS_IN_VAIN * in_vain_s if in_vain_s >= _LONG_IN_VAIN_S else 0.0
+    return rest_s + min(more_s, _MOST_IN_VAIN_S)
