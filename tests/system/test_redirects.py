@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from pathlib import Path
 
 from fscrawl.handlers.meaning import MOST_REDIRECTS
@@ -10,8 +11,9 @@ from tests.support.crawling import Running, check_tree, command, crawl, errors, 
 from tests.support.fleet import Fleet, Place
 from tests.support.web import Request, Response, Web
 
-HOSTS = [f"127.0.45.{n}" for n in range(1, 7)]
+HOSTS = [f"127.0.45.{n}" for n in range(1, 21)]  # so many that two machines have some each
 BUSY = [f"127.0.46.{n}" for n in range(1, 5)]
+HELD = 3  # the number of the redirect that waits until the ring goes on
 ENOUGH = 3 * MOST_REDIRECTS  # then the web gives up, so that a test that fails ends
 HTML = {"Content-Type": "text/html; charset=utf-8"}
 
@@ -21,6 +23,8 @@ class Ring:
 
     def __init__(self, delay_s: float = 0.0) -> None:
         self.delay_s = delay_s
+        self.goes_on = threading.Event()
+        self.goes_on.set()
         self.web = Web(self.serve, [*HOSTS, *BUSY])
 
     def serve(self, request: Request) -> Response:
@@ -30,6 +34,8 @@ class Ring:
             links = "".join(f"<a href=/{n}>x</a>" for n in range(60))
             return Response(200, HTML, links.encode(), delay_s=0.1)
         number = int(request.path.rpartition("?")[2])
+        if number == HELD:
+            self.goes_on.wait(20.0)
         to = self.web.url(HOSTS[(number + 1) % len(HOSTS)], f"/r?{number + 1}")
         status = 302 if number < ENOUGH else 200
         return Response(status, {"Location": to, **HTML}, delay_s=self.delay_s)
@@ -71,10 +77,13 @@ def test_in_two_runs(root: Path) -> None:
 def test_by_several_machines(place: Place) -> None:
     """The count goes from machine to machine with the URL."""
     ring = Ring(delay_s=0.1)
+    ring.goes_on.clear()
+    machines = place.root / ".fscrawl" / "machines"
     with ring.web as web, Fleet(place, {"crawl.scope": "any", "fleet.beat": 0.5}) as fleet:
         fleet.start(seeds=[ring.first(), *(web.url(host, "/") for host in BUSY)])
         fleet.wait_for_tree()
-        fleet.start()
+        fleet.start().until(lambda: len(list(machines.glob("*.log"))) == 2, "the second machine")
+        ring.goes_on.set()
         fleet.wait_for_all(60)
         assert [member.code for member in fleet.members] == [0, 0], [m.output() for m in fleet.members]
     ring.check(place.root)
