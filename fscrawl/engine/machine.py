@@ -98,8 +98,10 @@ class Machine:
         )
         self._browsers = Browsers(progress.warn)
         self._outage = Outage()
-        chance, of_tree = rng or random.Random(), (tree, self._frontier, self._membership)
-        self._bookkeeper = Bookkeeper(*of_tree, self._outage, progress, lambda: self._settings, chance)
+        rng = rng or random.Random()
+        self._bookkeeper = Bookkeeper(
+            tree, self._frontier, self._membership, self._outage, progress, lambda: self._settings, rng
+        )
         self._idleness = Idleness(time.monotonic(), tree.record.partition, follow=options.follow)
         self._stored_before = 0
         self._elsewhere_before = 0

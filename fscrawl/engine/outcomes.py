@@ -198,8 +198,8 @@ class Bookkeeper:
         if outcome.failed_at:
             self._membership.failed(task, outcome.failed_at)
         elif outcome.term:
-            more = outcome.cut, outcome.sitemaps
-            yield from self._discover(task, outcome.links, outcome.term, *more, moved=outcome.moved)
+            moved = outcome.moved
+            yield from self._discover(task, outcome.links, outcome.term, outcome.cut, outcome.sitemaps, moved=moved)
             self._membership.told(task, outcome.term)
         self._finish(task, None, told=bool(outcome.term), failed=bool(outcome.failed_at))
 

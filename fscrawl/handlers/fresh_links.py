@@ -38,8 +38,8 @@ class FreshLinks:
         links = record.links_to(nofollow=self._follow_nofollow)
         if len(links) <= _MANY:
             return 0
-        known, label = self._reported.young, f"{record.label} " if record.label else ""
-        count = sum(label + url not in known for url in links) if label else sum(url not in known for url in links)
+        known, label = self._reported.young, _prefix(record)
+        count = sum(label + url not in known for url in links)
         return count if count > _MANY else 0
 
     def of(self, record: PageRecord, depth: int) -> tuple[tuple[str, ...], Mapping[str, int] | None]:
@@ -48,7 +48,7 @@ class FreshLinks:
         `depth`: of the page. With `max_depth`, a link is reported again if this way to it is shorter; and always once
         for each label, since the task of that name may be stopped.
         """
-        label = f"{record.label} " if record.label else ""
+        label = _prefix(record)
         depth_of_links = depth + (record.skipped != SITEMAP) if self._deep else 0
         inside = []
         cut: Counter[str] = Counter()
@@ -64,3 +64,8 @@ class FreshLinks:
                 else:
                     cut[rule] += 1
         return tuple(inside), cut or None
+
+
+def _prefix(record: PageRecord) -> str:
+    """Give what stands before a link of a page where it is remembered: links of two tasks are not the same."""
+    return f"{record.label} " if record.label else ""
