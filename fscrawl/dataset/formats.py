@@ -8,11 +8,13 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from io import BufferedIOBase
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from zlib_ng import gzip_ng
 
 from fscrawl.parse.encoding import decode
 
@@ -83,19 +85,28 @@ class Parquet:
         self._writer.close()
 
 
+_to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_GZIP_LEVEL = 6  # of zlib-ng: 1 to 5 % larger than what pyarrow's gzip writes, in a quarter of the time
+
+
 class JsonLines:
     """One JSON object per line, without empty columns. `html` and `rendered_html` are text, and `body` is base64."""
 
-    def __init__(self, path: Path, compression: str) -> None:
+    def __init__(self, path: Path, compression: Literal["gzip", "zstd"]) -> None:
         self.rows = 0
-        self._file = pa.CompressedOutputStream(pa.OSFile(str(path), "wb"), compression)
+        self._file = path.open("wb")
+        if compression == "gzip":
+            self._packed: BufferedIOBase = gzip_ng.GzipNGFile("", "wb", _GZIP_LEVEL, self._file, mtime=0)  # type: ignore[no-untyped-call]
+        else:
+            self._packed = pa.CompressedOutputStream(self._file, compression)
 
     def write(self, rows: pa.RecordBatch) -> None:
         self.rows += rows.num_rows
-        lines = (json.dumps(_json_row(row), ensure_ascii=False, separators=(",", ":")) for row in rows.to_pylist())
-        self._file.write("".join(f"{line}\n" for line in lines).encode())
+        lines = [f"{_to_json(_json_row(row))}\n" for row in rows.to_pylist()]
+        self._packed.write("".join(lines).encode())
 
     def close(self) -> None:
+        self._packed.close()
         self._file.close()
 
 
