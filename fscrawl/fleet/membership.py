@@ -101,7 +101,7 @@ class Membership:
         self._make_heart = heart
         self._of_code = of_code
         self._make_parts(refresh_before)
-        self._next_round = 0.0
+        self._round_at = self._next_round = 0.0
         self._changed = False  # what a round has found is still to be said to the engine
         self._state = Beat(idle=False)
         self._anchor: Anchor
@@ -291,10 +291,10 @@ class Membership:
         self._tidying.step(now)
         self.seeding.step()
         if starved:  # the time that was set while there was work is too late
-            self._next_round = min(self._next_round, now + _STARVED_ROUND_S)
+            self._next_round = min(self._next_round, self._round_at + self._pause_s(starved=True))
         if now >= self._next_round:
             self._frontier.forget_what_is_over(now)
-            self._next_round = float("inf")  # a round may ask for an early next round
+            self._round_at, self._next_round = now, float("inf")  # a round may ask for an early next round
             self._changed = self._round(now, starved=starved) or self._changed
             self._next_round = min(self._next_round, now + self._pause_s(starved=starved))
             if self._ending.is_said_once(self._state, self._heart.written):
