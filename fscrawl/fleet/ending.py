@@ -2,7 +2,7 @@
 
 A machine leaves when all of these hold (the numbers are those of `docs/design/fleet.md`):
   1  it is idle: nothing pending, in flight, unsaid, unflushed, arriving, being read or surveyed, and it is not fenced
-  2  settings, generation and leases are as it believes, looked at anew (the caller does that last)
+  2  settings, generation, leases and heartbeats are as it believes, looked at anew (the caller does that last)
   3  each shard that has URLs is held by this machine, which has put it together, or by a live one
   4  the last two beats of every live machine are idle, and agree with this machine: they have read the same logs as far
      as this one, judge by the same rules, have no line in their log that this one has not read, and hold what the
@@ -23,11 +23,14 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from fscrawl.fleet.beat import Beat
+from fscrawl.fleet.heartbeat import Heartbeat
 from fscrawl.fleet.intake import Intake
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.frontier.shard_holder import ShardHolder
+
+_DUE = 0.9  # of the time between two beats
 
 
 class Told(NamedTuple):
@@ -79,6 +82,14 @@ class Ending:
             for peer in self._fleet.live_peers(now)
         ]
         return not told or all_agree(own, [*told, Told(own_beats, self._ledger.place, own.held)])
+
+    def may_wait_s(self, own: Beat, heart: Heartbeat, now: float) -> float:
+        """Give for how many seconds the next beat of an idle machine need not be looked for: until it is due.
+
+        0 if it may show that the crawl is over: all are idle, and do not agree yet.
+        """
+        all_idle = own.idle and all(peer.last().idle for peer in self._fleet.live_peers(now))
+        return 0.0 if all_idle and not self.seems_reached(own, heart.written, now) else _DUE * heart.beat_s
 
     def was_said(self, own: Beat) -> bool:
         """Tell whether condition 5 holds. Then nobody need take the shards of the machine that said so."""

@@ -73,7 +73,7 @@ class Hearing:
         if starved:
             for idle, most in ((False, _LOOKS_A_ROUND), (True, _LOOKS_AT_IDLE)):
                 machines = [peer.machine for peer in live if peer.last().idle is idle]
-                ends |= dict.fromkeys(self._some_of(machines, most, idle=idle))
+                ends |= dict.fromkeys(filter(self._ledger.has_grown, self._some_of(machines, most, idle=idle)))
         self._ledger.hear(ends)
 
     def _silent_ones(self, now: float) -> list[str]:

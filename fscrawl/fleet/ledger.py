@@ -257,6 +257,10 @@ class Ledger:
         for _ in self._reader.read(machine, (), until=end):
             pass
 
+    def has_grown(self, machine: str) -> bool:
+        """Look whether a log has more than was read; see `LogReader.has_grown`."""
+        return self._reader.has_grown(machine)
+
     def hear(self, ends: Mapping[str, Place | None]) -> None:
         """Read what logs have grown by. `ends`: how far each log goes, as a beat says; None: look at the file."""
         for machine, end in ends.items():

@@ -81,6 +81,20 @@ class LogReader:
         _put(self._live, machine, walk.cut)
         _put(self._resume, machine, walk.resume)
 
+    def has_grown(self, machine: str) -> bool:
+        """Tell whether there is more, or less, than was read of the segment up to which a log was read.
+
+        It needs no listing, so a segment after that one does not count.
+        """
+        place = self.places.get(machine, _BEGINNING)
+        view = self._files.open_segment(machine, place.segment)
+        if view is None:
+            return True
+        try:
+            return view.size != place.bytes
+        finally:
+            view.close()
+
     def begin_at(self, machine: str, place: Place) -> None:
         """Begin the live reading of a log at `place`: what was before has been removed."""
         self.places.setdefault(machine, place)

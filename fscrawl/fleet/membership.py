@@ -275,7 +275,7 @@ class Membership:
         """No work is left on any machine."""
         if not self._is_end_in_sight(self._state):
             return False
-        self._changed = self._round(self._clock(), starved=True) or self._changed  # look once more, at all of it
+        self._changed = self._round(self._clock(), starved=True, at_all=True) or self._changed  # look once more
         return not self._changed and self._is_end_in_sight(self._state_now())
 
     def _is_end_in_sight(self, state: Beat) -> bool:
@@ -344,12 +344,12 @@ class Membership:
 
     # -- a round
 
-    def _round(self, now: float, *, starved: bool) -> bool:
-        """Look at everything; return whether settings, seeds or generation have changed."""
+    def _round(self, now: float, *, starved: bool, at_all: bool = False) -> bool:
+        """Look at everything, `at_all` at each heartbeat, too; return whether settings, seeds or generation changed."""
         if self.fenced:
             return False
         self._watch.look_for_signs()
-        self.fleet.observe(now)
+        self.fleet.observe(now, idle_s=0.0 if at_all else self._ending.may_wait_s(self._state, self._heart, now))
         agreement.check(self._watch.settings.code, self._heart.written, self.fleet.live_peers(now))
         changes = self.fleet.look(now)
         self._handover.lose(changes.lost)

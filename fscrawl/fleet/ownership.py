@@ -94,8 +94,10 @@ class Fleet:
         self._shared.ask_for_packs()
         self.observe(now)
 
-    def observe(self, now: float) -> None:
+    def observe(self, now: float, *, idle_s: float = 0.0) -> None:
         """Read new heartbeats; logs of dead machines are read less often. `now`: the time before the first is read.
+
+        `idle_s`: the next heartbeat of a machine that says that it is idle is not looked for before so many seconds.
 
         On a slow share several logs are read at the same time: each past run has left one, and weeks leave thousands.
         MemoryGone if others have packed what this machine has left: it stood still for weeks, and they do not hear it.
@@ -109,7 +111,9 @@ class Fleet:
             if machine not in self.peers:
                 self.peers[machine] = Peer(machine, now, proven=self._observed_at is not None)
             peer = self.peers[machine]
-            if not peer.left and is_worth_a_look(now, peer.looked_at, peer.grown_at, self.dead_after_of(machine)):
+            is_early = peer.proven and peer.last().idle and now - peer.grown_at < idle_s and not self._is_gone(peer)
+            is_wanted = is_worth_a_look(now, peer.looked_at, peer.grown_at, self.dead_after_of(machine))
+            if is_wanted and not (peer.left or is_early):
                 due.append(peer)
         self._hear(due, now)
         self._observed_at = now

@@ -4,11 +4,15 @@ from contextlib import contextmanager
 
 import pytest
 
+from benchmarks.scale.tally import BEATS, LOGS
 from benchmarks.scale.web import SmallWeb
 from benchmarks.scale.world import World
 from fscrawl.fleet.hearing import Hearing
 
 _MINUTE_S = 60.0
+_ROUNDS = 60 + 2
+_LISTING = 5  # calls
+_LOOK = 3  # calls, if there is nothing new: to open, to ask for the size, to close
 
 
 @contextmanager
@@ -23,6 +27,29 @@ def _waiting(machines):
         idle = [machine for machine in world.machines if machine.frontier.idle]
         assert len(idle) == machines - 1
         yield world, idle[0]
+
+
+def _calls_of_a_minute(world, machine):
+    before = machine.tally.copy()
+    world.run(_MINUTE_S)
+    return machine.tally.minus(before).calls
+
+
+def test_beats_of_idle_machines_are_read_when_they_are_due():
+    """A machine without work looks at a busy one in each round, and at those without work once for each heartbeat."""
+    with _waiting(12) as (world, machine):
+        calls = _calls_of_a_minute(world, machine)
+    own = 100
+    of_the_busy_one, of_the_others = _ROUNDS * (_LOOK + 1), 10 * 7 * 2 * (_LOOK + 1)
+    assert calls[BEATS] <= _ROUNDS * _LISTING + own + of_the_busy_one + of_the_others
+
+
+def test_logs_that_have_not_grown():
+    """To see that a log has not grown takes a look at its last segment, and no listing."""
+    with _waiting(4) as (world, machine):
+        calls = _calls_of_a_minute(world, machine)
+    own = 50
+    assert calls[LOGS] <= own + _ROUNDS * 3 * _LOOK
 
 
 @pytest.mark.parametrize("pause_s", [4.0, 15.0])

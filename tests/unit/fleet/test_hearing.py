@@ -36,7 +36,10 @@ def _looked_at(busy, idle, rounds):
     fleet = SimpleNamespace(live_peers=lambda now: live, peers={}, dead_after_s=60)
     looked = []
     ledger = SimpleNamespace(
-        hear=lambda ends: looked.append({name for name, end in ends.items() if end is None}), machines=list, doubted=()
+        hear=lambda ends: looked.append({name for name, end in ends.items() if end is None}),
+        has_grown=lambda machine: True,
+        machines=list,
+        doubted=(),
     )
     hearing = Hearing(fleet, ledger, SimpleNamespace(expect=int), 0.0)
     for _ in range(rounds):
