@@ -23,7 +23,7 @@ from fscrawl.fleet.leases import Machinery
 from fscrawl.frontier.flags import format_flags, labelled
 from fscrawl.hostnames import candidates
 from fscrawl.monitor.explain.facts import Explanation, Hop, Line, Reason
-from fscrawl.monitor.explain.inlinks import host_of, inlinks, record_of, tree_path_of
+from fscrawl.monitor.explain.inlinks import host_of, inlinks, record_at, record_of, tree_path_of
 from fscrawl.monitor.explain.said import Said, terms_of
 from fscrawl.monitor.explain.why import Why, why_no_url
 from fscrawl.monitor.snapshot import Observer
@@ -140,8 +140,7 @@ class _Inquiry:
     def _find_url(self) -> None:
         """Find the URL of a key: a file name gives the host, and a log or the seeds have the URL."""
         it = self._it
-        for room in (LINKS, ERRS):
-            it.host = host_of(self._tree, it.key, room) or it.host
+        it.host = next(filter(None, (host_of(self._tree, it.key, room) for room in (LINKS, ERRS))), "")
         if it.host:
             return  # its record says the rest
         it.url = next((url for url in self._seeds if urls.key(url) == it.key), None)
@@ -195,7 +194,7 @@ class _Inquiry:
         seen = {page.url}
         ahead = page.redirect
         while ahead is not None and len(seen) < _MOST_HOPS:
-            stored = record_of(self._tree, urls.key(ahead), urls.host(ahead)) if urls.normalise(ahead) else None
+            stored = record_at(self._tree, urls.host(ahead), urls.key(ahead)) if urls.normalise(ahead) else None
             yield Hop(ahead, stored.status if stored else None)
             if ahead in seen:
                 return
@@ -223,7 +222,8 @@ class _Inquiry:
             mark = format_flags(labelled(self._labels.get(it.url or "", "")))
             it.lines.append(Line("", 0, "", mark, source="seeds"))
         said = Said(self._tree, self._terms, it.key, it.url, it.shard)
-        it.lines += [line._replace(found_on=self._url_of(line.referrer)) for line in said.lines]
+        found_on = {referrer: self._url_of(referrer) for referrer in {line.referrer for line in said.lines}}
+        it.lines += [line._replace(found_on=found_on[line.referrer]) for line in said.lines]
         it.told = said.marks
 
     # -- who has it

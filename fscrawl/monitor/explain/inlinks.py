@@ -53,7 +53,12 @@ def _has(tree: Tree, room: str, host: str, key: str) -> str | None:
 def record_of(tree: Tree, key: str, first: str = "") -> PageRecord | None:
     """Find the record of a key, on `first` or another host; None if there is none or it is torn."""
     host = host_of(tree, key, LINKS, first)
-    return None if host is None else _record(tree.files.read_or_torn(tree_path_of(tree, LINKS, host, key)))
+    return None if host is None else record_at(tree, host, key)
+
+
+def record_at(tree: Tree, host: str, key: str) -> PageRecord | None:
+    """Read the record of a page whose host is known; None if there is none or it is torn."""
+    return _record(tree.files.read_or_torn(tree_path_of(tree, LINKS, host, key)))
 
 
 def _record(data: bytes | None) -> PageRecord | None:
