@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Container
-from typing import Any
+from typing import Any, TypeVar
 
 _SLOW_S = 1.0
-_KEPT = 1000  # slow hosts, and failing hosts
+_KEPT = 1000  # slow hosts, and failing hosts: those of the last exchanges, since a crawl of weeks meets many
 _SHOWN = 5  # of each
+
+V = TypeVar("V", int, float)
 
 
 class HostStats:
@@ -26,13 +28,12 @@ class HostStats:
         self._failing.pop(host, None)
         if latency_s < _SLOW_S:
             self._slow.pop(host, None)
-        elif len(self._slow) < _KEPT or host in self._slow:
-            self._slow[host] = latency_s
+        else:
+            _keep(self._slow, host, latency_s)
 
     def failed(self, host: str, failures: int) -> None:
         """`failures`: how many times in a row the host has failed."""
-        if len(self._failing) < _KEPT or host in self._failing:
-            self._failing[host] = failures
+        _keep(self._failing, host, failures)
 
     def forgiven(self, host: str) -> None:
         """The failures were not the host's: the network was gone."""
@@ -59,3 +60,11 @@ class HostStats:
             "slow": {host: round(slow[host], 2) for host in heapq.nlargest(_SHOWN, slow, key=slow.__getitem__)},
             "failing": {host: failing[host] for host in heapq.nlargest(_SHOWN, failing, key=failing.__getitem__)},
         }
+
+
+def _keep(values: dict[str, V], host: str, value: V) -> None:
+    """Note a value as the newest; forget the oldest if there are too many."""
+    values.pop(host, None)
+    values[host] = value
+    if len(values) > _KEPT:
+        del values[next(iter(values))]

@@ -9,12 +9,12 @@ from fscrawl.frontier.host_stats import HostStats
 
 
 def test_a_bounded_number_of_hosts_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond the limit no further slow or failing host is kept, and those that are kept still change."""
+    """Beyond the limit, the hosts of the last exchanges are kept: after weeks, the first ones are over long ago."""
     monkeypatch.setattr(host_stats, "_KEPT", 2)
     stats = HostStats()
     for number, host in enumerate(("a", "b", "c", "a")):
         stats.answered(host, 2.0 + number)
         stats.failed(host, 1 + number)
     figures = stats.figures()
-    assert figures["slow"] == {"a": 5.0, "b": 3.0}
-    assert figures["failing"] == {"a": 4, "b": 2}
+    assert figures["slow"] == {"a": 5.0, "c": 4.0}
+    assert figures["failing"] == {"a": 4, "c": 3}
