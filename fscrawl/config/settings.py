@@ -155,7 +155,11 @@ class FetchSettings:
     """Limits of one HTTP exchange."""
 
     timeout: float = _setting(30.0, "seconds that one exchange may take, from request to end", checks.more_than_zero)
-    connect_timeout: float = _setting(10.0, "seconds that a connection may take to open", checks.more_than_zero)
+    connect_timeout: float = _setting(
+        10.0,
+        "seconds that a connection may take to open, and the first request for a robots.txt in all",
+        checks.more_than_zero,
+    )
     max_bytes: int = _setting(
         10485760, "the largest body in bytes, both as received and decompressed", checks.at_least(1)
     )

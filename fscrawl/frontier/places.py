@@ -15,7 +15,8 @@ Vocabulary:
 
 Promise: no group has more in flight than its limit, and two tasks of an address are handed out at least the floor
 apart. A host that finds no place waits in a queue of the group that is full. Whenever a place is free, the host that
-has waited for it longest gets its turn. The cost of a task does not grow with the number of hosts that wait.
+has waited for it longest gets its turn. Only of new hosts, it takes turns with the one that came last: that one need
+not wait behind hundreds that hang. The cost of a task does not grow with the number of hosts that wait.
 """
 
 from __future__ import annotations
@@ -65,6 +66,7 @@ class Places:
         self._of_standing = {each: Group() for each in Standing}
         self._limits = dict.fromkeys(Standing, _NO_LIMIT)
         self._address_of_site: Lru[int, str] = Lru(_SITES)
+        self._last_comes_first = False  # of the new hosts that wait, the next time
         self._now = 0.0
         self.use(settings)
 
@@ -242,13 +244,20 @@ class Places:
         self._wake(group)
 
     def _wake(self, group: Group, count: int = 1) -> None:
-        """Give the hosts their turn that have waited longest for a place of a group."""
+        """Give the next hosts their turn that wait for a place of a group."""
         while group.waiting and count:
-            host = group.waiting.popleft()
+            host = self._pop(group)
             if host.waits_for is group:  # else it was given up meanwhile
                 host.waits_for, host.woken_by = None, group
                 self._schedule(self._now, host)
                 count -= 1
+
+    def _pop(self, group: Group) -> Host:
+        if group is self._of_standing[Standing.NEW]:
+            self._last_comes_first = not self._last_comes_first
+            if not self._last_comes_first:
+                return group.waiting.pop()
+        return group.waiting.popleft()
 
     def forget_past(self, now: float) -> None:
         """Forget the groups of which nothing is in flight, and whose floor is over."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 
@@ -54,7 +55,7 @@ class RobotsHandler:
     def fetch(self, task: RobotsTask) -> RobotsKnown | FailedForGood | FailedForNow:
         """Learn the host's rules, from the tree if another run stored usable ones."""
         began = time.monotonic()
-        rules, was_asked = self._context.robots_cache.rules_for(task.host, task.url)
+        rules, was_asked = self._context.robots_cache.rules_for(task.host, task.url, self._patience_s(task))
         asked_at = time.monotonic()
         if isinstance(rules, Failed):
             health: Health = "silent" if is_silence(rules) else "failing"
@@ -68,3 +69,12 @@ class RobotsHandler:
         address = self._context.fetcher.address
         answered = Exchange(asked_at, "answered", asked_at - began, address=address) if was_asked else None
         return RobotsKnown(task, answered, rules.delay_s, named)
+
+    def _patience_s(self, task: RobotsTask) -> float:
+        """Give how long a host may take; when it is met, no longer than for a connection to open.
+
+        Hundreds of hosts that take connections and never answer may come at once, and others wait behind them. One that
+        is only slow is asked again, with the time that it needs.
+        """
+        fetch = self._context.settings.fetch
+        return fetch.connect_timeout if task.attempt == 1 and fetch.retries else math.inf

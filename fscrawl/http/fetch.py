@@ -18,6 +18,7 @@ import contextlib
 import math
 import os
 import ssl
+import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -51,7 +52,7 @@ class Bounds(NamedTuple):
     """`seconds` that an exchange may take, and `max_bytes` that its body may have, if the settings allow more."""
 
     seconds: float
-    max_bytes: int
+    max_bytes: int = sys.maxsize
 
 
 _NO_PROXY = "all proxies rest after failures, or have reached fetch.proxy_uses or fetch.proxy_failures"

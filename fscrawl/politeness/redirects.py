@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from fscrawl import urls
 from fscrawl.http.answers import Failed, Fetched
-from fscrawl.http.fetch import Fetcher
+from fscrawl.http.fetch import Bounds, Fetcher
 from fscrawl.politeness.robots import ROBOTS_PATH
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -73,15 +73,17 @@ def follow(
     *,
     delay_s: float = 0.0,
     max_prefix_bytes: int | None = None,
+    bounds: Bounds | None = None,
     most_hops: int = MOST_HOPS,
 ) -> Followed:
     """Fetch a robots.txt or a sitemap, and follow its redirects at home.
 
     `allows`: what robots.txt says; `delay_s`: what it asks for; `max_prefix_bytes`: read no more of the body.
+    `bounds`: of each request.
     """
     home, hop = urls.host(url), 0
     while True:
-        answer = fetcher.get(url, wants_body=_is_good, max_prefix_bytes=max_prefix_bytes)
+        answer = fetcher.get(url, wants_body=_is_good, max_prefix_bytes=max_prefix_bytes, bounds=bounds)
         if isinstance(answer, Failed) or answer.status not in REDIRECTS:
             return Followed(answer, hops=hop)
         target = urls.normalise(answer.headers.get("location", ""), url)

@@ -8,6 +8,7 @@ counts as a file that is not there (RFC 9309 2.3.1.2).
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from typing import NamedTuple
 
 from fscrawl import urls
 from fscrawl.http.answers import Failed, Fetched
-from fscrawl.http.fetch import Fetcher
+from fscrawl.http.fetch import Bounds, Fetcher
 from fscrawl.politeness.redirects import MOST_HOPS, Hops, follow
 from fscrawl.politeness.robots import MAX_BYTES, ROBOTS_PATH, VALID_S, Rules
 from fscrawl.storage.records import RobotsRecord, timestamp
@@ -49,12 +50,15 @@ class RobotsCache:
         self._known: Lru[str, tuple[Rules, float]] = Lru(_KEPT_BYTES)  # what is forgotten can be read from the tree
         self._asked_for_others: Lru[str, float] = Lru(_ASKED_FOR_OTHERS_HOSTS)  # host → when it may be asked again
 
-    def rules_for(self, host: str, url: str) -> RobotsLookup:
-        """Return the rules of `host`, a host directory. `url`: any URL of this host."""
+    def rules_for(self, host: str, url: str, seconds: float = math.inf) -> RobotsLookup:
+        """Return the rules of `host`, a host directory. `url`: any URL of this host.
+
+        `seconds`: that an exchange with it may take, if the settings allow more.
+        """
         known = self._remembered(host) or self._from_tree(host)
         if known is not None:
             return RobotsLookup(known, was_asked=False)
-        record = self._fetch(host, urls.origin(url))
+        record = self._fetch(host, urls.origin(url), seconds=seconds)
         if isinstance(record, Failed):
             return RobotsLookup(record, was_asked=True)
         return RobotsLookup(self._remember(host, self._read(record)), was_asked=True)
@@ -86,12 +90,15 @@ class RobotsCache:
     def _read(self, record: RobotsRecord) -> Rules:
         return Rules(record.text if 200 <= record.status < 300 else "", self._user_agent)
 
-    def _fetch(self, host: str, origin: str, most_hops: int = MOST_HOPS) -> RobotsRecord | Failed:
+    def _fetch(
+        self, host: str, origin: str, most_hops: int = MOST_HOPS, seconds: float = math.inf
+    ) -> RobotsRecord | Failed:
         """Fetch the robots.txt of a host, and store it. `most_hops`: of all hosts that redirect to each other."""
         if not self._hops.permitted():  # the look into the tree before this may have lasted for long
             return _STOOD_STILL
         url, now = origin + ROBOTS_PATH, timestamp(time.time())
-        found = follow(self._fetcher, url, self._hops, max_prefix_bytes=MAX_BYTES, most_hops=most_hops)
+        bounds = Bounds(seconds)
+        found = follow(self._fetcher, url, self._hops, max_prefix_bytes=MAX_BYTES, bounds=bounds, most_hops=most_hops)
         if not self._hops.permitted():  # perhaps a redirect was not followed, and the answer means nothing
             return _STOOD_STILL
         other = self._of_other_host(host, found.target, most_hops - found.hops) if found.target else None

@@ -13,8 +13,9 @@ import pytest
 from tests.support import ward
 from tests.support.crawling import Done, Running, check_tree, command, errors, pages
 from tests.support.ward import BUSY, DELAY_S, FULL, HEALTHY, PAGES, REFUSING, RETRY_AFTER_S, SETTINGS, SILENT, SLOW
-from tests.support.web import Web
+from tests.support.web import HTML, Request, Response, Web
 
+HANGING = [f"127.3.7.{n}" for n in range(1, 41)]
 JITTER_S = 0.02  # between a request's arrival at the host and what this one notes, on a busy machine
 
 
@@ -41,6 +42,26 @@ def test_sick_hosts(tmp_path: Path) -> None:
         assert min(rests) >= RETRY_AFTER_S, (host, [(e.path, e.status, e.arrived - asked[0].arrived) for e in asked])
     last_of_slow = max(each.answered for host in SLOW for each in among.web.requests(host))
     assert max(each.answered for host in HEALTHY for each in among.web.requests(host)) < last_of_slow
+
+
+def _hub(request: Request, port: int) -> Response:
+    """HEALTHY[0] names forty silent hosts, and a few pages later another healthy one."""
+    if request.path == "/robots.txt":
+        return Response(404)
+    number = int(request.path.strip("/") or 0)
+    named = HANGING if number == 0 else HEALTHY[1:2] if number == 5 else []
+    links = "".join(f"<a href=http://{host}:{port}/>" for host in named)
+    return Response(200, HTML, f"{links}<a href=/{number + 1}>".encode())
+
+
+@pytest.mark.fleet
+def test_a_late_host_beside_many_that_hang(tmp_path: Path) -> None:
+    """A new host is asked soon, although many new ones before it take connections and never answer."""
+    settings = {**SETTINGS, "fetch.timeout": 30, "fetch.connect_timeout": 1}
+    with Web(lambda request: _hub(request, web.port), HEALTHY[:2]) as web, ward.silent(HANGING, web.port):
+        words = command(tmp_path / "tree", seeds=[web.url(HEALTHY[0])], settings=settings, workers=1, threads=1)
+        with Running(words) as running:
+            running.until(lambda: web.count(HEALTHY[1]), "the late host is asked", 25)
 
 
 # -- outages

@@ -172,6 +172,20 @@ def test_slow_hosts_leave_places(make_frontier, latency_s):
     assert len(take_all(frontier, 1)) == 1
 
 
+def test_a_new_host_that_comes_late(make_frontier):
+    """It gets the first or the second place that is free, behind hundreds of new hosts that hang; and these go on."""
+    frontier = make_frontier("politeness.delay=0")
+    frontier.scheduler.places.limit_slow(4)
+    fill(frontier, *(f"http://new{n}.new{n}/" for n in range(300)))
+    tasks = take_all(frontier, 1)
+    fill(frontier, "http://late.test/")
+    assert take_all(frontier, 1) == []
+    for task in tasks:
+        frontier.scheduler.failed(task, "timeout", 30)
+        frontier.finish(task, 1)
+    assert [task.host for task in take_all(frontier, 30)] == ["new2.new2", "late.test"]
+
+
 def test_a_prompt_host_beside_slow_ones(make_frontier):
     """A host that answers goes on while all places of slow hosts are taken."""
     frontier = make_frontier("politeness.delay=0")

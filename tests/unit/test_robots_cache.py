@@ -28,7 +28,7 @@ class Host:
     def __init__(self, *answers):
         self.answers, self.asked, self.wanted = list(answers), [], []
 
-    def get(self, url, *, wants_body, max_prefix_bytes=None):
+    def get(self, url, *, wants_body, max_prefix_bytes=None, bounds=None):
         self.asked.append(url)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Fetched):

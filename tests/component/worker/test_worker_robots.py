@@ -255,3 +255,11 @@ def test_sitemaps_that_take_long(work: Work, many: int) -> None:
         outcome = worker.do(task(web.url(HOST, "/x"))._replace(flags=Flags(SITEMAP)))
     assert (what(outcome), outcome.class_) == (FailedForGood, "robots")
     assert bool(outcome.exchange and outcome.exchange.costly_s > 1.0) == bool(many)
+
+
+@pytest.mark.parametrize(("retries", "found"), [(3, [FailedForNow, RobotsKnown]), (0, [RobotsKnown, RobotsKnown])])
+def test_a_host_that_is_met_is_not_waited_for(work: Work, retries: int, found: list[type]) -> None:
+    """The first try may take as long as a connection may take to open; if there are others, they have their time."""
+    settings = replace(SETTINGS, fetch=replace(SETTINGS.fetch, connect_timeout=0.2, timeout=30, retries=retries))
+    with Web(site({}, Response(404, delay_s=1.0)), [HOST]) as web:
+        assert [what(opened(work(settings), web.url(HOST), n)) for n in (1, 2)] == found
