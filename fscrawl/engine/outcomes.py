@@ -180,7 +180,7 @@ class Bookkeeper:
         moved = outcome.kind == "redirect"
         yield from self._discover(task, outcome.links, outcome.term, outcome.cut, outcome.sitemaps, moved=moved)
         self._membership.told(task, outcome.term)
-        self._frontier.finish(task, outcome.exchange.asked_at, stored=outcome.kind == "page", told=True)
+        self._finish(task, outcome.exchange.asked_at, stored=outcome.kind == "page", told=True)
 
     def _unchanged(self, outcome: Unchanged) -> None:
         self.counts.unchanged += 1
@@ -191,7 +191,7 @@ class Bookkeeper:
     def _tell_unchanged(self, outcome: Unchanged) -> Iterator[None]:
         yield from self._discover(outcome.task, outcome.links, outcome.term, outcome.cut)
         self._membership.told(outcome.task, outcome.term)
-        self._frontier.finish(outcome.task, outcome.exchange.asked_at, told=True)
+        self._finish(outcome.task, outcome.exchange.asked_at, told=True)
 
     def _known(self, outcome: Known) -> Iterator[None]:
         task = outcome.task
@@ -212,7 +212,7 @@ class Bookkeeper:
             self._frontier.give_back(task)
         else:
             self._frontier.retry(task, self._next_try_at(task.attempt))
-        self._frontier.finish(task, exchange.asked_at)
+        self._finish(task, exchange.asked_at)
 
     def _failed_for_good(self, outcome: FailedForGood) -> None:
         task, exchange = outcome.task, outcome.exchange
@@ -226,7 +226,7 @@ class Bookkeeper:
             self.counts.replace(outcome.replaced)
             self._count_label(task, "", outcome.replaced)
             self._membership.failed(task, outcome.failed_at)
-        self._frontier.finish(task, exchange.asked_at if exchange else None, failed=True)
+        self._finish(task, exchange.asked_at if exchange else None, failed=True)
 
     def _robots_known(self, outcome: RobotsKnown) -> None:
         task, exchange = outcome.task, outcome.exchange
@@ -258,14 +258,14 @@ class Bookkeeper:
         else:
             self._finish(task, asked_at, failed=failed)
 
-    def _finish(self, task: Task, asked_at: float | None, *, told: bool = False, failed: bool = False) -> None:
+    def _finish(
+        self, task: Task, asked_at: float | None, *, stored: bool = False, told: bool = False, failed: bool = False
+    ) -> None:
         """End a task that may be one that tells the links of a page: then it is the end of that page, too."""
         page = self._telling.end(task.key) if isinstance(task, PageTask) else None
-        if page is None:
-            self._frontier.finish(task, asked_at, told=told, failed=failed)
-        else:
-            is_page = page.kind == "page"
-            self._frontier.finish(task, page.exchange.asked_at, stored=is_page, told=told, failed=failed)
+        if page is not None:
+            asked_at, stored = asked_at or page.exchange.asked_at, stored or page.kind == "page"
+        self._frontier.finish(task, asked_at, stored=stored, told=told, failed=failed)
 
     def _record_worker_death(self, task: Task) -> TreeError | None:
         """Write an error record for a page that killed its worker twice; give the error if that is not possible."""

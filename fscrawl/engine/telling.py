@@ -27,6 +27,7 @@ class Telling:
         self._links = 0  # of these
 
     def add(self, page: Stored) -> None:
+        self.end(page.task.key)  # somebody has removed its record before it was told, and it was fetched once more
         self._waiting.append(page)
 
     def next(self) -> PageTask | None:

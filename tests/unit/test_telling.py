@@ -9,7 +9,7 @@ from fscrawl.engine.messages import TreeUnusable
 from fscrawl.engine.pool import KilledWorker
 from fscrawl.errors import TreeError
 from fscrawl.frontier.flags import Flags, labelled
-from fscrawl.handlers.outcome import Exchange, Known, Returned, Stored
+from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Known, Returned, Stored
 from tests.support.desks import Desk, Tree
 from tests.support.frontiers import fill
 
@@ -91,6 +91,36 @@ def test_whatever_comes_of_it(desk, end):
     desk.take(end(to_tell))
     assert desk.frontier.in_flight == 1
     assert desk.bookkeeper.next_to_tell().key == second.key
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda task, asked: Stored(task, asked, "page", 200, 10, ("http://c.example/",), term="t"),
+        lambda task, asked: Stored(task, asked, "page", 200, 10, term="t", later=70_000),
+        lambda task, asked: FailedForNow(task, asked, "timeout", "late"),
+        lambda task, asked: FailedForGood(task, asked, "http-4xx", "gone", "2026-01-02T03:04:05.678Z"),
+    ],
+    ids=["few links", "many links", "failed for now", "failed for good"],
+)
+def test_a_record_that_somebody_removes_before_it_is_told(desk, end):
+    """The worker fetches the page once more: whatever comes of that, the next page has its links told.
+
+    The links of the first record counted as under way for ever, and after some such pages no other one was told.
+    """
+    first, second = stored(desk, "a", 80_000), stored(desk, "b", 80_000)
+    to_tell = desk.bookkeeper.next_to_tell()
+    assert to_tell.key == first.key
+    desk.take(end(to_tell, Exchange(time.monotonic(), "answered", 0.1)))
+    while desk.bookkeeper.is_behind:
+        desk.bookkeeper.go_on()
+    assert desk.bookkeeper.next_to_tell().key == second.key
+    desk.take(Known(second, term="t"))
+    while (again := desk.bookkeeper.next_to_tell()) is not None:
+        assert again.key == first.key
+        desk.take(Known(again, term="t"))
+    assert desk.frontier.in_flight == 0
+    assert desk.frontier.scheduler._by_name["a.example"].pages == 1
 
 
 def test_a_machine_that_is_held_back(desk):
