@@ -15,7 +15,7 @@ from fscrawl import interrupts, store, urls
 from fscrawl.admin.probe import probe
 from fscrawl.commands.site_option import read_file
 from fscrawl.config import settings
-from fscrawl.config.list_files import check_lists
+from fscrawl.config.list_files import wait_for_lists
 from fscrawl.config.missing import missing
 from fscrawl.config.seeds import line_of_seed, read_given, read_seeds, wait_for_seeds
 from fscrawl.config.watcher import parse_file, read_settings
@@ -189,7 +189,7 @@ def _prepare(
     probe(tree, progress.warn)
     seeds = _seeds_of(tree, chosen, given, progress)
     check_usable(chosen, allow_env)  # before the machine leaves a trace
-    check_lists(root, chosen)
+    wait_for_lists(tree, chosen, progress.warn)
     return tree, chosen, seeds
 
 

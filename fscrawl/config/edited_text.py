@@ -4,6 +4,8 @@ A list of seeds may have many megabytes, and each machine looks at it in every r
 the same for any file. But a share may show an old time, or a new size before the new text, and two edits at one moment
 may have the same time. So size and time only say when the text is read: in each look until it has been the same for
 longer than caches live, and later at least once in that time.
+
+A last line without a newline may be half written. It counts when the text has been the same for as long.
 """
 
 from __future__ import annotations
@@ -19,14 +21,21 @@ Stamp = tuple[int, float]
 class EditedText:
     """One file, as it was read last."""
 
-    def __init__(self, stamp: Callable[[], Stamp | None], read: Callable[[], str | None]) -> None:
-        """`stamp`, `read`: give size and time, and the text; None if the file is missing. They may raise TreeError."""
+    def __init__(
+        self, stamp: Callable[[], Stamp | None], read: Callable[[], str | None], *, first_counts: bool = False
+    ) -> None:
+        """`stamp`, `read`: give size and time, and the text; None if the file is missing. They may raise TreeError.
+
+        `first_counts`: the last line of the first text counts: who has begun has waited for it.
+        """
         self._look_at = stamp
         self._read = read
         self._stamp: Stamp | None = None  # of the text, if that is settled
         self._text: str | None = None
-        self._same_since = float("inf")
+        self._text_since = float("inf")
+        self._same_since = float("inf")  # text and stamp
         self._read_at = 0.0
+        self._first_counts = first_counts
 
     def look(self, now: float) -> str | None:
         """Give the text as it stands; None if the file is missing. `now`: monotonic time."""
@@ -36,7 +45,18 @@ class EditedText:
             if stamp is not None and stamp == self._stamp and now - self._read_at <= CACHES_LIVE_S:
                 return self._text
         text = self._read()
-        if text != self._text or self._stamp not in (None, stamp):
+        if text != self._text:
+            self._text_since = float("-inf") if self._first_counts else now
+            self._first_counts = False
+            self._same_since = now
+        elif self._stamp not in (None, stamp):
             self._same_since = now
         self._stamp, self._text, self._read_at = stamp, text, now
         return text
+
+    def whole_lines(self, now: float) -> str | None:
+        """Give the lines that count; None if the file is missing. As `look` else."""
+        text = self.look(now)
+        if text is None or now - self._text_since > CACHES_LIVE_S:
+            return text
+        return text[: text.rfind("\n") + 1]

@@ -1,21 +1,22 @@
 """The lists that templates of seeds name: text files in the root of the tree, one value a line.
 
 A list may grow while machines run. As for `seeds.txt`, a last line without a newline counts if the file stays the same
-for longer than any file system caches it; and a file that is missing for a moment, because an editor replaces it,
-keeps what it had.
+for longer than any file system caches it, and a machine that starts waits for it. A file that is missing for a moment,
+because an editor replaces it, keeps what it had.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from fscrawl.config.edited_text import EditedText
+from fscrawl.config.seeds import wait_for_lines
 from fscrawl.config.settings import FILE, Settings
 from fscrawl.errors import SettingsError, TreeError
 from fscrawl.sites import rules
-from fscrawl.storage.caches import CACHES_LIVE_S
 from fscrawl.store import Tree, kept_list
 
 
@@ -38,6 +39,17 @@ def check_lists(root: Path, chosen: Settings) -> None:
         raise SettingsError(f"{root}/{FILE}: {said}")
 
 
+def wait_for_lists(tree: Tree, chosen: Settings, warn: Callable[[str], None]) -> None:
+    """Wait while the last line of a list may still be written; then check the lists as `check_lists` does."""
+    for name in rules.files(chosen.sites):
+        wait_for_lines(tree, name, partial(_text, tree, name), warn)
+    check_lists(tree.root, chosen)
+
+
+def _text(tree: Tree, name: str) -> str:
+    return tree.controls.list_if_there(name) or ""
+
+
 class ListFiles:
     """The lists of one machine, as far as they count."""
 
@@ -45,15 +57,13 @@ class ListFiles:
         self._tree = tree
         self._clock = clock
         self._files: dict[str, EditedText] = {}
-        self._texts: dict[str, str] = {}  # as read last, and since when
-        self._since: dict[str, float] = {}
-        self._whole: dict[str, str] = {}
+        self._texts: dict[str, str] = {}  # as far as they count
 
     def __call__(self, name: str) -> str:
         """Give the text of a list in whole lines."""
         if name not in self._texts:
             self._read(name)
-        return self._whole.get(name, "")
+        return self._texts.get(name, "")
 
     def look(self, names: tuple[str, ...]) -> bool:
         """Read lists; tell whether one of them has changed since the last look."""
@@ -61,24 +71,19 @@ class ListFiles:
         return any(changed)
 
     def _read(self, name: str) -> bool:
-        now = self._clock()
         try:
-            text = self._file(name).look(now)
+            text = self._file(name).whole_lines(self._clock())
         except TreeError:  # NFS v3 answers ESTALE for a file that was just replaced
             return False
         if text is None:
             return False
-        if text != self._texts.get(name):
-            is_first = name not in self._texts
-            self._texts[name], self._since[name] = text, -CACHES_LIVE_S if is_first else now
-        settled = now - self._since[name] > CACHES_LIVE_S
-        whole = text if settled else text[: text.rfind("\n") + 1]
-        changed = whole != self._whole.get(name)
-        self._whole[name] = whole
+        changed = text != self._texts.get(name)
+        self._texts[name] = text
         return changed
 
     def _file(self, name: str) -> EditedText:
         if name not in self._files:
             controls = self._tree.controls
-            self._files[name] = EditedText(lambda: controls.stamp(name), lambda: controls.list_if_there(name))
+            stamp, read = lambda: controls.stamp(name), lambda: controls.list_if_there(name)
+            self._files[name] = EditedText(stamp, read, first_counts=True)
         return self._files[name]

@@ -141,17 +141,23 @@ def line_of_seed(seed: str, label: str) -> str:
 
 def wait_for_seeds(tree: Tree, warn: Callable[[str], None]) -> dict[str, str]:
     """Read the tree's `seeds.txt` when a machine starts. Wait while its last line may still be written."""
-    where = f"{tree.root}/{SEEDS}"
-    text, since = tree.controls.seeds(), time.monotonic()
+    text = wait_for_lines(tree, SEEDS, tree.controls.seeds, warn)
+    return read_seeds(text, f"{tree.root}/{SEEDS}", warn)
+
+
+def wait_for_lines(tree: Tree, name: str, read: Callable[[], str], warn: Callable[[str], None]) -> str:
+    """Read a file of lines in the root when a machine starts. Wait while its last line may still be written."""
+    text, since = read(), time.monotonic()
     warned = False
     while text and not text.endswith("\n"):
-        if tree.controls.same_s(SEEDS, time.monotonic() - since, time.time()) >= _WRITING_S:
+        if tree.controls.same_s(name, time.monotonic() - since, time.time()) >= _WRITING_S:
             break
         if not warned:
             warned = True
+            where = f"{tree.root}/{name}"
             warn(f"{where}: the last line does not end with a newline; waiting a few seconds for the rest of it")
         time.sleep(_POLL_S)
-        again = tree.controls.seeds()
+        again = read()
         if again != text:
             text, since = again, time.monotonic()
-    return read_seeds(text, where, warn)
+    return text

@@ -156,9 +156,8 @@ class EditWatcher:
         self._candidate_since = 0.0
         self._waits_for = ""  # the edit without its last line of which that was said
         self._seed_file = EditedText(lambda: tree.controls.stamp(SEEDS), lambda: tree.controls.seeds())  # noqa: PLW0108
-        self._seeds_since = time.monotonic()
-        self._seed_text = self._seed_file.look(self._seeds_since) or ""
-        self._seeds_read = ""  # lines may have been added since this machine read its seeds
+        self._seed_file.look(time.monotonic())
+        self._seeds_read: str | None = None  # lines may have been added since this machine read its seeds
         self._bad_seeds: set[str] = set()  # lines that have been told
         self.settings_at = timestamp(time.time())  # when these settings came into force
         self.stopped = False
@@ -256,36 +255,34 @@ class EditWatcher:
 
     def new_seeds(self) -> list[str]:
         """Return the seeds on lines that were added since the last look."""
-        now = time.monotonic()
         try:
-            text = self._seed_file.look(now) or ""
+            text = self._seed_file.whole_lines(time.monotonic()) or ""
         except TreeError as error:
             self._missed(error)
             return []
-        if text != self._seed_text:
-            self._seed_text, self._seeds_since = text, now
-        is_settled = now - self._seeds_since > CACHES_LIVE_S
-        whole = text if is_settled else text[: text.rfind("\n") + 1]
-        if whole == self._seeds_read:
+        if text == self._seeds_read:
             return []
-        found = self._read_seeds(whole)
-        self._seeds_read = whole
+        found = self._read_seeds(text)
+        self._seeds_read = text
         new = [url for url in found if url not in self.seeds]
         self.seeds |= frozenset(new)
         return new
 
     def _read_seeds(self, text: str) -> dict[str, str]:
-        """Read seeds that have changed; most often some were added behind the others, and only they are read."""
+        """Read seeds that have changed; most often some were added behind the others, and only they are read.
+
+        A seed whose line is gone keeps its label: an editor may write the file anew.
+        """
         before = self._seeds_read
-        warn = self._warn if before else _say_nothing  # the first lines were told when the machine began
+        warn = _say_nothing if before is None else self._warn  # the first lines were told when the machine began
         read = partial(read_seeds, text, f"{self._tree.root}/{SEEDS}", warn, self._bad_seeds)
-        if before.endswith("\n") and text.startswith(before):
+        if before and before.endswith("\n") and text.startswith(before):
             found = read(len(before))
             if self.seeds.isdisjoint(found):  # else a line before it may say another label
                 self.labels |= {seed: label for seed, label in found.items() if label}
                 return found
         found = read()
-        self.labels = {seed: label for seed, label in found.items() if label}
+        self.labels = {seed: label for seed, label in {**self.labels, **found}.items() if label}
         return found
 
 

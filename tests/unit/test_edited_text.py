@@ -1,5 +1,6 @@
 """When a file that people edit is read, by a clock in hand."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -150,3 +151,25 @@ def test_what_is_said_of_lines_that_are_added(tree):
         file.write("http://a.example/ # a\nhttp://b.example/ # d\nhttp://d.example/ # d\n")
     assert watch.new_seeds() == ["http://d.example/"]
     assert watch.labels == {"http://b.example/": "b", "http://c.example/": "c", "http://d.example/": "d"}
+
+
+def test_the_label_of_a_last_line_without_a_newline(tree):
+    """The machine has waited for that line when it began, so the seed has its label at once, and not a minute later."""
+    (tree.root / "seeds.txt").write_text("http://a.example/ # a\nhttp://b.example/ # b")
+    labels = {"http://a.example/": "a", "http://b.example/": "b"}
+    watch = EditWatcher(tree, Settings(), frozenset(labels), print, labels=labels)
+    assert (watch.new_seeds(), watch.labels) == ([], labels)
+
+
+@pytest.mark.parametrize("cut", [Path.unlink, lambda path: path.write_text("")], ids=["removed", "emptied"])
+def test_seeds_that_an_editor_writes_anew(tree, cut):
+    """For a moment there is no seed: those known keep their labels. What is wrong in the new text is said."""
+    path, said = tree.root / "seeds.txt", []
+    path.write_text("http://a.example/ # a\nhttp://b.example/ # b\n")
+    watch = EditWatcher(tree, Settings(), frozenset(), said.append)
+    assert watch.new_seeds() == ["http://a.example/", "http://b.example/"]
+    cut(path)
+    assert (watch.new_seeds(), watch.labels["http://a.example/"]) == ([], "a")
+    path.write_text("mailto:x\nhttp://a.example/ # c\nhttp://b.example/\n")
+    assert (watch.new_seeds(), watch.labels) == ([], {"http://a.example/": "c"})
+    assert said == [f"{path}:1:1: not an http or https URL, skipped: mailto:x"]

@@ -10,6 +10,7 @@ import pytest
 
 from fscrawl.config import seeds
 from fscrawl.config import watcher as module
+from fscrawl.config.list_files import ListFiles, wait_for_lists
 from fscrawl.config.settings import END, Settings, apply, parse, render
 from fscrawl.config.watcher import EditWatcher, read_settings
 from fscrawl.errors import SettingsError
@@ -109,3 +110,25 @@ def test_a_seed_without_a_newline(tree: Tree, clock: Clock, monkeypatch: pytest.
     waits_s = 3 if module.caches_live_s(tree.root) else 0
     assert waits_s <= clock.now - 1e9 < waits_s + 1
     assert len(told) == bool(waits_s)
+
+
+def test_a_list_without_a_newline(tree: Tree, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list of values for seeds is waited for as well: half a value would be a page that does not exist."""
+    monkeypatch.setattr(seeds, "time", clock)
+    clock.now, path, told = 1e9, tree.root / "names.txt", list[str]()
+    chosen = parse("[[site]]\nhosts = ['a.example']\nseeds = ['http://a.example/{names.txt}']\n")
+    path.write_text("one\ntw")
+    os.utime(path, (clock.now, clock.now))
+
+    def then() -> None:
+        path.write_text("one\ntwo")
+        os.utime(path, (1e9 + 1, 1e9 + 1))
+
+    clock.then = then
+    wait_for_lists(tree, chosen, told.append)
+    assert clock.now - 1e9 > 3
+    assert ListFiles(tree)("names.txt") == "one\ntwo"
+    assert told == [f"{path}: the last line does not end with a newline; waiting a few seconds for the rest of it"]
+    path.unlink()
+    with pytest.raises(SettingsError, match=r"names\.txt does not exist; write it there"):
+        wait_for_lists(tree, chosen, told.append)

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import pytest
 
 from fscrawl import urls
-from fscrawl.config import list_files
 from fscrawl.config.list_files import ListFiles, check_lists
 from fscrawl.config.settings import Settings, parse, render
 from fscrawl.errors import SettingsError, TreeError
@@ -18,6 +17,7 @@ from fscrawl.frontier.flags import Flags
 from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.shards import Location
 from fscrawl.sites.rules import near_to, origins
+from fscrawl.storage.caches import CACHES_LIVE_S
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import Tree, create
 
@@ -189,13 +189,15 @@ def test_a_list_that_grows(root: Path) -> None:
     assert desk.all()[1:] == [f"http://{HOST}/b"]
     desk.seeding.look()
     assert desk.seeding.is_done
-    desk.now += list_files.CACHES_LIVE_S
+    desk.now += CACHES_LIVE_S
     desk.seeding.look()
     assert desk.all()[2:] == [f"http://{HOST}/hal"]
     (root / "names.txt").unlink()
     desk.seeding.look()
     assert desk.seeding.is_done
-    assert len(desk.all()) == 3
+    (root / "names.txt").write_text("a\nb\nhal")  # somebody writes it anew
+    desk.seeding.look()
+    assert desk.all() == [f"http://{HOST}/a", f"http://{HOST}/b"]
 
 
 def test_a_list_that_cannot_be_read(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
