@@ -29,18 +29,20 @@ class Seeds:
         self._frontier = frontier
         self.by_template = by_template
 
-    def add_of(self, shards: set[int]) -> Iterator[None]:
+    def add_of(self, shards: set[int], found: Iterator[None]) -> Iterator[None]:
         """Add the seeds of some shards, whose logs have been read, one by one; those of templates come later.
 
-        What is dropped from `shards` meanwhile is left out.
+        `found`: steps that add the URLs of the logs. The seeds are before them: a page may link to one, and it stays a
+        seed, of depth 0. What is dropped from `shards` meanwhile is left out.
         """
-        self.by_template.want(shards)
         for seed in sorted(self._watch.seeds):
             if not shards:
                 return
             if self._frontier.location(seed).shard in shards:
                 self.add([seed])
             yield
+        yield from found
+        self.by_template.want(shards)
 
     def add(self, seeds: Iterable[str]) -> None:
         """Put seeds into the frontier, if their shards are held and nobody has stopped their task."""

@@ -49,12 +49,13 @@ class Intake:
         *,
         caches_s: float,
         prepare: Callable[[set[int]], None],
-        complete: Callable[[set[int]], Iterator[None]],
+        complete: Callable[[set[int], Iterator[None]], Iterator[None]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`caches_s`: how long a listing may be old; `prepare(shards)`: called when the frontier has just got them.
 
-        `complete(shards)`: adds what stands in no log, step by step, when their logs have been read.
+        `complete(shards, found)`: adds what stands in no log, step by step, when their logs have been read. `found`:
+        steps that add the URLs of the logs.
         """
         self._frontier = frontier
         self._ledger = ledger
@@ -182,8 +183,7 @@ class Intake:
                 self._ledger.count(line)
                 yield from self._take(line, shards, waiting)
             yield
-        yield from self._take_waiting(shards, waiting)
-        yield from self._complete(shards)
+        yield from self._complete(shards, self._take_waiting(shards, waiting))
         self._reading.remove(shards)
         self._frontier.drop_settled()
         for shard in shards:

@@ -239,3 +239,20 @@ def test_shard_that_is_lost_while_it_is_surveyed(world, monkeypatch):
     b.settle()
     b.crawl()
     assert set(world.fetched.values()) == {1}
+
+
+@pytest.mark.parametrize("reseed", [False, True])
+def test_a_seed_to_which_a_page_links_stays_one(world, reseed):
+    """Whoever takes the shard over, or in anew, finds the link in a log: the seed has depth 0 and no referrer."""
+    world.create(url(MINE[0]), url(MINE[0], "x"))
+    world.web = {url(MINE[0]): [url(MINE[0], "x")]}
+    a = world.join("a")
+    task = a.take()
+    assert task.url == url(MINE[0])
+    a.finish(task)
+    a.leave()
+    b = world.join("b", reseed=reseed)
+    world.clock.now += 10
+    b.settle()
+    task = b.take()
+    assert (task.url, task.depth, task.referrer) == (url(MINE[0], "x"), 0, "")
