@@ -1,4 +1,4 @@
-"""The text of a file that people edit: it is read again when it may have changed.
+"""The text of a file that people edit: it is read again when it may have changed; and what is said if it cannot be.
 
 A list of seeds may have many megabytes, and each machine looks at it in every round. To look at a size and a time costs
 the same for any file. But a share may show an old time, or a new size before the new text, and two edits at one moment
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from fscrawl.errors import PlantedError, TreeError
 from fscrawl.storage.caches import CACHES_LIVE_S
 
 Stamp = tuple[int, float]
@@ -60,3 +61,25 @@ class EditedText:
         if text is None or now - self._text_since > CACHES_LIVE_S:
             return text
         return text[: text.rfind("\n") + 1]
+
+
+class Faults:
+    """Says of a file that it cannot be read: once, until it could be read again."""
+
+    def __init__(self, warn: Callable[[str], None]) -> None:
+        self._warn = warn
+        self._said: set[str] = set()
+
+    def take(self, name: str, error: TreeError) -> None:
+        """Take in that a file could not be read. Mostly that passes: NFS v3 answers ESTALE for one just replaced."""
+        if isinstance(error, PlantedError):
+            self.say(name, str(error))
+
+    def say(self, name: str, fault: str) -> None:
+        if name not in self._said:
+            self._said.add(name)
+            self._warn(f"{fault}; what was read before stays in force")
+
+    def forget(self, name: str) -> None:
+        """It could be read."""
+        self._said.discard(name)

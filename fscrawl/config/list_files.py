@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from fscrawl.config.edited_text import EditedText
+from fscrawl.config.edited_text import EditedText, Faults
 from fscrawl.config.seeds import wait_for_lines
 from fscrawl.config.settings import FILE, Settings
 from fscrawl.errors import SettingsError, TreeError
@@ -53,8 +53,9 @@ def _text(tree: Tree, name: str) -> str:
 class ListFiles:
     """The lists of one machine, as far as they count."""
 
-    def __init__(self, tree: Tree, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, tree: Tree, warn: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
         self._tree = tree
+        self._faults = Faults(warn)
         self._clock = clock
         self._files: dict[str, EditedText] = {}
         self._texts: dict[str, str] = {}  # as far as they count
@@ -73,10 +74,12 @@ class ListFiles:
     def _read(self, name: str) -> bool:
         try:
             text = self._file(name).whole_lines(self._clock())
-        except TreeError:  # NFS v3 answers ESTALE for a file that was just replaced
+        except TreeError as error:
+            self._faults.take(name, error)
             return False
         if text is None:
             return False
+        self._faults.forget(name)
         changed = text != self._texts.get(name)
         self._texts[name] = text
         return changed

@@ -19,12 +19,12 @@ from dataclasses import replace
 from functools import partial
 
 from fscrawl.config import settings
-from fscrawl.config.edited_text import EditedText
+from fscrawl.config.edited_text import EditedText, Faults
 from fscrawl.config.fixed import check_fixed
 from fscrawl.config.missing import missing
 from fscrawl.config.seeds import read_seeds
 from fscrawl.config.settings import Settings
-from fscrawl.errors import NoBrowserError, PlantedError, SettingsError, TreeError
+from fscrawl.errors import NoBrowserError, SettingsError, TreeError
 from fscrawl.sites.rules import origins
 from fscrawl.storage.caches import CACHES_LIVE_S, caches_live_s
 from fscrawl.storage.records import TreeRecord, timestamp
@@ -144,7 +144,8 @@ class EditWatcher:
         self.labels = {seed: label for seed, label in labels.items() if label}
         self.origins = origins(current.sites)
         self._refusal = ""  # what was said of an edit that cannot be used
-        self._unfit: set[str] = set()  # and of what is no file that can be read
+        self._faults = Faults(warn)
+        self._gone_since = float("inf")
         self.must_leave: NoBrowserError | None = None  # it could not begin by the settings that stand there
         self._tree = tree
         self._warn = warn
@@ -173,10 +174,15 @@ class EditWatcher:
         try:
             text = self._tree.controls.settings_if_there()
         except TreeError as error:
-            self._missed(error)
+            self._faults.take(settings.FILE, error)
             return False
         if text is None:
+            self._gone_since = min(self._gone_since, now)
+            if now - self._gone_since > CACHES_LIVE_S:
+                self._faults.say(settings.FILE, f"{_where(self._tree)}: somebody has deleted it")
             return False
+        self._gone_since = float("inf")
+        self._faults.forget(settings.FILE)
         if text == self._text:
             self._candidate = text
             return False
@@ -223,12 +229,6 @@ class EditWatcher:
         self._refusal = ""
         return edited
 
-    def _missed(self, error: TreeError) -> None:
-        """Take in that a file cannot be read. Mostly that passes: NFS v3 answers ESTALE for one just replaced."""
-        if isinstance(error, PlantedError) and str(error) not in self._unfit:
-            self._unfit.add(str(error))
-            self._warn(f"{error}; what was read before stays in force")
-
     def _refuse(self, error: SettingsError) -> None:
         if str(error) != self._refusal:
             self._refusal = str(error)
@@ -258,8 +258,9 @@ class EditWatcher:
         try:
             text = self._seed_file.whole_lines(time.monotonic()) or ""
         except TreeError as error:
-            self._missed(error)
+            self._faults.take(SEEDS, error)
             return []
+        self._faults.forget(SEEDS)
         if text == self._seeds_read:
             return []
         found = self._read_seeds(text)

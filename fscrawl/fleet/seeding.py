@@ -46,7 +46,7 @@ class Seeding:
         self._watch = watch
         self._frontier = frontier
         self._ledger = ledger
-        self._lists = ListFiles(tree, clock)
+        self._lists = ListFiles(tree, warn, clock)
         self._warn = warn
         self._by_url = tree.record.partition == "url"
         self._shards = tree.record.shards

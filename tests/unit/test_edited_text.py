@@ -109,7 +109,7 @@ def test_seeds_and_lists_of_a_machine_that_runs(tree, monkeypatch):
     monkeypatch.setattr(watcher, "time", clock)
     reads = counted(monkeypatch, Controls, "seeds"), counted(monkeypatch, Controls, "list_if_there")
     watch = EditWatcher(tree, Settings(), frozenset(), print)
-    lists = ListFiles(tree, clock.monotonic)
+    lists = ListFiles(tree, print, clock.monotonic)
     for _ in range(3600):
         clock.now += 1
         watch.new_seeds()

@@ -127,7 +127,7 @@ def test_a_list_without_a_newline(tree: Tree, clock: Clock, monkeypatch: pytest.
     clock.then = then
     wait_for_lists(tree, chosen, told.append)
     assert clock.now - 1e9 > 3
-    assert ListFiles(tree)("names.txt") == "one\ntwo"
+    assert ListFiles(tree, print)("names.txt") == "one\ntwo"
     assert told == [f"{path}: the last line does not end with a newline; waiting a few seconds for the rest of it"]
     path.unlink()
     with pytest.raises(SettingsError, match=r"names\.txt does not exist; write it there"):

@@ -204,7 +204,7 @@ def test_a_list_that_cannot_be_read(root: Path, monkeypatch: pytest.MonkeyPatch)
     """A fault that may pass changes nothing."""
     desk = Desk(root, table(f"http://{HOST}/{{names.txt}}"))
     (root / "names.txt").write_text("a")
-    lists = ListFiles(desk.tree, desk.clock)
+    lists = ListFiles(desk.tree, print, desk.clock)
     assert lists("names.txt") == "a"
 
     def fails(name: str) -> str:
@@ -212,7 +212,7 @@ def test_a_list_that_cannot_be_read(root: Path, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(desk.tree.controls, "list_if_there", fails)
     assert lists.look(("names.txt",)) is False
-    assert (lists("names.txt"), ListFiles(desk.tree)("names.txt")) == ("a", "")
+    assert (lists("names.txt"), ListFiles(desk.tree, print)("names.txt")) == ("a", "")
 
 
 def test_lists_are_checked(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
