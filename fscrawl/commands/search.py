@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import io
 import sys
 import time
 from collections.abc import Iterator
@@ -73,8 +72,6 @@ def run(options: argparse.Namespace) -> int:
     if not found.results:
         say(f"no page matches{' on these hosts' * bool(hosts)}")
         return EXIT_UNUSABLE_RESULT
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a locale may lack letters that pages have
     _print(found.results)
     shown = f"{len(found.results):,} of " * (found.total > len(found.results))
     say(f"{shown}{number_of(found.total, 'page')}, {time.monotonic() - began:.2f} s")

@@ -8,7 +8,8 @@ Vocabulary:
 
 Promise: a message that cannot be written, because the disk of a log file is full or a terminal is gone, is lost without
 a word: the work does not end for it. A result that cannot be written is an OutputError. A closed pipe is a
-BrokenPipeError in both cases: nobody reads any more (`cli`).
+BrokenPipeError in both cases: nobody reads any more (`cli`). A letter that the encoding of a stream lacks is a question
+mark.
 """
 
 from __future__ import annotations
@@ -54,7 +55,10 @@ def write(text: str, stream: TextIO | None = None, *, flush: bool = False) -> No
     if to is None:  # the command was started without it
         return
     try:
-        to.write(text)
+        try:
+            to.write(text)
+        except UnicodeEncodeError:  # a locale may lack letters that pages have
+            to.write(text.encode(to.encoding, "replace").decode(to.encoding))
         if flush:
             to.flush()
     except BrokenPipeError:

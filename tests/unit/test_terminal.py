@@ -67,6 +67,18 @@ def test_errors(capsys: pytest.CaptureFixture[str]) -> None:
         assert said.isprintable()
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "gb2312"])
+def test_letters_that_an_encoding_lacks(monkeypatch: pytest.MonkeyPatch, encoding: str) -> None:
+    """Letters of pages that the encoding of a terminal or a file lacks are question marks, and the rest is there."""
+    data = io.BytesIO()
+    stream = io.TextIOWrapper(data, encoding=encoding, newline="\n")
+    monkeypatch.setattr(sys, "stdout", stream)
+    terminal.say("title  \U0001f600b\u0e01")
+    terminal.say_styled("\x1b[1m\U0001f600\x1b[0m\n")
+    terminal.flush_output()
+    assert data.getvalue() == b"title  ?b?\n\x1b[1m?\x1b[0m\n"
+
+
 class Full(io.StringIO):
     """A stream whose disk is full."""
 
