@@ -1,8 +1,9 @@
-"""Paths that the user gives. Pure."""
+"""Paths that the user gives."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 from fscrawl.errors import UsageError
@@ -25,3 +26,15 @@ def path_of(name: str, value: Any, what: str) -> str:
     if "\0" in found:
         raise UsageError(f"{name}={value!r}: a path has no zero bytes")
     return found
+
+
+def lasting(path: str) -> str:
+    """Give a path that means the same when the working directory has changed, also in another process.
+
+    >>> lasting("/mnt/shared")
+    '/mnt/shared'
+    """
+    try:
+        return str(Path(path).absolute())
+    except FileNotFoundError:  # the working directory is gone: what opens the path says that nothing is there
+        return path

@@ -14,7 +14,7 @@ from fscrawl.api.filters import Filters, Since, hosts_of, since_of
 from fscrawl.api.messages import in_python
 from fscrawl.api.page import Page
 from fscrawl.api.pages import Pages
-from fscrawl.api.paths import path_of
+from fscrawl.api.paths import lasting, path_of
 from fscrawl.api.shards import Shards, among_workers, chooser, parts
 from fscrawl.api.source import Fields, Source
 from fscrawl.api.status import Status, status
@@ -56,8 +56,8 @@ class Crawl:
 
     def __init__(self, root: str | os.PathLike[str], fields: str | os.PathLike[str] | None = None) -> None:
         """See `fscrawl.open`."""
-        self._root = path_of("root", root, "directory")
-        self._given = None if fields is None else path_of("fields", fields, "file")
+        self._root = lasting(path_of("root", root, "directory"))
+        self._given = None if fields is None else lasting(path_of("fields", fields, "file"))
         self._tree = Tree(Path(self._root), "reader")
         self._fields = Fields(self._tree, _file(self._given))
 
@@ -69,7 +69,7 @@ class Crawl:
 
     @property
     def root(self) -> Path:
-        """Where the tree is."""
+        """Where the tree is: an absolute path."""
         return self._tree.root
 
     def pages(
@@ -83,7 +83,8 @@ class Crawl:
     ) -> Pages:
         """Give the stored pages one after the other: all records, so also redirects, and other types without a body.
 
-        host     a host, or several: `example.org` (with any port), `example.org:8080`, `*.example.org`, a URL, an IDN
+        host     a host, or several: `example.org` (with any port), `example.org:8080`, `*.example.org`, a URL, an IDN;
+                 None means all
         since    fetched then or later: a datetime or date (UTC if it names no zone), an age (a timedelta, "7d"), or a
                  text such as "2026-11-01"
         where    a function of a page: only pages for which it gives something true
@@ -228,7 +229,8 @@ class Crawl:
 def open(root: str | os.PathLike[str], *, fields: str | os.PathLike[str] | None = None) -> Crawl:  # noqa: A001
     """Open a tree, to read it. FscrawlError if there is none.
 
-    root      the directory that `fscrawl crawl --root` names; also of an older version, also one that is being crawled
+    root      the directory that `fscrawl crawl --root` names; also of an older version, also one that is being crawled.
+              The working directory may change afterwards
     fields    a file of rules for `Page.fields`, as `fscrawl merge --fields` takes it; the rules of [[site]] in
               crawl.toml count without it, too
 
