@@ -42,13 +42,15 @@ class Filters:
 
 
 def hosts_of(host: str | Iterable[str] | None) -> tuple[Any, ...]:
-    """Read `host`: one or several, in any form, also patterns. UsageError if one is no host."""
+    """Read `host`: one or several, in any form, also patterns. UsageError if one is no host, or if there is none."""
     if host is None:
         return ()
     from fscrawl import hostnames  # noqa: PLC0415
 
     try:
         given = [host] if isinstance(host, str) else list(host)
+        if not given:  # it would mean all hosts, and whoever has filtered a list means none
+            raise ValueError("the list is empty; leave host out for all hosts")
         return tuple(hostnames.read(each, globs=True) for each in given)
     except (TypeError, AttributeError, ValueError) as error:
         why = error if isinstance(error, ValueError) else "must be a host, or a list of hosts"
