@@ -126,6 +126,16 @@ def test_every_field_of_json_is_described(path: str, heading: str, printed: dict
     assert set(printed) - names_in(path, heading) == set()
 
 
+def test_every_reason_of_show_is_described() -> None:
+    """So do people and programs that ask why a page is missing."""
+    code = "".join(path.read_text(encoding="utf-8") for path in (CHECKOUT / "fscrawl/monitor/explain").glob("*.py"))
+    names = set(re.findall(r"Reason\(\s*\"([a-z_-]+)\"", code))
+    assert len(names) > 20
+    text = (CHECKOUT / "docs/reference/cli.md").read_text(encoding="utf-8")
+    table = text.split("\n| reason | meaning |\n", 1)[1].split("\n\n", 1)[0]
+    assert names - set(re.findall(r"`([a-z_-]+)`", table)) == set()
+
+
 def test_signatures_are_written_as_python() -> None:
     """Types have short names, what must be named stands behind a star, and a long one has a line for each argument."""
 
