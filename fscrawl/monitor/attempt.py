@@ -238,10 +238,14 @@ def _of_site(
 def _divided(
     record: PageRecord | None, settings: Settings, scope: Scope
 ) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """Divide the links of a page into those that are followed, and others with what forbids it."""
+    """Divide the links of a page into those that are followed, and others with what forbids it.
+
+    How deep the page is, nobody says; but no link of any page is followed if `max_depth` is 0.
+    """
     if record is None:
         return (), ()
-    rules = {url: scope.explain(url) for url in record.links_to(nofollow=settings.crawl.follow_nofollow)}
+    too_deep = "max_depth = 0" if settings.crawl.max_depth == 0 else None
+    rules = {url: scope.explain(url) or too_deep for url in record.links_to(nofollow=settings.crawl.follow_nofollow)}
     rules |= {url: "follow_nofollow = false" for url in record.nofollow or () if url not in rules}
     followed = tuple(url for url, rule in rules.items() if rule is None)
     return followed, tuple((url, rule) for url, rule in rules.items() if rule is not None)
