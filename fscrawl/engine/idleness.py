@@ -8,8 +8,11 @@ Vocabulary:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
+from fscrawl import urls
+from fscrawl.config.settings import PolitenessSettings
 from fscrawl.util.humanize import number_of
 
 _IDLE_S = 10.0
@@ -75,9 +78,22 @@ class Idleness:
         return "nothing is left to fetch here: waiting until that is certain"
 
 
-def why_paced(delay_s: float) -> str:
-    """Say that hosts are asked no faster. `delay_s`: between two requests to one."""
+def why_paced(politeness: PolitenessSettings, failing: Mapping[str, tuple[int, str]]) -> str:
+    """Say what hosts wait for, that they are asked no faster; "" if the settings want no delay.
+
+    `failing`: all hosts with pending URLs, if all of them fail: how often in a row, and how they did last.
+    """
+    if failing:
+        host, (times, class_) = max(failing.items(), key=lambda each: each[1])
+        shown = urls.shown_host(host)
+        who = shown if len(failing) == 1 else f"all {number_of(len(failing), 'host')} that are left fail: {shown}"
+        return (
+            f"{who} has failed {number_of(times, 'time')} in a row ({class_}); a host that has been failing for"
+            f" {politeness.give_up_after:g} s is given up (politeness.give_up_after)"
+        )
+    if not politeness.delay:
+        return ""
     return (
-        f"the pace decides: a host gets one request in {delay_s:g} s (politeness.delay), or fewer if it asks for that."
-        " More workers or machines do not change it"
+        f"the pace decides: a host gets one request in {politeness.delay:g} s (politeness.delay), or fewer if it asks"
+        " for that. More workers or machines do not change it"
     )

@@ -371,8 +371,8 @@ class Machine:
         reason = self._idleness.look(now, load)
         if reason == "idle":
             self._progress.note(self._idleness.why_idle(len(self._membership.fleet.live_peers(now))))
-        elif reason == "paced" and self._settings.politeness.delay:
-            self._progress.note(why_paced(self._settings.politeness.delay))
+        elif reason == "paced" and (said := why_paced(self._settings.politeness, self._frontier.scheduler.all_fail())):
+            self._progress.note(said)
 
     def _interrupt(self, number: int) -> None:
         """First signal: finish what is in flight. Second: leave now. Called from a thread of the watchdog.

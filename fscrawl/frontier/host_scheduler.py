@@ -237,7 +237,7 @@ class HostScheduler:
         no_robots = isinstance(task, RobotsTask) and task.attempt > self.settings.fetch.retries
         pause_s = host.pace.failed(now, self.settings.politeness, at_once=no_robots, timed_out=class_ == "timeout")
         self.places.judge(host, by_page=False)
-        self._stats.failed(task.host, host.pace.failures)
+        self._stats.failed(task.host, host.pace.failures, class_)
         if host.pace.should_give_up(now, self.settings.politeness, asks_for_rest=asks_for_rest):
             self.give_up(task.host, class_)
         elif pause_s:
@@ -321,3 +321,14 @@ class HostScheduler:
     def stats(self, now: float) -> dict[str, Any]:
         """Tell how the hosts do, as heartbeats say it; another thread may call this."""
         return {"resting": len(self.rests(now)), **self._stats.figures()}
+
+    def all_fail(self) -> dict[str, tuple[int, str]]:
+        """Give how often each host with pending URLs has failed in a row, and how it did last; {} if one has not."""
+        found = {}
+        for host in self._by_name.values():
+            if host.pending:
+                fails = self._stats.fails(host.name)
+                if fails is None:
+                    return {}
+                found[host.name] = fails
+        return found

@@ -13,7 +13,7 @@ _SLOW_S = 1.0
 _KEPT = 1000  # slow hosts, and failing hosts: those of the last exchanges, since a crawl of weeks meets many
 _SHOWN = 5  # of each
 
-V = TypeVar("V", int, float)
+V = TypeVar("V")
 
 
 class HostStats:
@@ -21,7 +21,7 @@ class HostStats:
 
     def __init__(self) -> None:
         self._slow: dict[str, float] = {}  # host → its latency
-        self._failing: dict[str, int] = {}  # host → failures in a row
+        self._failing: dict[str, tuple[int, str]] = {}  # host → failures in a row, and the class of the last one
         self._given_up = 0
 
     def answered(self, host: str, latency_s: float) -> None:
@@ -31,9 +31,13 @@ class HostStats:
         else:
             _keep(self._slow, host, latency_s)
 
-    def failed(self, host: str, failures: int) -> None:
-        """`failures`: how many times in a row the host has failed."""
-        _keep(self._failing, host, failures)
+    def failed(self, host: str, failures: int, class_: str) -> None:
+        """`failures`: how many times in a row the host has failed, the last time by `class_`."""
+        _keep(self._failing, host, (failures, class_))
+
+    def fails(self, host: str) -> tuple[int, str] | None:
+        """Give how often a host has failed in a row, and how it did last; None if it has not, or is not kept."""
+        return self._failing.get(host)
 
     def forgiven(self, host: str) -> None:
         """The failures were not the host's: the network was gone."""
@@ -58,7 +62,7 @@ class HostStats:
         return {
             "gave_up": self._given_up,
             "slow": {host: round(slow[host], 2) for host in heapq.nlargest(_SHOWN, slow, key=slow.__getitem__)},
-            "failing": {host: failing[host] for host in heapq.nlargest(_SHOWN, failing, key=failing.__getitem__)},
+            "failing": {host: failing[host][0] for host in heapq.nlargest(_SHOWN, failing, key=failing.__getitem__)},
         }
 
 

@@ -14,7 +14,7 @@ def test_a_bounded_number_of_hosts_is_kept(monkeypatch: pytest.MonkeyPatch) -> N
     stats = HostStats()
     for number, host in enumerate(("a", "b", "c", "a")):
         stats.answered(host, 2.0 + number)
-        stats.failed(host, 1 + number)
+        stats.failed(host, 1 + number, "dns")
     figures = stats.figures()
     assert figures["slow"] == {"a": 5.0, "c": 4.0}
     assert figures["failing"] == {"a": 4, "c": 3}

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from fscrawl.config.settings import PolitenessSettings
 from fscrawl.engine.idleness import Idleness, Load, why_paced
 
 NOTHING = Load(pending=0, in_flight=0, room=True, hindered=False)
@@ -56,5 +57,15 @@ def test_why(others, partition, follow, said):
 
 
 def test_why_paced():
-    """The line names the setting."""
-    assert "one request in 0.5 s (politeness.delay)" in why_paced(0.5)
+    """The line names the setting; without a delay there is nothing to say."""
+    assert "one request in 0.5 s (politeness.delay)" in why_paced(PolitenessSettings(delay=0.5), {})
+    assert why_paced(PolitenessSettings(delay=0), {}) == ""
+
+
+def test_why_paced_where_all_hosts_fail():
+    """It is not the pace: the line names a host, what is wrong with it, and when that ends."""
+    said = why_paced(PolitenessSettings(), {"a.example_8080": (5, "dns")})
+    assert said.startswith("a.example:8080 has failed 5 times in a row (dns); ")
+    assert said.endswith("failing for 60 s is given up (politeness.give_up_after)")
+    said = why_paced(PolitenessSettings(delay=0), {"a.example": (1, "connect"), "b.example": (2, "timeout")})
+    assert said.startswith("all 2 hosts that are left fail: b.example has failed 2 times in a row (timeout); ")
