@@ -19,6 +19,7 @@ from fscrawl.util.toml_text import to_toml
 _OF_PYTHON = (
     (re.compile(r"\A--set:? "), ""),
     (re.compile(r"\A--(seeds?|refresh|site|fields)\b"), r"\1"),
+    (re.compile(r"did you mean --seeds (.+)\?\Z"), r'did you mean pathlib.Path("\1")?'),
     (re.compile(r"give --seed URL, --seeds FILE or --site FILE"), "give seeds, or site=FILE"),
     (re.compile(r"with --allow-env (\w+)"), r'with allow_env=["\1"]'),
     (re.compile(r"by --site FILE"), "by site=FILE"),
@@ -35,6 +36,8 @@ def in_python(message: str) -> str:
     'politeness.delay = fast: must be a number'
     >>> in_python("fetch.auth: …; or allow it on this machine with --allow-env TOKEN")
     'fetch.auth: …; or allow it on this machine with allow_env=["TOKEN"]'
+    >>> in_python("--seed list.txt: it is a file, not a URL; did you mean --seeds list.txt?")
+    'seed list.txt: it is a file, not a URL; did you mean pathlib.Path("list.txt")?'
     """
     for pattern, instead in _OF_PYTHON:
         message = pattern.sub(instead, message)

@@ -229,9 +229,7 @@ def _given_seeds(options: argparse.Namespace, progress: Progress) -> dict[str, s
             seed, label = read_given(text)
             found[seed] = label
         except ValueError as error:
-            said = f"--seed {urls.without_login(text)}: {error}"
-            advice = "" if "; " in str(error) else "; a seed must be a complete URL, like https://example.org/"
-            raise UsageError(f"{said}{advice}") from None
+            raise UsageError(_about_seed(text, error)) from None
     if options.seeds is not None:
         of_file = read_seeds(_text_of(options.seeds), _said(options.seeds), progress.warn)
         if not of_file:
@@ -240,6 +238,16 @@ def _given_seeds(options: argparse.Namespace, progress: Progress) -> dict[str, s
             )
         found = {**found, **of_file}
     return found
+
+
+def _about_seed(text: str, error: ValueError) -> str:
+    """Say what is wrong with a --seed, and what was probably meant."""
+    with contextlib.suppress(OSError):  # as of a name that is too long for a file
+        if Path(text).is_file():
+            return f"--seed {text}: it is a file, not a URL; did you mean --seeds {text}?"
+    is_told = "; " in str(error) or urls.normalise(text) is not None
+    advice = "" if is_told else "; a seed must be a complete URL, like https://example.org/"
+    return f"--seed {urls.without_login(text)}: {error}{advice}"
 
 
 def _said(path: Path) -> str:

@@ -163,10 +163,15 @@ def test_seeds_from_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     [
         ("a.example/x", "--seed a.example/x: not an http or https URL; write https://a.example/x"),
         ("nonsense", "a seed must be a complete URL, like https://example.org/"),
+        ("http://a.example:25/", "a.example:25/: port 25 is of another protocol than HTTP, and never asked"),
+        ("list.txt", "--seed list.txt: it is a file, not a URL; did you mean --seeds list.txt?"),
+        ("lost.txt", "--seed lost.txt: not an http or https URL; write https://lost.txt/"),
     ],
 )
-def test_a_bad_seed(seed: str, said: str) -> None:
-    """A seed without a scheme is told with one."""
+def test_a_bad_seed(seed: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A seed without a scheme is told with one, and a file with the option that takes it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "list.txt").write_text("http://a.example/\n")
     with pytest.raises(UsageError) as caught:
         given(seed=[seed])
     assert str(caught.value).endswith(said)
