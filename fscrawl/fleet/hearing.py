@@ -80,15 +80,14 @@ class Hearing:
         """Give machines that are not live, and whose logs may have lines that were not read yet."""
         chosen = []
         for peer in self._fleet.peers.values():
-            if self._fleet.is_live(peer.machine, now):
+            if not peer.left and self._fleet.is_live(peer.machine, now):
                 self._looked_at.pop(peer.machine, None)
                 continue
             looked_at = self._looked_at.get(peer.machine)
+            if looked_at is not None and not is_worth_a_look(now, looked_at, peer.grown_at, self._caches_s):
+                continue
             is_read = self._writes_no_more(peer) and self._said_end(peer.machine) is None
-            fresh_s = self._fleet.dead_after_s if is_read else 0.0
-            if looked_at is None or (
-                now - looked_at >= fresh_s and is_worth_a_look(now, looked_at, peer.grown_at, self._caches_s)
-            ):
+            if looked_at is None or now - looked_at >= (self._fleet.dead_after_s if is_read else 0.0):
                 self._looked_at[peer.machine] = now
                 chosen.append(peer.machine)
         return chosen

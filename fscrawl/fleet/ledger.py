@@ -17,7 +17,6 @@ logs before. So whoever reads the `t` line need not read the page's record again
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -27,7 +26,7 @@ from fscrawl import urls
 from fscrawl.errors import TreeError
 from fscrawl.fleet.lines import Found, Line, Surveyed, Told
 from fscrawl.fleet.log_reader import Cut, LogReader, packs_of
-from fscrawl.fleet.log_writer import LogChanged, LogWriter, Place
+from fscrawl.fleet.log_writer import LogChanged, LogWriter, Place, hash_of_places
 from fscrawl.fleet.logs import LogFiles
 from fscrawl.fleet.rules import Rules
 from fscrawl.fleet.terms import Terms
@@ -93,6 +92,7 @@ class Ledger:
         self._sent: RecentDepths[int] = RecentDepths(_SENT_MEMORY)
         self._flushed_at = clock()
         self._cut_since: dict[str, float] = {}
+        self._hashed: tuple[dict[str, Place], str] | None = None
 
     # -- beginning and end
 
@@ -350,9 +350,9 @@ class Ledger:
         ends = self.ends()
         for machine, place in self._reader.forgiven.items():
             ends[machine] = max(place, ends.get(machine, BEGINNING))
-        said = ((machine, place) for machine, place in sorted(ends.items()) if place > BEGINNING)
-        text = "".join(f"{machine} {place.segment} {place.bytes}\n" for machine, place in said)
-        return hashlib.sha224(text.encode()).hexdigest()[:16]
+        if self._hashed is None or self._hashed[0] != ends:  # a tree of years has many thousand logs
+            self._hashed = ends, hash_of_places(ends)
+        return self._hashed[1]
 
     # -- surveys
 

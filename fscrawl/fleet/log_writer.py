@@ -12,8 +12,9 @@ failed append had in fact written its block, readers see these lines twice, whic
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from fscrawl.errors import MemoryGone
@@ -32,6 +33,17 @@ class Place(NamedTuple):
 
     segment: int
     bytes: int
+
+
+def hash_of_places(places: Mapping[str, Place]) -> str:
+    """Give a hash of places in logs; one at the beginning says nothing.
+
+    >>> hash_of_places({"a": Place(0, 7), "b": Place(0, 0)}) == hash_of_places({"a": Place(0, 7)})
+    True
+    """
+    said = ((machine, place) for machine, place in sorted(places.items()) if place > (0, 0))
+    text = "".join(f"{machine} {place.segment} {place.bytes}\n" for machine, place in said)
+    return hashlib.sha224(text.encode()).hexdigest()[:16]
 
 
 class LogChanged(MemoryGone):

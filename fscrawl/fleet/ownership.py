@@ -111,9 +111,9 @@ class Fleet:
             if machine not in self.peers:
                 self.peers[machine] = Peer(machine, now, proven=self._observed_at is not None)
             peer = self.peers[machine]
-            is_early = peer.proven and peer.last().idle and now - peer.grown_at < idle_s and not self._is_gone(peer)
-            is_wanted = is_worth_a_look(now, peer.looked_at, peer.grown_at, self.dead_after_of(machine))
-            if is_wanted and not (peer.left or is_early):
+            if peer.left or not is_worth_a_look(now, peer.looked_at, peer.grown_at, self.dead_after_of(machine)):
+                continue
+            if not (peer.proven and peer.last().idle and now - peer.grown_at < idle_s) or self._is_gone(peer):
                 due.append(peer)
         self._hear(due, now)
         self._observed_at = now
@@ -184,7 +184,7 @@ class Fleet:
         return max(self.dead_after_s, peer.last().dead_after if peer else 0.0)
 
     def live_peers(self, now: float) -> list[Peer]:
-        return [peer for peer in self.peers.values() if self.is_live(peer.machine, now)]
+        return [peer for peer in self.peers.values() if not peer.left and self.is_live(peer.machine, now)]
 
     def unwanted(self, now: float) -> dict[int, str]:
         """Give the held shards that another machine should hold, with that machine; only proven ones are given any."""

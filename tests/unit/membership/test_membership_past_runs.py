@@ -85,3 +85,31 @@ def test_one_of_them_cannot_be_read_at_first(weeks, monkeypatch):
             fleet.observe(member.now)
     fleet.observe(member.now + 100)
     assert fleet.pages_elsewhere == 7 * RUNS
+
+
+def test_places_are_hashed_once(weeks, monkeypatch):
+    """An idle machine tells how far it has read all logs. It works that out anew only when it has read more."""
+    a = weeks.join("a")
+    a.settle()
+    a.crawl()
+    hashed = []
+    hash_of = ledger.hash_of_places
+    monkeypatch.setattr(ledger, "hash_of_places", lambda places: hashed.append(places) or hash_of(places))
+    for _ in range(20):
+        a.tick()
+    assert len(hashed) <= 1
+    before = a.membership.ledger.vector_hash()
+    a.membership.ledger._reader.places["night-00"] = ledger.Place(1, 1)
+    assert a.membership.ledger.vector_hash() != before
+
+
+def test_who_has_left_is_not_asked_for(weeks, monkeypatch):
+    """A round costs next to nothing for each machine that has said goodbye and whose log was read."""
+    a = weeks.join("a")
+    a.settle()
+    a.crawl()
+    fleet, asked = a.membership.fleet, []
+    is_live = fleet.is_live
+    monkeypatch.setattr(fleet, "is_live", lambda machine, now: asked.append(machine) or is_live(machine, now))
+    a.membership._round(weeks.clock.now, starved=True)
+    assert asked.count("night-07") <= 1
