@@ -188,12 +188,12 @@ class Walk:
         found = self._successor()
         if found is None:
             return self._end_of_way()
-        window, first, first_bytes = found
-        promise = first.promise(segment)
+        window, start, first = found
+        promise = first.promise(segment) if first is not None else None
         if promise is not None and Place(*promise) > self.place:
             expected = Place(*promise)
             if expected > self._forgiven:
-                self._note(expected, self._found_before(first.segment))
+                self._note(expected, self._found_before(start.segment))
             if self._damage is not None and Place(segment, self._damage) < expected and self._goes_over(expected):
                 window.close()
                 return self._behind_damage()
@@ -202,7 +202,7 @@ class Walk:
                 self.resume = None if self._damage is None else min(expected, Place(segment, self._damage))
                 return None
         self._damage = None
-        self.place = Place(first.segment, first_bytes)
+        self.place = start
         return window
 
     def _goes_over(self, expected: Place) -> bool:
@@ -243,18 +243,26 @@ class Walk:
         if self.cut is None:
             self.cut = Cut(self._machine, expected, found)
 
-    def _successor(self) -> tuple[Window, First, int] | None:
-        """Find the next segment whose first line is whole: its window, that line, and the line's bytes."""
+    def _successor(self) -> tuple[Window, Place, First | None] | None:
+        """Find the next segment whose first line is whole: its window, the place behind that line, and the line.
+
+        If the line is damaged, and that is forgiven, the segment is gone over from its beginning: who was in it before
+        goes on behind the damage, too, and all must come to the same place.
+        """
         for segment in self._later_segments():
             window = self._window(segment)
             if window is None:
                 continue
+            begin = Place(segment, 0)
             try:
                 line = window.line(0, FIRST_BEGINS)
                 if line is not None:
-                    return window, self._check_first(parse_first(line), segment), len(line)
-            except (ValueError, ShrunkError):
+                    return window, Place(segment, len(line)), self._check_first(parse_first(line), segment)
+            except ShrunkError:
                 pass
+            except ValueError:
+                if begin < self._forgiven:
+                    return window, begin, None
             window.close()
         return None
 

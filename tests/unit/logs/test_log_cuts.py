@@ -3,7 +3,7 @@
 import pytest
 
 from fscrawl.fleet.log_reader import Cut, LogReader
-from fscrawl.fleet.log_writer import Place
+from fscrawl.fleet.log_writer import LogChanged, Place
 from tests.support.log_files import ALL, found
 
 BEGINNING = Place(0, 0)
@@ -266,6 +266,31 @@ def test_a_damaged_first_line(log, reader, store):
         if reader.cuts:
             reader.accept("a")
     assert got == lines(2, 3)
+
+
+@pytest.mark.parametrize("cut_to", [5, 6, 8])
+def test_a_first_line_that_was_cut_and_written_on(make_writer, write, reader, files, store, cut_to):
+    """Who was in the segment when it was cut and who comes later agree on where the log ends, once it is forgiven.
+
+    The writer was about to append a block: that is the last thing it does with this log.
+    """
+    writer = make_writer(segment_bytes=30)
+    write(writer, found(1))
+    writer.leave_long_segment()
+    place = writer.place
+    assert (place.segment, list(reader.read("a", SHARD))) == (1, lines(0))
+    store.cut("a", 1, cut_to)
+    assert list(reader.read("a", SHARD)) == []
+    assert reader.cuts["a"].expected == place
+    with pytest.raises(LogChanged):
+        write(writer, found(1, 1))
+    later = LogReader(files, "later")
+    for each in (reader, later):
+        each.forgive("a", place)
+        list(each.read("a", SHARD))
+        list(each.read("a", SHARD))
+    assert reader.cuts == later.cuts
+    assert reader.places == later.places
 
 
 def test_a_take_up_to_a_torn_end(log, reader, store):
