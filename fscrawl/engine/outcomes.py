@@ -237,7 +237,8 @@ class Bookkeeper:
 
     def _tell_robots(self, outcome: RobotsKnown) -> Iterator[None]:
         task, exchange = outcome.task, outcome.exchange
-        yield from self._in_parts(outcome.sitemaps, 0, "", Flags(SITEMAP), task.host)
+        if self._settings().reads_sitemaps:  # it may have been asked for before an edit
+            yield from self._in_parts(outcome.sitemaps, 0, "", Flags(SITEMAP), task.host, outcome.term)
         self._frontier.finish(task, exchange.asked_at if exchange else None)
 
     def _probed(self, outcome: Probed) -> None:

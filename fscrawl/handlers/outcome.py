@@ -151,12 +151,14 @@ class RobotsKnown(NamedTuple):
     exchange   None if the rules were in the tree
     delay_s    the delay that robots.txt asks for
     sitemaps   the sitemaps that it names
+    term       digest of the settings by which these were chosen
     """
 
     task: RobotsTask
     exchange: Exchange | None
     delay_s: float = 0.0
     sitemaps: tuple[str, ...] = ()
+    term: str = ""
 
 
 class Probed(NamedTuple):

@@ -68,7 +68,7 @@ class RobotsHandler:
             named = self._context.scope.sitemaps(rules.sitemaps, urls.origin(task.url) + ROBOTS_PATH)
         address = self._context.fetcher.address
         answered = Exchange(asked_at, "answered", asked_at - began, address=address) if was_asked else None
-        return RobotsKnown(task, answered, rules.delay_s, named)
+        return RobotsKnown(task, answered, rules.delay_s, named, self._context.term)
 
     def _patience_s(self, task: RobotsTask) -> float:
         """Give how long a host may take; when it is met, no longer than for a connection to open.

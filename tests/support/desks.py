@@ -16,6 +16,7 @@ class Discoveries(list):
     def __init__(self):
         super().__init__()
         self.tellings = []
+        self.terms = []
 
     def told(self, task, term):
         self.tellings.append((task.url, task.depth, term, len(self)))
@@ -25,6 +26,7 @@ class Discoveries(list):
 
     def discover(self, links, depth, referrer, flags=None, host="", term=""):
         if links:
+            self.terms.append(term)
             self.append((tuple(links), depth, referrer, None if flags is NO_FLAGS else flags))
 
 

@@ -176,6 +176,17 @@ def test_robots(desk):
     assert desk.frontier.scheduler.is_open("a.example")
 
 
+def test_robots_amid_an_edit(desk):
+    """Sitemaps that were turned off meanwhile are not read, and the others are judged by the rules of now."""
+    task = RobotsTask("http://c.example/", "c.example", 1)
+    off = desk("politeness.robots=true", "crawl.sitemaps=false")
+    off.take(RobotsKnown(task, ANSWERED, 2.0, (A + "s",), "t"))
+    assert off.found == []
+    on = desk("politeness.robots=true")
+    on.take(RobotsKnown(task, ANSWERED, 2.0, (A + "s",), "t"))
+    assert (len(on.found), on.found.terms) == (1, ["t"])
+
+
 def test_robots_that_fail_for_good(desk):
     """If the rules cannot be learned the host is given up; that itself is no error of a page."""
     desk = desk("politeness.robots=true")
@@ -325,13 +336,14 @@ def test_many_links_are_taken_in_by_parts(desk):
 
 def test_many_sitemaps_are_taken_in_by_parts(desk):
     """So are the sitemaps that a sitemap names, or a robots.txt; its host is asked nothing before the last of them."""
-    desk = desk()
-    index = handed_out(desk)._replace(flags=Flags(SITEMAP))
-    desk.take(Stored(index, ANSWERED, "other", 200, sitemaps=many(600), term="t"))
-    desk.take(RobotsKnown(RobotsTask("http://c.example/", "c.example", 1), ANSWERED, 0.0, many(300)))
-    while desk.bookkeeper.is_behind:
-        desk.bookkeeper.go_on()
-    assert [len(each[0]) for each in desk.found] == [250, 250, 250, 50, 100]
+    of_index, of_robots = desk(), desk("politeness.robots=true")
+    index = handed_out(of_index)._replace(flags=Flags(SITEMAP))
+    of_index.take(Stored(index, ANSWERED, "other", 200, sitemaps=many(600), term="t"))
+    of_robots.take(RobotsKnown(RobotsTask("http://c.example/", "c.example", 1), ANSWERED, 0.0, many(300)))
+    for each, parts in ((of_index, [250, 250, 100]), (of_robots, [250, 50])):
+        while each.bookkeeper.is_behind:
+            each.bookkeeper.go_on()
+        assert [len(found[0]) for found in each.found] == parts
 
 
 def test_links_that_wait_are_bounded(desk, monkeypatch):
