@@ -87,6 +87,8 @@ def _wrong_end(text: str, at: int) -> str:
         return _SECTION
     if after.startswith(("-", ":")) or re.match(r"\s*[A-Za-z]", after):
         return "the line must end after a number: write it without a unit, and a string in quotes"
+    if re.match(r",\d", after) and before[-1:].isdecimal():
+        return "the line must end after a number: write it without a comma, like 0.5 or 1000"
     return "the line must end after the value; one line has one setting"
 
 

@@ -38,6 +38,8 @@ NAME = "write name = value"
         ("a = ~", "1:5", "this is no value"),
         ("a = 5.", "1:6", f"{ENDS}the value; one line has one setting"),
         ("a = 10 MB", "1:8", f"{ENDS}a number: write it without a unit"),
+        ("a = 0,5", "1:6", f"{ENDS}a number: write it without a comma, like 0.5 or 1000"),
+        ("a = 10,000", "1:7", f"{ENDS}a number: write it without a comma"),
         ("a = 30s", "1:7", f"{ENDS}a number: write it without a unit"),
         ("a = 'it's'", "1:9", f"{ENDS}the value; a string with a quote in it"),
         ("[a]]", "1:4", "a section is written in a line of its own"),
