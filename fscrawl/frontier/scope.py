@@ -123,4 +123,6 @@ class Scope:
             return f'scope = "{self.mode}"'
         if rule == "deny":
             return next(f'deny = "{pattern.pattern}"' for pattern in self._deny if pattern.search(url_of(url)))
-        return rule
+        if rule == "max_path_depth":
+            return f"max_path_depth = {self._max_slashes - 2}"
+        return f"max_repeats = {self._max_repeats}" if rule == "max_repeats" else rule
