@@ -39,6 +39,7 @@ from fscrawl.storage.creation import (
     wait_for_deletion,
 )
 from fscrawl.storage.files import TreeFiles
+from fscrawl.storage.flaws import is_word
 from fscrawl.storage.later_rooms import make_room
 from fscrawl.storage.layout import (
     BODY_ROOMS,
@@ -257,9 +258,10 @@ class Tree:
         """Tell when a URL failed; None if it has not failed, or its record cannot be read."""
         try:
             data = self.files.read(self.tree_path(ERRS, host, key))
-            return None if data is None else ErrorRecord.from_json(data).failed_at
+            record = None if data is None else ErrorRecord.from_json(data)
         except RecordError:
             return None
+        return record.failed_at if record is not None and is_word(record.failed_at) else None
 
     def body(self, host: str, key: str, size: int | None = None, file: str | None = None) -> bytes:
         """Read a page's body; TreeError if it is not there.

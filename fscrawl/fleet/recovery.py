@@ -18,9 +18,9 @@ from typing import TypeVar
 from fscrawl import urls
 from fscrawl.errors import RecordError, TreeError, about
 from fscrawl.fleet.heartbeat import is_gone_by_name
-from fscrawl.fleet.lines import is_url
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.storage.caches import CACHES_LIVE_S
+from fscrawl.storage.flaws import misplaced, unsayable
 from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree
@@ -77,7 +77,7 @@ def _read_all(
 
     def read(key: str) -> R | None:
         try:
-            return _checked(read_one(key))
+            return _checked(read_one(key), host, key)
         except RecordError as error:
             repair = f"{command('audit', tree.root)} --repair"
             warn(f"{about(tree.path_of(room, host, key), error)}; to fetch it again:  {repair}")
@@ -99,10 +99,10 @@ def _read_all(
         warn(f"{number_of(len(missed), 'record')} of {urls.shown_host(host)} listed but missing, for example {example}")
 
 
-def _checked(record: R) -> R:
-    """Raise RecordError if no log could hold the URL of a record: somebody has edited the file."""
-    if not is_url(record.url):
-        raise RecordError("its URL is none, or not the spelling of a request")
+def _checked(record: R, host: str, key: str) -> R:
+    """Raise RecordError if somebody has edited a record so that no log could hold what it says of itself."""
+    if wrong := misplaced(record, host, key) or unsayable(record):
+        raise RecordError(wrong)
     return record
 
 

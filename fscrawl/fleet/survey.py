@@ -144,7 +144,8 @@ class Survey:
         self._ledger.discover(links, depth + page.depth_of_links - page.depth, page.key, of_task, location.host)
         kind = SITEMAP if page.redirect else SITEMAP_PART  # it may be an index that has moved
         of_sitemaps = flags_of(kind, label=of_task.label)
-        self._ledger.discover(page.sitemaps or (), depth, page.key, of_sitemaps, location.host)
+        sitemaps = rules.scope.sitemaps(page.sitemaps or (), page.url)
+        self._ledger.discover(sitemaps, depth, page.key, of_sitemaps, location.host)
         self._settle(Told(location.shard, page.key, depth, rules.term.digest))
 
     def _tell_failure(self, error: ErrorRecord) -> None:

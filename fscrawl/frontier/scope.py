@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from fscrawl.request import is_spelling, url_of
-from fscrawl.urls import bad_port, hostname, normalise, site
+from fscrawl.urls import MAX_URL_CHARS, bad_port, hostname, normalise, site
 
 
 class Limits(Protocol):
@@ -31,7 +31,10 @@ class Limits(Protocol):
 
 
 BAD_PORT = "bad-port"  # what `Scope.refuses` gives for a bad port, which no setting permits
-BAD_REQUEST = "bad-request"  # and for what looks like a request and is none: somebody has written it into the tree
+# And for what is no URL, or looks like a request and is none: somebody has written it into the tree.
+BAD_REQUEST = "bad-request"
+# In printable ASCII; programs read / ? # @ \ before the first slash in different ways.
+_URL = re.compile(r"https?://[!\"$-.0->A-\[\]-~]++/[!-~]*+\Z")
 _REPEATS_FROM = 4  # slashes in a URL; with fewer, its path cannot repeat itself
 
 
@@ -64,7 +67,8 @@ class Scope:
     def refuses(self, url: str) -> str | None:
         """Give what keeps a URL out of the crawl: a setting, BAD_PORT or BAD_REQUEST. None if it belongs to the crawl.
 
-        `url`: a normal form, or the spelling of a request, which is judged by its URL.
+        `url`: a normal form, or the spelling of a request, which is judged by its URL; or what a record has in place
+        of one.
 
         >>> from fscrawl.config.settings import CrawlSettings
         >>> scope = Scope(CrawlSettings(deny=("[?]session=",)), frozenset({"http://www.example.com/"}))
@@ -77,23 +81,27 @@ class Scope:
         """
         if "#" in url:
             return self._refuses_request(url)
+        if _URL.match(url) is None or len(url) > MAX_URL_CHARS:
+            return BAD_REQUEST
         if self.mode != "any":
             name = hostname(url)
             if (name if self.mode == "host" else site(name)) not in self._members:
                 return "scope"
         if bad_port(url) is not None:
             return BAD_PORT
-        slashes = url.count("/")
-        if slashes > _REPEATS_FROM:
-            if slashes > self._max_slashes and url.partition("?")[0].count("/") > self._max_slashes:
-                return "max_path_depth"
-            if self._repeated.search(url.partition("?")[0]):
-                return "max_repeats"
+        if url.count("/") > _REPEATS_FROM and (trap := self._trap(url.partition("?")[0])):
+            return trap
         if self._deny and any(pattern.search(url) for pattern in self._deny):
             return "deny"
         if self._allow and not any(pattern.search(url) for pattern in self._allow):
             return "allow"
         return None
+
+    def _trap(self, path: str) -> str | None:
+        """Give the limit that a URL is beyond. `path`: it, without its query."""
+        if path.count("/") > self._max_slashes:
+            return "max_path_depth"
+        return "max_repeats" if self._repeated.search(path) else None
 
     def _refuses_request(self, text: str) -> str | None:
         return self.refuses(url_of(text)) if is_spelling(text) else BAD_REQUEST

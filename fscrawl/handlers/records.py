@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from fscrawl.errors import RecordError, TreeError
 from fscrawl.frontier.task import PageTask
 from fscrawl.http.answers import Failed, Fetched
+from fscrawl.storage.flaws import flaw
 from fscrawl.storage.records import WITHHELD, ErrorRecord, PageRecord, timestamp
 from fscrawl.store import Tree
 
@@ -92,7 +93,8 @@ def kept_headers(headers: Mapping[str, str]) -> tuple[dict[str, str], int]:
 def stored_record(tree: Tree, task: PageTask) -> PageRecord | None:
     """Read the record of a page; None if it is not stored, or damaged."""
     try:
-        return tree.page(task.host, task.key)
+        record = tree.page(task.host, task.key)
+        return None if flaw(record, task.host, task.key) else record
     except RecordError:
         return None
     except TreeError as error:

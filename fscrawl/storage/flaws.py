@@ -5,11 +5,13 @@ Somebody's edit, or a bit that has flipped, can leave a record that is whole, an
 Vocabulary:
   flaw   what is wrong, for people; "" if nothing is
 
-Promise: all of these functions give a flaw, and never raise. A record without a flaw fits into every table.
+Promise: all of these functions give a flaw, and never raise. A record without a flaw fits into every table, and a log
+can hold what it says of itself. Its links are not looked at: `frontier.scope` refuses those that are none.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
@@ -20,11 +22,12 @@ from fscrawl.storage.records import ErrorRecord, PageRecord
 BITS = 31  # of a number in a table
 _BITS_OF_BYTES = 63
 _MOST_SHOWN = 60  # characters of a value
+_WORD = re.compile(r"(?!-\Z)[!-~]+")  # a dash stands for no word
 
 
 def flaw(record: PageRecord | ErrorRecord, host: str, key: str) -> str:
     """Say what is wrong with the record in a file. `host`, `key`: as its path has them."""
-    return misplaced(record, host, key) or wrong_value(record) or not_normal(record)
+    return misplaced(record, host, key) or wrong_value(record) or unsayable(record) or not_normal(record)
 
 
 def misplaced(record: PageRecord | ErrorRecord, host: str, key: str) -> str:
@@ -47,6 +50,24 @@ def wrong_value(record: PageRecord | ErrorRecord) -> str:
         if not 0 <= number < 1 << bits:  # infinity is not, either
             return f"{name} is {_cut(number)}; it must be from 0 to {(1 << bits) - 1}"
     return ""
+
+
+def unsayable(record: PageRecord | ErrorRecord) -> str:
+    """Name a value that is more than one word, or no depth, so that no line of a log can hold it."""
+    if record.referrer and not is_word(record.referrer):
+        return f"referrer is {_cut(record.referrer)}; it must be a key, or empty"
+    if isinstance(record, ErrorRecord) and not is_word(record.failed_at):
+        return f"failed_at is {_cut(record.failed_at)}, which is no time"
+    return "" if 0 <= record.depth < 1 << BITS else f"depth is {_cut(record.depth)}, which is none"
+
+
+def is_word(text: str) -> bool:
+    """Tell whether a line of a log can hold a text as one word.
+
+    >>> is_word("2026-11-21T10:00:00.000Z"), is_word("two words"), is_word("-"), is_word("")
+    (True, False, False, False)
+    """
+    return _WORD.fullmatch(text) is not None
 
 
 def not_normal(record: PageRecord | ErrorRecord) -> str:

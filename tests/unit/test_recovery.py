@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fscrawl import store
+from fscrawl import store, urls
 from fscrawl.errors import NotATreeError, TreeError
 from fscrawl.fleet import recovery
 from fscrawl.fleet.recovery import records_of, remove_temporaries_of_the_dead
@@ -14,7 +14,8 @@ from fscrawl.store import Tree
 from fscrawl.util.parallel import READERS
 
 RECORD = TreeRecord(format=2, machinery="0" * 32, crawl="c1", created_at="t", shards=512, fanout=0, partition="host")
-KEYS = [f"{n:024x}" for n in range(3)]
+URLS = {urls.key(url): url for url in (f"http://a.example/{n}" for n in range(2000))}
+KEYS = sorted(URLS)[:3]
 
 
 class Shared:
@@ -33,7 +34,7 @@ class Shared:
     def page(self, host, key):
         if self.clock.now < self.found_from.get(key, 0):
             raise TreeError(f"{key}: it is not there") from FileNotFoundError()
-        return PageRecord(f"http://{host}/{key}", key, 0, "", "t", "m", 200, {}, 0, "", 0.1, ())
+        return PageRecord(URLS[key], key, 0, "", "t", "m", 200, {}, 0, "", 0.1, ())
 
     def check_there(self):
         if self.gone:
@@ -94,7 +95,7 @@ def test_never_found_as_the_share_is_gone(clock):
 
 def test_few_records_are_read_ahead(clock, monkeypatch):
     """However many records a host has, few are read before they are asked for: parsed, they take some 14 kB each."""
-    keys, asked = [f"{n:024x}" for n in range(2000)], []
+    keys, asked = list(URLS), []
     shared = Shared(clock, {})
     page = shared.page
     monkeypatch.setattr(shared, "keys", lambda room, host: keys)
@@ -144,15 +145,21 @@ def test_temporaries_of_a_machine_that_was_killed_at_its_start(monkeypatch):
     assert removed == ["x/a"]
 
 
-@pytest.mark.parametrize("url", ["x", "", "http://a.example/#top", "http://a.example/#method=BREW"])
-def test_records_with_urls_that_are_none(clock, url):
-    """A record whose URL no log could hold is warned of, as a torn one is, and the others are read."""
+@pytest.mark.parametrize(
+    "values",
+    [
+        *({"url": url} for url in ("x", "", "http://a.example/#top", "http://a.example/#method=BREW")),
+        *({"key": "0" * 24}, {"key": "a b"}, {"referrer": "a b"}, {"referrer": "-"}, {"depth": -1}),
+    ],
+)
+def test_records_that_no_log_could_hold(clock, values):
+    """A record of which no log could hold what it says is warned of, as a torn one is, and the others are read."""
     said = []
     tree = Shared(clock, {})
     tree.root = "/t"
     page = tree.page
-    tree.page = lambda host, key: replace(page(host, key), url=url) if key == KEYS[1] else page(host, key)
+    tree.page = lambda host, key: replace(page(host, key), **values) if key == KEYS[1] else page(host, key)
     found = [record for record in records_of(tree, "a.example", lambda key: True, said.append) if record is not None]
     assert [record.key for record in found] == [KEYS[0], KEYS[2]]
     assert len(said) == 1
-    assert "not the spelling of a request" in said[0]
+    assert "; to fetch it again:  " in said[0]

@@ -124,3 +124,32 @@ def test_requests_are_judged_by_their_url():
 def test_what_spells_no_request(fragment):
     """What looks like a request and is none belongs to no crawl, whatever the settings say."""
     assert scope(scope="any").refuses(f"http://a.example/{fragment}") == BAD_REQUEST
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "",
+            "x",
+            "http://",
+            "//a.example/",
+            "http:/a.example/",
+            "http://a.example",
+            "javascript:alert(1)",
+            "file:///x",
+        ),
+        *("http://a.example/ b", "http://a.example/\r\nX: y", "http://a b/", "http://me:pw@a.example/", "http:///"),
+        *(
+            "http://a.example\\@b.example/",
+            "http://a.example/\u00e9",
+            "x://a.example/",
+            f"http://a.example/{'x' * 2083}",
+        ),
+        "javascript:#method=POST&body=x",
+    ],
+)
+def test_what_is_no_url(text):
+    """Whatever somebody has written into a record in place of a URL is refused, and nothing is raised."""
+    for mode in ("any", "domain", "host"):
+        assert scope(scope=mode).refuses(text) == BAD_REQUEST
