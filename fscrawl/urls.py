@@ -46,6 +46,7 @@ _PORTS = """
 1723 2049 3659 4045 4190 5060 5061 6000 6566 6665 6666 6667 6668 6669 6679 6697 10080
 """
 _BAD_PORTS = frozenset(_PORTS.split())
+_HIGHEST_PORT = 65_535
 # References that are resolved against the whole base, not against its directory: those without a path, after the white
 # space and tabs that WHATWG ignores. "http:?q" is one, too.
 _NO_PATH = re.compile(r"[?#\x00-\x20]|h[tps\t\n\r]*:(?!//)|\Z", re.IGNORECASE)
@@ -250,17 +251,19 @@ def fingerprint(page_key: str) -> int:
 
 
 def bad_port(url: str) -> str | None:
-    """Return the port of a normal form if it is a bad port.
+    """Return the port of a normal form if it is a bad port; or what somebody has written in place of one.
 
     >>> bad_port("http://a.example:25/"), bad_port("http://[::1]:22/"), bad_port("http://a.example:8080/:25/")
     ('25', '22', None)
+    >>> bad_port("http://a.example:65536/"), bad_port("http://[::1]/")
+    ('65536', None)
     """
     end = url.find("/", 8)
     colon = url.find(":", 7, end)
-    if colon < 0:
+    if colon < 0 or url[end - 1] == "]":
         return None
     port = url[url.rfind(":", 7, end) + 1 : end]
-    return port if port in _BAD_PORTS else None
+    return port if port in _BAD_PORTS or not port.isdecimal() or int(port) > _HIGHEST_PORT else None
 
 
 def origin(url: str) -> str:

@@ -19,7 +19,12 @@ FORGED = "\r\n\r\nGET /forged HTTP/1.1\r\nX: \x1b[31m\u202e"
 LINKS = (
     *("", "x", "http://", "javascript:alert(1)", "file:///etc/passwd", "//a.test/", "http:/a.test/", "http://a.test"),
     *(FORGED, f"http://{HOST}/{FORGED}", "http://a b/", "http://a.test/ b", "http://a.test/\ud7ff", "-", "\u00e9"),
-    *("javascript:#method=POST&body=x", f"http://{HOST}/#method=POST&body={FORGED}", "http://me:pw@a.test/"),
+    *(
+        "javascript:#method=POST&body=x",
+        f"http://{HOST}/#method=POST&body={FORGED}",
+        "http://me:pw@a.test/",
+        f"http://{HOST}:99999/",
+    ),
 )
 PAGES = (
     {"links": LINKS},
@@ -75,4 +80,5 @@ def test_edited(grown: tuple[Path, Web], tmp_path: Path, way: str) -> None:
     seeds = [f"{home}{number}" for number in range(len(PAGES))]
     done = crawl(root, way, *(word for seed in seeds for word in ("--seed", seed)))
     assert (done.code, "Traceback" in done.err) == (0, False), done
+    assert "internal" not in {each.class_ for each in errors(root).values()}
     assert "/forged" not in {each.path for each in grown[1].exchanges[asked:]}
