@@ -185,8 +185,8 @@ def test_metadata(made, tree):
 
 
 def test_metadata_of_a_foreign_record(tree, tmp_path):
-    """No link and no referrer of somebody's record makes a field of its own."""
-    tree.page("http://a.example/x", links=("http://a.example/\r\nfscrawl-key: evil",), referrer="x\r\npathFromSeed: LL")
+    """No link and no encoding of somebody's record makes a field of its own."""
+    tree.page("http://a.example/x", links=("http://a.example/\r\nfscrawl-key: evil",), encoding="x\r\npathFromSeed: LL")
     found = fields(of(tree.merge(tmp_path / "out", formats=("warc",)), "http://a.example/x", "metadata")[3])
     assert [name for name, _ in found].count("fscrawl-key") == 1
     assert [name for name, _ in found].count("pathFromSeed") == 1

@@ -153,7 +153,7 @@ def _flaw(
     again = (host, key, *_to_fetch(record))
     if flaw := flaws.misplaced(record, host, key):
         return Finding(misplaced, path, flaw, *again)
-    if flaw := flaws.wrong_value(record):
+    if flaw := flaws.wrong_value(record) or flaws.unsayable(record):
         return Finding(wrong, path, flaw, *again)
     if flaw := flaws.not_normal(record):
         return Finding("not_normal", path, flaw)

@@ -28,7 +28,7 @@ def merged(made, tmp_path):
 
 WRONG = [
     *({"fetched_at": "yesterday"}, {"checked_at": ""}, {"depth": -1}, {"depth": 10**20}, {"status": -1}),
-    *({"checked_status": 2**31}, {"bytes": -1}, {"elapsed": 1e12}),
+    *({"checked_status": 2**31}, {"bytes": -1}, {"elapsed": 1e12}, {"referrer": "a b"}, {"referrer": "x\nt"}),
 ]
 
 
@@ -46,12 +46,17 @@ def test_wrong_value_of_a_page(any_made, values, tmp_path):
     assert made.files() == before
     repaired = made.audit(repair=True)
     assert (repaired.ok, repaired.put_back, repaired.generation) == (True, 1, 1)
-    assert made.put_back() == {ONE: (1, urls.key(SEED))}
+    assert made.put_back() == {ONE: (1, "" if "referrer" in values else urls.key(SEED))}
     assert made.audit().found == {}
 
 
 @pytest.mark.parametrize(
-    "values", [{"failed_at": "x"}, {"depth": -1}, {"status": 2**32}, {"attempts": 10**30}], ids=str
+    "values",
+    [
+        *({"failed_at": "x"}, {"failed_at": "2026-01-01 00:00:00"}, {"depth": -1}, {"status": 2**32}),
+        *({"attempts": 10**30}, {"referrer": "a b"}, {"referrer": "x\nt"}),
+    ],
+    ids=str,
 )
 def test_wrong_value_of_a_failure(any_made, values):
     """So it is with failures: a merge leaves them out, and a repair has their URLs asked for again."""
@@ -61,7 +66,7 @@ def test_wrong_value_of_a_failure(any_made, values):
     assert report.found == {"damaged_errors": 1}
     assert f": {next(iter(values))} is " in report.examples["damaged_errors"][0]
     assert made.audit(repair=True).ok
-    assert made.put_back() == {BAD: (1, urls.key(SEED))}
+    assert made.put_back() == {BAD: (1, "" if "referrer" in values else urls.key(SEED))}
 
 
 def test_wrong_depth_in_no_log(tmp_path):
