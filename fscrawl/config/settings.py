@@ -160,9 +160,7 @@ class FetchSettings:
         "seconds that a connection may take to open, and the first request for a robots.txt in all",
         checks.more_than_zero,
     )
-    max_bytes: int = _setting(
-        10485760, "the largest body in bytes, both as received and decompressed", checks.at_least(1)
-    )
+    max_bytes: int = _setting(10485760, "the largest body in bytes, as received and decompressed", checks.at_least(1))
     max_bytes_by_type: dict[str, int] = field(
         default_factory=dict,
         metadata={
