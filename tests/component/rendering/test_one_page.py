@@ -57,7 +57,7 @@ def test_try(web: Web, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for found in (fetched, stored):
         assert (found["title"], found["fields"]) == ("Item", {"name": "Item"})
         assert found["rendered"]["ended"] == "done"
-        assert found["follow"] == [f"{home}next"]
+        assert found["cut"] == [{"url": f"{home}next", "rule": "max_depth = 0"}]
     assert fetched["rendered"]["requests"] == {f"{HOST}:{web.port}": 1}
     off = _tried(capsys, home, "--root", str(root), "--stored", "--set", "render.when=never")
     assert (off["title"], off["rendered"]) == ("Shell", None)
