@@ -315,7 +315,7 @@ BREAKAGES = (
     Breakage("told_forever", "what was told counts under all settings", _told_forever, seed=6),
     Breakage("term_at_telling", "a mark has the term of the telling", _term_at_telling, "edit", seed=101),
     Breakage("edit_unseen_in_links", "links are cut by other rules than told", _edit_unseen_in_links, seed=20778),
-    Breakage("depth_ignored", "what was told counts for all depths", _depth_ignored, seed=39),
+    Breakage("depth_ignored", "what was told counts for all depths", _depth_ignored, seed=76),
     Breakage(
         "edit_retakes_nothing", "an edit does not put shards together anew", _edit_retakes_nothing, "edit", seed=0
     ),
@@ -344,14 +344,14 @@ BREAKAGES = (
         "who joins claims shards though leases were removed",
         _claims_beside_removed_leases,
         "remove_leases join",
-        seed=118,
+        seed=146,
     ),
     Breakage(
         "removed_leases_count_on",
         "leases that somebody has removed are believed for ever",
         _removed_leases_count_on,
         "remove_leases join",
-        seed=5,
+        seed=78,
     ),
     Breakage(
         "own_parts_unread",
