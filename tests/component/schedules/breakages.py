@@ -302,7 +302,7 @@ BREAKAGES = (
         "own_cut_ignored", "a machine goes on with its log though it was cut", _own_cut_ignored, "cut join", seed=7
     ),
     Breakage("generation_ignored", "a new generation changes nothing", _generation_ignored, seed=4),
-    Breakage("cut_ignored", "that a log is cut changes nothing", _cut_ignored, "cut crash join", seed=16),
+    Breakage("cut_ignored", "that a log is cut changes nothing", _cut_ignored, "cut crash join", seed=5),
     Breakage(
         "sent_forever",
         "a new generation repeats nothing that was sent",
@@ -328,7 +328,7 @@ BREAKAGES = (
     ),
     Breakage("no_permit", "workers do not look at the permit", _no_permit, "takeover join", seed=0),
     Breakage(
-        "deletion_ignored", "a machine goes on though `.fscrawl` was deleted", _deletion_ignored, "delete join", seed=13
+        "deletion_ignored", "a machine goes on though `.fscrawl` was deleted", _deletion_ignored, "delete join", seed=0
     ),
     Breakage("no_grace", "who makes `.fscrawl` anew claims at once", _no_grace, "delete join pause resume", seed=3),
     Breakage("claims_from_the_living", "shards are taken from live machines", _claims_from_the_living, seed=0),
