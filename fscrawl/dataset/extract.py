@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -44,6 +43,7 @@ from fscrawl.parse.shadow_roots import opened
 from fscrawl.request import url_of
 from fscrawl.sites.code import CodeSite
 from fscrawl.sites.page import Page
+from fscrawl.storage.json_record import compact_json
 from fscrawl.storage.records import PageRecord
 from fscrawl.util.time_limit import time_limit
 
@@ -58,7 +58,6 @@ _SHIFTS = range(150, -10, -10)  # of 160 bits
 # Without threads, here and where rows are read: there is a process for each processor. With them, compression would
 # take half as much again, for waking them.
 _WRITING = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
-_to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 @dataclass
@@ -303,7 +302,7 @@ class _Rows:
             "host": host,
             "fetched_at": datetime.fromisoformat(record.fetched_at),
             "checked_at": record.checked_at and datetime.fromisoformat(record.checked_at),
-            "headers": _to_json(record.headers),
+            "headers": compact_json(record.headers),
             "sha1": None if body is None else base32_sha1(body),
             "sha256": record.sha256 or None,
             "referrer": record.referrer or None,

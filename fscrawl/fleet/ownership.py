@@ -184,6 +184,7 @@ class Fleet:
         return max(self.dead_after_s, peer.last().dead_after if peer else 0.0)
 
     def live_peers(self, now: float) -> list[Peer]:
+        # Who has left is not looked up: weeks of past runs leave thousands of them.
         return [peer for peer in self.peers.values() if not peer.left and self.is_live(peer.machine, now)]
 
     def unwanted(self, now: float) -> dict[int, str]:

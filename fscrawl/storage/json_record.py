@@ -37,7 +37,7 @@ class JsonRecord:
                 plain[field.json], value = strings, ()
             if value is not None:
                 values[field.json] = value.values() if isinstance(value, RenderRecord) else value
-        data = (_encode(values) + "\n").encode("utf-8", "replace")
+        data = (compact_json(values) + "\n").encode("utf-8", "replace")
         for name, strings in plain.items():
             empty = b'"%b":[]' % name.encode()  # in a string, the quotes would have backslashes before them
             data = data.replace(empty, empty[:-1] + strings + b"]", 1)
@@ -123,8 +123,9 @@ def _no_number(text: str) -> None:
     raise ValueError(f"{text} is not a JSON number")
 
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-_decode = json.JSONDecoder(parse_constant=_no_number).decode  # json.loads would make a decoder for each record
+# json.dumps and json.loads would make an encoder and a decoder for each record.
+compact_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_decode = json.JSONDecoder(parse_constant=_no_number).decode
 
 
 _known_fields: dict[type[JsonRecord], _Fields] = {}
