@@ -6,7 +6,6 @@
 
 Vocabulary:
   run       what one machine has left that is over: its heartbeat log, its log of URLs, its figures by label
-  thinned   without most of the beats in its middle, so that the heartbeats of a day take little room
 
 Promise: what `runs_in` reads is what `pack` has written, or it is a ValueError.
 """
@@ -22,8 +21,6 @@ from fscrawl.storage.layout import is_machine
 
 MOST_BYTES = 64 * 1024 * 1024  # of a pack: a larger one was not written by fscrawl
 _DIGEST_BYTES = 65  # and its newline
-_LINES = 128  # of heartbeats that are kept, at least, if there are as many
-_LAST_LINES = 3  # that are kept in any case: the goodbye, and the beats before
 
 
 class Run(NamedTuple):
@@ -43,19 +40,6 @@ class Run(NamedTuple):
     @property
     def bytes(self) -> int:
         return len(self.beats) + sum(map(len, (self.log or {}).values())) + len(self.labels)
-
-
-def thinned(lines: bytes, most: int) -> bytes:
-    """Leave out beats of a heartbeat log that has more than `most` bytes: the first and the last ones stay.
-
-    >>> thinned(b"".join(b"%d\\n" % number for number in range(1000)), 100).split()[:3]
-    [b'0', b'7', b'14']
-    """
-    if len(lines) <= most:
-        return lines
-    each = lines.splitlines(keepends=True)
-    middle, last = each[:-_LAST_LINES], each[-_LAST_LINES:]
-    return b"".join(middle[:: max(1, len(middle) // _LINES)] + last)
 
 
 def pack(runs: Mapping[str, Run]) -> bytes:

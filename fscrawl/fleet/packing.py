@@ -22,10 +22,11 @@ from typing import Protocol
 
 from fscrawl.errors import PlantedError
 from fscrawl.fleet.beat import Goodbye, parse_line
+from fscrawl.fleet.beats_left import beats_left
 from fscrawl.fleet.log_walk import Walk
 from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.logs import InMemory
-from fscrawl.fleet.pack import Run, pack, thinned
+from fscrawl.fleet.pack import Run, pack
 from fscrawl.fleet.past_runs import PastRuns
 from fscrawl.storage.layout import (
     LOG,
@@ -45,11 +46,9 @@ from fscrawl.util.waiting import in_turn_if_slow
 FEWEST = 64  # runs in a pack, unless they are long: so there are few packs, and few files that are not packed yet
 _PACK_BYTES = 4 * 1024 * 1024  # a pack is read and checked as a whole
 _MOST_LOG_BYTES = 256 * 1024  # of a run: a longer log stays, since readers need only parts of it
-_MOST_BEATS_BYTES = 16 * 1024  # of a run: more are thinned
 _MOST_LABELS_BYTES = 4 * 1024 * 1024
 _OVER_S = 14 * 86400.0  # of silence by the times of the share: shorter ones are those of computers that are suspended
 _ALL_SHARDS = range(10**12)
-_MOST_READ_BYTES = 4 * 1024 * 1024  # of heartbeats, before they are thinned: eight threads read them at a time
 
 
 class Files(Protocol):
@@ -158,14 +157,14 @@ class Packing:
         """Read what a past run has left; None if it is odd, or is silent and not over."""
         if not (signed or self._is_over(machine)):
             return None
-        beats = self._read(heartbeat_path(machine), _MOST_READ_BYTES)
-        last = None if not beats.endswith(b"\n") else parse_line(beats[:-1].rpartition(b"\n")[2])
+        beats, size = beats_left(self._files, heartbeat_path(machine))
+        last = parse_line(beats[:-1].rpartition(b"\n")[2])
         if last is None or isinstance(last, Goodbye) != signed:
             return None
         labels = self._read(labels_path(machine), _MOST_LABELS_BYTES)
         if len(labels) != self._files.size(labels_path(machine)):
             return None
-        return Run(thinned(beats, _MOST_BEATS_BYTES), len(beats), self._log(machine, end, signed=signed), labels)
+        return Run(beats, size, self._log(machine, end, signed=signed), labels)
 
     def _log(self, machine: str, said: Place | None, *, signed: bool) -> dict[int, bytes] | None:
         """Read a log; None if it is long, or is not whole up to where it should end. A silent one may be longer.

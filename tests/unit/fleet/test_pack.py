@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from fscrawl.fleet.pack import Run, pack, runs_in, thinned
+from fscrawl.fleet.pack import Run, pack, runs_in
 
 RUNS = {
     "a-1-aa": Run(b'{"hello":"a-1-aa"}\n{"bye":true}\n', 32, {0: b"said\n", 3: b""}),
@@ -52,13 +52,3 @@ def test_what_somebody_makes_up(head):
     data = json.dumps(head).encode() + b"\nrest"
     with pytest.raises(ValueError, match=r"."):
         runs_in(data + hashlib.sha256(data).hexdigest().encode() + b"\n")
-
-
-def test_thinned():
-    """Of many heartbeats, the first one and the last three stay, and as many between them as a curve needs."""
-    lines = [b'{"beat":%d}\n' % number for number in range(5000)]
-    kept = thinned(b"".join(lines), 16_000).splitlines(keepends=True)
-    assert kept[0] == lines[0]
-    assert kept[-3:] == lines[-3:]
-    assert 128 <= len(kept) <= 300
-    assert thinned(b"".join(lines), 1 << 20) == b"".join(lines)
