@@ -13,7 +13,8 @@ from typing import Literal, NamedTuple
 
 from fscrawl import urls
 from fscrawl.config.settings import PolitenessSettings
-from fscrawl.util.humanize import number_of
+from fscrawl.frontier.host_stats import Fails
+from fscrawl.util.humanize import number_of, span
 
 _IDLE_S = 10.0
 _PACED_S = 30.0
@@ -78,22 +79,30 @@ class Idleness:
         return "nothing is left to fetch here: waiting until that is certain"
 
 
-def why_paced(politeness: PolitenessSettings, failing: Mapping[str, tuple[int, str]]) -> str:
+def why_paced(politeness: PolitenessSettings, failing: Mapping[str, Fails]) -> str:
     """Say what hosts wait for, that they are asked no faster; "" if the settings want no delay.
 
-    `failing`: all hosts with pending URLs, if all of them fail: how often in a row, and how they did last.
+    `failing`: all hosts with pending URLs, if all of them fail. The one that is waited for longest is named.
     """
     if failing:
-        host, (times, class_) = max(failing.items(), key=lambda each: each[1])
+        host, fails = max(failing.items(), key=lambda each: (each[1].asked_rest_s, each[1].times, each[1].class_))
         shown = urls.shown_host(host)
         who = shown if len(failing) == 1 else f"all {number_of(len(failing), 'host')} that are left fail: {shown}"
-        return (
-            f"{who} has failed {number_of(times, 'time')} in a row ({class_}); a host that has been failing for"
-            f" {politeness.give_up_after:g} s is given up (politeness.give_up_after)"
-        )
+        failed = f"{who} has failed {number_of(fails.times, 'time')} in a row ({fails.class_})"
+        return failed + _what_comes(politeness, fails)
     if not politeness.delay:
         return ""
     return (
         f"the pace decides: a host gets one request in {politeness.delay:g} s (politeness.delay), or fewer if it asks"
         " for that. More workers or machines do not change it"
     )
+
+
+def _what_comes(politeness: PolitenessSettings, fails: Fails) -> str:
+    """Say when a host that fails is asked again, or given up. What it asks for goes before `give_up_after`."""
+    if fails.asked_rest_s > 0:
+        return (
+            f" and asked for a pause (Retry-After): it is asked again in {span(fails.asked_rest_s)}; no pause is longer"
+            f" than {politeness.max_rest:g} s (politeness.max_rest)"
+        )
+    return f"; a host that has been failing for {politeness.give_up_after:g} s is given up (politeness.give_up_after)"

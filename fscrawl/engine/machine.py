@@ -367,11 +367,11 @@ class Machine:
         counts = self.counts
         hindered = bool(counts.state or counts.reseeding) or self._membership.busy
         load = Load(counts.pending, counts.in_flight, self._pool.has_room, hindered)
-        now = time.monotonic()
-        reason = self._idleness.look(now, load)
+        politeness, scheduler = self._settings.politeness, self._frontier.scheduler
+        reason = self._idleness.look(now := time.monotonic(), load)
         if reason == "idle":
             self._progress.note(self._idleness.why_idle(len(self._membership.fleet.live_peers(now))))
-        elif reason == "paced" and (said := why_paced(self._settings.politeness, self._frontier.scheduler.all_fail())):
+        elif reason == "paced" and (said := why_paced(politeness, scheduler.all_fail(now))):
             self._progress.note(said)
 
     def _interrupt(self, number: int) -> None:

@@ -24,7 +24,7 @@ from typing import Any
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
-from fscrawl.frontier.host_stats import HostStats
+from fscrawl.frontier.host_stats import Fails, HostStats
 from fscrawl.frontier.hosts import Host, Hosts
 from fscrawl.frontier.next_task import Knowledge, NextTask
 from fscrawl.frontier.places import Group, Places
@@ -322,13 +322,14 @@ class HostScheduler:
         """Tell how the hosts do, as heartbeats say it; another thread may call this."""
         return {"resting": len(self.rests(now)), **self._stats.figures()}
 
-    def all_fail(self) -> dict[str, tuple[int, str]]:
-        """Give how often each host with pending URLs has failed in a row, and how it did last; {} if one has not."""
+    def all_fail(self, now: float) -> dict[str, Fails]:
+        """Give how each host with pending URLs fails; {} if one does not."""
         found = {}
         for host in self._by_name.values():
             if host.pending:
                 fails = self._stats.fails(host.name)
                 if fails is None:
                     return {}
-                found[host.name] = fails
+                asked = self.why_it_rests(host.name) == "retry-after"
+                found[host.name] = Fails(*fails, max(0.0, self.rests_s(host.name, now)) if asked else 0.0)
         return found

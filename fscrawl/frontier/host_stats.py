@@ -7,13 +7,24 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Container
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 _SLOW_S = 1.0
 _KEPT = 1000  # slow hosts, and failing hosts: those of the last exchanges, since a crawl of weeks meets many
 _SHOWN = 5  # of each
 
 V = TypeVar("V")
+
+
+class Fails(NamedTuple):
+    """How a host fails: how many times in a row, how it did last, and for how many seconds it asked to be left alone.
+
+    `asked_rest_s`: what remains of its Retry-After, 0 without one.
+    """
+
+    times: int
+    class_: str
+    asked_rest_s: float = 0.0
 
 
 class HostStats:

@@ -374,12 +374,16 @@ def test_all_fail(make_frontier):
     fill(frontier, A + "1", B + "1")
     of_a, of_b = (RobotsTask(urls.origin(url), urls.host(url), 1) for url in (A, B))
     frontier.scheduler.failed(of_a, "dns", 0)
-    assert frontier.scheduler.all_fail() == {}
+    assert frontier.scheduler.all_fail(0) == {}
     frontier.scheduler.failed(of_b, "connect", 0)
     frontier.scheduler.failed(of_b, "timeout", 0)
-    assert frontier.scheduler.all_fail() == {"a.example": (1, "dns"), "b.example": (2, "timeout")}
+    assert frontier.scheduler.all_fail(0) == {"a.example": (1, "dns", 0), "b.example": (2, "timeout", 0)}
+    frontier.scheduler.rest("a.example", 60, "retry-after")
+    frontier.scheduler.rest("b.example", 60, "failing")
+    assert frontier.scheduler.all_fail(20) == {"a.example": (1, "dns", 40), "b.example": (2, "timeout", 0)}
+    assert frontier.scheduler.all_fail(70)["a.example"] == (1, "dns", 0)
     frontier.scheduler.answered("a.example", 1)
-    assert frontier.scheduler.all_fail() == {}
+    assert frontier.scheduler.all_fail(0) == {}
 
 
 def test_unknown_host(make_frontier):

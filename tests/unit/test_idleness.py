@@ -6,6 +6,7 @@ import pytest
 
 from fscrawl.config.settings import PolitenessSettings
 from fscrawl.engine.idleness import Idleness, Load, why_paced
+from fscrawl.frontier.host_stats import Fails
 
 NOTHING = Load(pending=0, in_flight=0, room=True, hindered=False)
 WAITING = Load(pending=9, in_flight=1, room=True, hindered=False)
@@ -64,8 +65,20 @@ def test_why_paced():
 
 def test_why_paced_where_all_hosts_fail():
     """It is not the pace: the line names a host, what is wrong with it, and when that ends."""
-    said = why_paced(PolitenessSettings(), {"a.example_8080": (5, "dns")})
+    said = why_paced(PolitenessSettings(), {"a.example_8080": Fails(5, "dns")})
     assert said.startswith("a.example:8080 has failed 5 times in a row (dns); ")
     assert said.endswith("failing for 60 s is given up (politeness.give_up_after)")
-    said = why_paced(PolitenessSettings(delay=0), {"a.example": (1, "connect"), "b.example": (2, "timeout")})
+    said = why_paced(PolitenessSettings(delay=0), {"a.example": Fails(1, "connect"), "b.example": Fails(2, "timeout")})
     assert said.startswith("all 2 hosts that are left fail: b.example has failed 2 times in a row (timeout); ")
+
+
+def test_why_paced_where_a_host_asks_for_a_pause():
+    """It is not given up after `give_up_after`: the line says when it is asked again, and by which setting."""
+    failing = {
+        "a.example": Fails(9, "dns"),
+        "b.example": Fails(1, "http-4xx", 3540.0),
+    }
+    assert why_paced(PolitenessSettings(max_rest=7200), failing) == (
+        "all 2 hosts that are left fail: b.example has failed 1 time in a row (http-4xx) and asked for a pause"
+        " (Retry-After): it is asked again in 59 min; no pause is longer than 7200 s (politeness.max_rest)"
+    )
