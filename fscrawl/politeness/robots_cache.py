@@ -91,9 +91,17 @@ class RobotsCache:
         return Rules(record.text if 200 <= record.status < 300 else "", self._user_agent)
 
     def _fetch(
-        self, host: str, origin: str, most_hops: int = MOST_HOPS, seconds: float = math.inf
+        self,
+        host: str,
+        origin: str,
+        most_hops: int = MOST_HOPS,
+        seconds: float = math.inf,
+        before: tuple[str, ...] = (),
     ) -> RobotsRecord | Failed:
-        """Fetch the robots.txt of a host, and store it. `most_hops`: of all hosts that redirect to each other."""
+        """Fetch the robots.txt of a host, and store it.
+
+        `most_hops`: of all hosts that redirect to each other. `before`: those that have led to this one.
+        """
         if not self._hops.permitted():  # the look into the tree before this may have lasted for long
             return _STOOD_STILL
         url, now = origin + ROBOTS_PATH, timestamp(time.time())
@@ -101,7 +109,8 @@ class RobotsCache:
         found = follow(self._fetcher, url, self._hops, max_prefix_bytes=MAX_BYTES, bounds=bounds, most_hops=most_hops)
         if not self._hops.permitted():  # perhaps a redirect was not followed, and the answer means nothing
             return _STOOD_STILL
-        other = self._of_other_host(host, found.target, most_hops - found.hops) if found.target else None
+        chain = (*before, host)
+        other = self._of_other_host(chain, found.target, most_hops - found.hops) if found.target else None
         if isinstance(other, Failed):
             return other
         record = self._meant(url, now, found.answer) if other is None else replace(other, url=url)
@@ -109,26 +118,29 @@ class RobotsCache:
             self._tree.put_robots(host, record)
         return record
 
-    def _of_other_host(self, host: str, target: str, most_hops: int) -> RobotsRecord | Failed | None:
+    def _of_other_host(self, chain: tuple[str, ...], target: str, most_hops: int) -> RobotsRecord | Failed | None:
         """Give the rules of another host, to which a robots.txt redirects; None if they do not count.
 
-        That host is asked for them only if nobody knows them, as for a page of its own.
+        That host is asked for them only if nobody knows them, as for a page of its own. `chain`: the hosts that have
+        led there; one of them once more is a circle.
         """
         other, origin = urls.host(target), urls.origin(target)
         # A host is in the scope if its front page is: `deny` may forbid all text files, but not the rules of hosts.
-        if other == host or target != origin + ROBOTS_PATH or not self._hops.in_scope(origin + "/") or not most_hops:
+        if other in chain or target != origin + ROBOTS_PATH or not self._hops.in_scope(origin + "/") or not most_hops:
             return None
         if not self._hops.wait():  # also so that the host's own machine can learn and store them first
             return _STOOD_STILL
-        return self._fresh(other) or self._fetch_for_others(other, origin, most_hops - 1)
+        return self._fresh(other) or self._fetch_for_others(other, origin, most_hops - 1, chain)
 
-    def _fetch_for_others(self, host: str, origin: str, most_hops: int) -> RobotsRecord | Failed:
+    def _fetch_for_others(
+        self, host: str, origin: str, most_hops: int, before: tuple[str, ...]
+    ) -> RobotsRecord | Failed:
         now = time.monotonic()
         if now < (self._asked_for_others.get(host) or 0.0):
             message = f"robots.txt could not be fetched: it redirects to that of {host}, which was asked a moment ago"
             return Failed("http-5xx", message, retry=True)
         self._asked_for_others.put(host, now + _ASKED_FOR_OTHERS_S)
-        return self._fetch(host, origin, most_hops)
+        return self._fetch(host, origin, most_hops, before=before)
 
     def _meant(self, url: str, now: str, answer: Fetched | Failed) -> RobotsRecord | Failed:
         if isinstance(answer, Failed):

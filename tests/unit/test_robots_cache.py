@@ -242,6 +242,15 @@ def test_hosts_that_redirect_to_each_other(learn, at_home):
     assert found.rules.allows(TASK.url)
 
 
+@pytest.mark.parametrize("others", [["b.example"], ["b.example", "c.example"]])
+def test_hosts_in_a_circle(learn, tree, others):
+    """Where each redirects to the next one and the last to the first, no host has a robots.txt; each is asked once."""
+    found = learn(*(moved(f"//{each}/robots.txt") for each in [*others, HOST]))
+    assert found.host.asked == [f"http://{each}/robots.txt" for each in [HOST, *others]]
+    assert found.rules.allows(TASK.url)
+    assert [tree.robots(each).status for each in [HOST, *others]] == [301] * (1 + len(others))
+
+
 @pytest.mark.parametrize("answers", [[moved("/robots.txt")], [moved(None)], [moved("mailto:a@b")]])
 def test_redirects_to_nowhere(learn, answers):
     """After five hops, or where it leads nowhere, a robots.txt counts as not there."""
