@@ -52,6 +52,9 @@ def _headline(root: Path, result: Result, tree: Snapshot | None) -> str:
     if result.ending == "finished":
         missing = f", but seeds are missing: {result.fault}" if result.fault else ""
         left = "all other tasks are done" if tree is not None and tree.stopped_labels else "nothing is left to fetch"
+        if result.late_seeds:
+            late = number_of(result.late_seeds, "seed")
+            left = f"{late} came while it ended; what no other machine has fetched, the next run does"
         return f"finished: {left}{missing}"
     pending = result.counts.pending if tree is None else tree.pending()
     left = f"; {number_of(pending, 'URL')} {'is' if pending == 1 else 'are'} pending, and what is stored is kept"
@@ -102,7 +105,7 @@ def _next(root: Path, result: Result, tree: Snapshot | None, seeds: Iterable[str
     on = command("crawl", root) + site
     if result.ending == "stopped":
         return f"{command('resume', root)}    then {on} goes on"
-    if result.ending == "interrupted":
+    if result.ending == "interrupted" or result.late_seeds:
         return f"{on}    goes on"
     if result.ending == "max_pages":
         return f"raise crawl.max_pages in {root}/{FILE}, then {on} goes on"

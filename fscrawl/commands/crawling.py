@@ -121,7 +121,8 @@ class Machines:
 
     def prepare(self, assignments: list[str], given: dict[str, str]) -> None:
         """Open the tree, or make it."""
-        self._tree, self._settings, self.seeds = self._open(assignments, given)
+        self._tree, self._settings, self.seeds, added = self._open(assignments, given)
+        self._how = replace(self._how, added_seeds=added)
         if self._settings.politeness.user_agent.endswith(settings.NO_CONTACT):  # of any version
             where = f"{self._root}/{settings.FILE}"
             self._progress.note(f"politeness.user_agent has no contact address; please add yours in {where}")
@@ -130,7 +131,7 @@ class Machines:
 
     def _open(
         self, assignments: list[str], given: dict[str, str]
-    ) -> tuple[store.Tree, settings.Settings, dict[str, str]]:
+    ) -> tuple[store.Tree, settings.Settings, dict[str, str], tuple[str, ...]]:
         return _prepare(self._root, assignments, given, self._progress, self._how.allow_env, self._code)
 
     def look(self) -> Snapshot | None:
@@ -165,12 +166,12 @@ class Machines:
         """Give the machine that goes on when the memory of the fleet was lost under the last one."""
         store.wait_for_deletion(self._root)
         before = self._tree
-        self._tree, self._settings, self.seeds = self._open([], {})
+        self._tree, self._settings, self.seeds, added = self._open([], {})
         if self._tree.record.machinery == before.record.machinery:  # what the last machine wrote is not there any more
             expected = self._machine.said if self._machine is not None else (0, 0)
             reason = {"reason": "cut", "log": before.machine, "expected": list(expected)}
             Generations(self._tree.files).advance(reason)
-        self._how = replace(self._how, reseed=False)
+        self._how = replace(self._how, reseed=False, added_seeds=added)
         return self.first()
 
 
@@ -181,16 +182,19 @@ def _prepare(
     progress: Progress,
     allow_env: tuple[str, ...],
     code: tuple[CodeSite, ...],
-) -> tuple[store.Tree, settings.Settings, dict[str, str]]:
-    """Open the tree, or make it; try its file system out; add the given seeds. Return it, its settings, its seeds."""
+) -> tuple[store.Tree, settings.Settings, dict[str, str], tuple[str, ...]]:
+    """Open the tree, or make it; try its file system out; add the given seeds.
+
+    Return the tree, its settings, its seeds, and those of them that were added.
+    """
     tree, chosen = _open_or_create(root, assignments, given, progress, has_seeds=bool(given or code))
     tree.check_rooms()
     chosen = replace(chosen, code=code)
     probe(tree, progress.warn)
-    seeds = _seeds_of(tree, chosen, given, progress)
+    seeds, added = _seeds_of(tree, chosen, given, progress)
     check_usable(chosen, allow_env)  # before the machine leaves a trace
     wait_for_lists(tree, chosen, progress.warn)
-    return tree, chosen, seeds
+    return tree, chosen, seeds, added
 
 
 def _described(file: SiteFile) -> tuple[CodeSite, ...]:
@@ -331,8 +335,10 @@ def _record_for(chosen: settings.Settings) -> TreeRecord:
     )
 
 
-def _seeds_of(tree: store.Tree, chosen: settings.Settings, given: dict[str, str], progress: Progress) -> dict[str, str]:
-    """Return all seeds of the tree, after those of the command line have been added to it."""
+def _seeds_of(
+    tree: store.Tree, chosen: settings.Settings, given: dict[str, str], progress: Progress
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Add those of the command line to the tree. Return all seeds of the tree, and those that were added."""
     known = wait_for_seeds(tree, progress.warn)
     new = {seed: label for seed, label in given.items() if seed not in known}
     if new:
@@ -340,4 +346,4 @@ def _seeds_of(tree: store.Tree, chosen: settings.Settings, given: dict[str, str]
             tree.controls.add_seeds([line_of_seed(*each) for each in new.items()])
     if not known and not new and not chosen.code and not any(site.seeds for site in chosen.sites):
         raise UsageError(f"{tree.root}/{store.SEEDS}: there is no URL in it; add one, or {_GIVE_SEEDS}")
-    return {**known, **new}
+    return {**known, **new}, tuple(new)

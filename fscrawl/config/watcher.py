@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -137,8 +137,12 @@ class EditWatcher:
         warn: Callable[[str], None],
         check: Callable[[Settings], None] = lambda settings: None,  # noqa: ARG005
         labels: Mapping[str, str] = _NO_LABELS,
+        added: Iterable[str] = (),
     ) -> None:
-        """`check`: raises SettingsError if valid settings cannot be used on this machine."""
+        """`check`: raises SettingsError if valid settings cannot be used on this machine.
+
+        `added`: those of the seeds that its own command has added to the file; the first look gives them as new ones.
+        """
         self.settings = current
         self.seeds = seeds
         self.labels = {seed: label for seed, label in labels.items() if label}
@@ -160,6 +164,7 @@ class EditWatcher:
         self._seed_file.look(time.monotonic())
         self._seeds_read: str | None = None  # lines may have been added since this machine read its seeds
         self._bad_seeds: set[str] = set()  # lines that have been told
+        self._added = list(added)
         self.settings_at = timestamp(time.time())  # when these settings came into force
         self.stopped = False
         self.paused = False
@@ -267,7 +272,8 @@ class EditWatcher:
         self._seeds_read = text
         new = [url for url in found if url not in self.seeds]
         self.seeds |= frozenset(new)
-        return new
+        added, self._added = self._added, []
+        return [*added, *new]
 
     def _read_seeds(self, text: str) -> dict[str, str]:
         """Read seeds that have changed; most often some were added behind the others, and only they are read.

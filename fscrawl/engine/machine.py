@@ -82,7 +82,7 @@ class Machine:
         self._watchdog = Watchdog(self._interrupt, progress.warn, str(tree.root))
         tree.files.retrying = self._retrying = Retrying(settings.store.patience, self._may_wait, progress.warn)
         check = partial(check_edit, tree.root, allow_env=options.allow_env)
-        self._edits = EditWatcher(tree, settings, frozenset(seeds), progress.warn, check, seeds)
+        self._edits = EditWatcher(tree, settings, frozenset(seeds), progress.warn, check, seeds, options.added_seeds)
         self._stored = StoredOnTree(tree)
         self._frontier = Frontier(settings, self._stored, shards=tree.record.shards)
         self._membership = Membership(
@@ -153,7 +153,8 @@ class Machine:
                 raise cause
             self._progress.warn(str(cause))
         elapsed_s, fault = time.monotonic() - began, self._membership.seeding.fault
-        return Result(self.counts, self._exit_code(), elapsed_s, self._ending(), fault)
+        late = len(self._edits.new_seeds()) if self._finished else 0
+        return Result(self.counts, self._exit_code(), elapsed_s, self._ending(), fault, late)
 
     def _new_pool(self) -> Pool:
         settings, tree, options, permit = self._settings, self._tree, self._options, self._membership.permit
@@ -217,9 +218,8 @@ class Machine:
 
     def _beat(self) -> Beat:
         """Give the counters of a heartbeat; called from the thread that beats."""
-        counts = self.counts
         return Beat(
-            **counts.for_beat(),
+            **self.counts.for_beat(),
             pending=self._frontier.pending,
             in_flight=self._frontier.in_flight,
             hosts=len(self._frontier.scheduler),

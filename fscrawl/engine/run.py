@@ -16,6 +16,7 @@ class Options:
     follow           stay when all is done, and wait for new seeds
     refresh_before   ask again for pages that were last fetched or checked before that time (RFC 3339)
     allow_env        environment variables that settings may name, besides FSCRAWL_…
+    added_seeds      those that its command has added to the tree: other machines may not have seen them yet
     """
 
     workers: int
@@ -24,6 +25,7 @@ class Options:
     follow: bool = False
     refresh_before: str = ""
     allow_env: tuple[str, ...] = ()
+    added_seeds: tuple[str, ...] = ()
 
 
 Ending = Literal["finished", "interrupted", "stopped", "max_pages"]
@@ -34,7 +36,8 @@ class Result:
     """How a run ended: what it did, its exit code, and why it ended.
 
     "finished": nothing is left. "stopped": by STOP. "max_pages": `crawl.max_pages` is reached. `fault`: the mistake in
-    the site file because of which seeds are missing; "" without one.
+    the site file because of which seeds are missing; "" without one. `late_seeds`: how many were added while the machine
+    was leaving.
     """
 
     counts: Counts
@@ -42,3 +45,4 @@ class Result:
     elapsed_s: float
     ending: Ending = "finished"
     fault: str = ""
+    late_seeds: int = 0

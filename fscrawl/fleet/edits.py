@@ -1,7 +1,8 @@
 """What a machine does when settings, seeds or the generation have changed while it runs.
 
 Promise: after a look, the machine goes by the rules that stand in the tree. Every shard that an edit or a new
-generation may touch is taken in anew, and a new seed of a held shard is in the frontier.
+generation may touch is taken in anew, and a new seed of a held shard is in the frontier. For shards of others, it waits until these
+have looked, too, before it agrees that the crawl is over.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from fscrawl.fleet.seeding import Seeding
 from fscrawl.fleet.snapshots import Snapshots
 from fscrawl.frontier.flags import labelled
 from fscrawl.frontier.shard_holder import ShardHolder
+
+_LEAVING_S = 10.0  # between the last look of a machine that leaves and its goodbye: its housekeeping may take 5 s
 
 
 class Seeds:
@@ -88,6 +91,7 @@ class Edits:
         self._caches_s = caches_s
         self._waited_for_s = fleet.dead_after_s  # for so long, others certainly wait for this machine
         self._longer_from = float("inf")
+        self._unseen_until = float("-inf")
 
     def look(self, now: float, heart: Heartbeat, handover: Handover) -> bool:
         """Look for edits, cut logs and new generations; retake what they touch. Return whether there were any."""
@@ -95,15 +99,19 @@ class Edits:
         cut = self._ledger.believed_cut(now, self._snapshots.cuts)
         if cut is not None:
             self._rulebook.mend(cut.machine, cut.expected)
-        self._seeds.by_template.look()
+        lists_grew = self._seeds.by_template.look()
         change = self._rulebook.look(now)
+        shards = set() if change is None else {self._frontier.location(seed).shard for seed in change.seeds}
+        if lists_grew or (change is not None and change.edited) or not all(map(self._frontier.holds, shards)):
+            self._unseen_until = now + self._caches_s + _LEAVING_S
+        if change is not None or now < self._unseen_until:
+            self._fleet.forget_finished_peers()
         if change is None:
             return False
-        self._fleet.forget_finished_peers()
         if change.edited:
             self._use_fleet_settings(now, heart)
             self._frontier.use(self._watch.settings)  # before anything is taken in by the new limits
-        self._ledger.needed |= {self._frontier.location(seed).shard for seed in change.seeds}
+        self._ledger.needed |= shards
         if change.edited or change.retake:
             self._ledger.needed |= self._seeds.by_template.shards
             self._seeds.by_template.restart()
@@ -114,6 +122,13 @@ class Edits:
             self._seeds.add(change.seeds)
             self._seeds.by_template.want(self._frontier.shards)
         return True
+
+    def may_be_unseen(self, now: float) -> bool:
+        """Tell whether there may be work in shards of others that these have not seen yet.
+
+        If they say now that the crawl is over, nobody would do it, though this machine knows of it.
+        """
+        return now < self._unseen_until and bool(self._fleet.live_peers(now))
 
     def _use_fleet_settings(self, now: float, heart: Heartbeat) -> None:
         """Go by an edited `dead_after`: a shorter one for the own permit, a longer one for others, at once.

@@ -279,7 +279,9 @@ class Membership:
         return not self._changed and self._is_end_in_sight(self._state_now())
 
     def _is_end_in_sight(self, state: Beat) -> bool:
-        return state.idle and self._ending.seems_reached(state, self._heart.written, self._clock())
+        if not state.idle or self._edits.may_be_unseen(now := self._clock()):
+            return False
+        return self._ending.seems_reached(state, self._heart.written, now)
 
     def tick(self, *, starved: bool) -> bool:
         """Do what is due. Return whether settings, seeds or generation have changed. `starved`: nothing to fetch."""

@@ -94,11 +94,13 @@ class Seeding:
         """End what runs beside this process."""
         self._of_code.close()
 
-    def look(self) -> None:
-        """Read the lists; go through the templates once more if one has changed."""
+    def look(self) -> bool:
+        """Read the lists; go through the templates once more if one has changed, and tell whether it has."""
         names = files(self._watch.settings.sites)
-        if names and self._lists.look(names):
+        changed = bool(names) and self._lists.look(names)
+        if changed:
             self.want(self._frontier.shards)
+        return changed
 
     def step(self) -> None:
         """Go on for a short while."""

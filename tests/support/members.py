@@ -116,12 +116,13 @@ class Worker:
 class Member:
     """A machine: what its main loop does, with a web that answers from a dictionary."""
 
-    def __init__(self, world, name, *, reseed=False, skew_s=0.0, refresh_before=""):
+    def __init__(self, world, name, *, reseed=False, skew_s=0.0, refresh_before="", added=()):
         self.world, self.name, self.skew_s = world, name, skew_s
         tree = self.tree = Tree(world.root, name)
         settings = world.settings()
         self.warnings = []
-        self.watch = EditWatcher(tree, settings, frozenset(world.seeds), self.warnings.append)
+        seeds = frozenset({*world.seeds, *added})
+        self.watch = EditWatcher(tree, settings, seeds, self.warnings.append, added=added)
         stored = StoredOnTree(tree)
         self.frontier = Frontier(settings, stored, shards=SHARDS)
         self.membership = Membership(

@@ -112,3 +112,10 @@ def test_seeds_that_are_missing() -> None:
     """A mistake in the site file because of which seeds are missing is in the first line."""
     told = list(summary(ROOT, Result(Counts(pages=1), 1, 2.0, fault="site.py:8: seeds: KeyError: 'x'"), None, SEEDS))
     assert told[0] == "finished: nothing is left to fetch, but seeds are missing: site.py:8: seeds: KeyError: 'x'"
+
+
+def test_seeds_that_came_late():
+    """Seeds that were added at the moment when the crawl ended: who has added them learns what to do."""
+    told = list(summary(ROOT, Result(Counts(pages=1), 0, 2.0, late_seeds=2), None, SEEDS))
+    assert told[0] == "finished: 2 seeds came while it ended; what no other machine has fetched, the next run does"
+    assert told[-1].startswith(f"next          {command('crawl', ROOT)}")
