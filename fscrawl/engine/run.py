@@ -36,8 +36,8 @@ class Result:
     """How a run ended: what it did, its exit code, and why it ended.
 
     "finished": nothing is left. "stopped": by STOP. "max_pages": `crawl.max_pages` is reached. `fault`: the mistake in
-    the site file because of which seeds are missing; "" without one. `late_seeds`: how many were added while the machine
-    was leaving.
+    the site file because of which seeds are missing; "" without one. `late_seeds`: how many were added while the
+    machine was leaving.
     """
 
     counts: Counts

@@ -1,8 +1,8 @@
 """What a machine does when settings, seeds or the generation have changed while it runs.
 
 Promise: after a look, the machine goes by the rules that stand in the tree. Every shard that an edit or a new
-generation may touch is taken in anew, and a new seed of a held shard is in the frontier. For shards of others, it waits until these
-have looked, too, before it agrees that the crawl is over.
+generation may touch is taken in anew, and a new seed of a held shard is in the frontier. For shards of
+others, it waits until these have looked, too, before it agrees that the crawl is over.
 """
 
 from __future__ import annotations

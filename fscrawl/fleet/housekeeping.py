@@ -1,5 +1,5 @@
 """Housekeeping: snapshots bound what a taker must read, and let the oldest segments of logs be removed. Packs bound how
-many files past runs leave (`packing`).
+many files past runs leave (`packing`). Terms that cannot count any more go, too.
 
 A snapshot of a shard is made from files only: the one before, and the shard's lines in all logs since then. So it can
 be made by a thread of its own, while the main loop goes on. Only the holder of a shard makes one; one that a machine
@@ -23,6 +23,7 @@ from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.fleet.packing import Packing
 from fscrawl.fleet.snapshots import Snapshots, said_bytes
+from fscrawl.fleet.terms import OldTerms
 
 _FEWEST_LINES = 4096  # since the last snapshot of a shard: fewer are read in no time
 _PART = 0.5  # of the URLs of a shard: so all snapshots together cost no more than twice the last one
@@ -58,6 +59,7 @@ class Housekeeping:
         intake: Intake,
         snapshots: Snapshots,
         packing: Packing,
+        old_terms: OldTerms,
         warn: Callable[[str], None],
         *,
         caches_s: float,
@@ -70,6 +72,7 @@ class Housekeeping:
         self._intake = intake
         self._snapshots = snapshots
         self._packing = packing
+        self._old_terms = old_terms
         self._warn = warn
         self._clock = clock
         self._aside = aside
@@ -123,6 +126,7 @@ class Housekeeping:
 
     def _remove(self, machines: list[str]) -> None:
         self._try(lambda: self._packing.remove(self._settled_s))  # files of another user may have to stay
+        self._try(lambda: self._old_terms.remove(self._ledger.rules.term))
         self._snapshots.remove_old(machines, self._settled_s)
 
     def _most_worthwhile(self) -> int | None:

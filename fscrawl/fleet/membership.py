@@ -46,7 +46,7 @@ from fscrawl.fleet.rules import Rules
 from fscrawl.fleet.seeding import Seeding
 from fscrawl.fleet.snapshots import Snapshots
 from fscrawl.fleet.survey import Survey
-from fscrawl.fleet.terms import Terms
+from fscrawl.fleet.terms import OldTerms, Terms
 from fscrawl.fleet.tidying import Tidying
 from fscrawl.frontier.flags import NO_FLAGS, Flags
 from fscrawl.frontier.shard_holder import ShardHolder
@@ -129,7 +129,7 @@ class Membership:
         self._intake = Intake(*parts, caches_s=caches_s, prepare=self._prepare, complete=seeds.add_of, clock=clock)
         kept = (self.fleet, self.ledger, self._intake, self._snapshots)
         self._edits = Edits(watch, self._rulebook, self._frontier, *kept, seeds, caches_s)
-        care = (Packing(tree.files, self._machinery.past, clock), warn_of_file)
+        care = (Packing(tree.files, self._machinery.past, clock), OldTerms(tree.files), warn_of_file)
         self._housekeeping = Housekeeping(*kept, *care, caches_s=caches_s, clock=clock, aside=self._aside)
         self._hearing = Hearing(self.fleet, self.ledger, self._machinery.past, caches_s)
         self._rests = Rests(self._frontier, tree.record, lambda: watch.settings.politeness)

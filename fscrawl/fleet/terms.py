@@ -28,13 +28,14 @@ from typing import Any, Protocol
 
 from fscrawl.config.settings import Settings
 from fscrawl.frontier.scope import members_of
-from fscrawl.storage.layout import term_path
+from fscrawl.storage.layout import TERMS, heartbeat_path, term_path
 from fscrawl.storage.records import TreeRecord
 from fscrawl.urls import site
 
 _DIGITS = 16
 _DIGEST = re.compile(rf"[0-9a-f]{{{_DIGITS}}}\Z")
-_AGAIN_S = 10.0  # after which a file that was missing is looked for again
+_AGAIN_S = 10.0  # after which a file that was missing is looked for again; then after twice as long, and so on
+_OLD_S = 14 * 86400.0  # by the times of the share; `show` says why a page was left out from terms that are there
 _MOST_MISSING = 10_000  # digests that are remembered as missing: damaged logs may name any number
 
 
@@ -217,6 +218,16 @@ class Files(ReadFiles, Protocol):
     def publish(self, path: str, data: bytes) -> None: ...
 
 
+class OldFiles(ReadFiles, Protocol):
+    """The part of `TreeFiles` by which old terms are removed."""
+
+    machine: str
+
+    def names(self, path: str) -> list[str]: ...
+    def modified_at(self, path: str) -> float | None: ...
+    def remove(self, path: str) -> None: ...
+
+
 class Terms:
     """The present term of this machine, and which others cover it.
 
@@ -229,7 +240,7 @@ class Terms:
         self._clock = clock
         self.sitemaps_were_off = False
         self._answers: dict[str, bool] = {}
-        self._ask_again_at: dict[str, float] = {}
+        self._missing: dict[str, tuple[float, float]] = {}  # when to ask again, and how long to wait after that
         self.use(current)
 
     def use(self, term: Term) -> None:
@@ -239,7 +250,7 @@ class Terms:
             self._files.publish(path, data)
         self.current = term
         self._answers = {term.digest: True}
-        self._ask_again_at = {}
+        self._missing = {}
 
     def covers(self, digest: str) -> bool:
         """Tell whether the term of a told mark covers the present one; False if its file is missing or damaged.
@@ -252,17 +263,50 @@ class Terms:
         return answer
 
     def _ask(self, digest: str) -> bool:
-        if self._ask_again_at.get(digest, 0.0) > self._clock():
+        ask_at, pause_s = self._missing.get(digest, (0.0, _AGAIN_S))
+        if ask_at > self._clock():
             return False
         term = read_term(self._files, digest)
         if term is None:
-            if len(self._ask_again_at) >= _MOST_MISSING:
-                self._ask_again_at.clear()
-            self._ask_again_at[digest] = self._clock() + _AGAIN_S
+            if len(self._missing) >= _MOST_MISSING:
+                self._missing.clear()
+            self._missing[digest] = self._clock() + pause_s, 2 * pause_s
             return False
         self.sitemaps_were_off = self.sitemaps_were_off or not term.sitemaps
         self._answers[digest] = term.covers(self.current)
         return self._answers[digest]
+
+
+class OldTerms:
+    """Removes the files of terms that cannot count any more: one for each `--refresh`, with the hosts of all seeds.
+
+    A term of an earlier generation covers no later one, and generations never go back. A machine that stood still and
+    goes on by such a term writes marks that nobody counts, with its file or without. But a term without sitemaps says
+    to all later ones that these may never have been read, so it stays (`Terms.sitemaps_were_off`).
+    """
+
+    def __init__(self, files: OldFiles) -> None:
+        self._files = files
+        self._generations: dict[str, float] = {}  # of the terms that were read, by digest
+
+    def remove(self, current: Term) -> None:
+        """Remove what is of an earlier generation than the present term, and weeks old."""
+        now = self._files.modified_at(heartbeat_path(self._files.machine))
+        for name in self._files.names(TERMS):
+            digest, path = name.removesuffix(".json"), f"{TERMS}/{name}"
+            if digest == current.digest or self._generation(digest, current) >= current.generation:
+                continue
+            at = self._files.modified_at(path)
+            if now is not None and at is not None and now - at > _OLD_S:
+                self._files.remove(path)
+
+    def _generation(self, digest: str, current: Term) -> float:
+        """Give the generation of a term; infinity if it must stay, or cannot be read: a newer program may do that."""
+        if digest not in self._generations:
+            term = read_term(self._files, digest)
+            may_go = term is not None and term.machinery == current.machinery and term.sitemaps
+            self._generations[digest] = term.generation if term is not None and may_go else float("inf")
+        return self._generations[digest]
 
 
 class ReadOnlyTerms:

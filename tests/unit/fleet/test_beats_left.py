@@ -1,4 +1,4 @@
-"""What is kept of heartbeat logs: those of months are packed, too, and reading them costs no more than those of days."""
+"""What is kept of heartbeat logs: those of months are packed, too, and to read them costs no more than of days."""
 
 import itertools
 import json

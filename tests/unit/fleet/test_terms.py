@@ -264,7 +264,7 @@ def test_any_number_of_digests(monkeypatch):
     monkeypatch.setattr("fscrawl.fleet.terms._MOST_MISSING", 10)
     terms = Terms(Files(), term(), Clock())
     assert not any(terms.covers(f"{number:016x}") for number in range(100))
-    assert len(terms._ask_again_at) <= 10
+    assert len(terms._missing) <= 10
 
 
 def test_fields_that_came_later() -> None:
