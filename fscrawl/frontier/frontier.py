@@ -127,7 +127,7 @@ class Frontier:
         self._learn_stored(host)
         if flags.retry_of:
             self.scheduler.try_again(host)
-        self._hosts.push(host, depth, referrer, url, flags, foreign=foreign)
+        self._hosts.push(host, depth, referrer, url, flags, foreign=foreign or bool(flags.sitemap))
         if not host.in_heap:
             self.scheduler.schedule(host)
         return news

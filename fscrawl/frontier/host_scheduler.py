@@ -155,6 +155,7 @@ class HostScheduler:
                 self.places.pass_on(host)
             if task is not None:
                 host.in_flight += 1
+                host.was_retry = task.attempt > 1
                 if self.settings.politeness.per_host > 1:  # the next one need not wait for the answer to this one
                     host.ready_at = max(host.ready_at, now + self._delay_of(host))
                 self.schedule(host)

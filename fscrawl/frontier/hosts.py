@@ -63,6 +63,7 @@ class Host:
         "turn",
         "urgent",
         "waits_for",
+        "was_retry",
         "woken_by",
     )
 
@@ -73,6 +74,7 @@ class Host:
         self.taken_at = taken_at  # when its shard was taken over from another machine, None: it was not
         self.queue = Queue()
         self.urgent: list[PageTask] | None = None
+        self.was_retry = False  # its last task was tried again
         self.labels: Counter[str] | None = None  # of what is pending; most crawls have no labels
         self.in_flight = 0
         self.in_heap = False  # the scheduler has set its next turn, or will when there is a place
@@ -236,8 +238,12 @@ class Hosts:
             host.queue.move(self._scratch, wasteful)
 
     def pop(self, host: Host) -> PageTask:
-        """Take the next task of a host that has something pending: an urgent one, or the next of its queue."""
-        if host.urgent:
+        """Take the next task of a host that has something pending: an urgent one, or the next of its queue.
+
+        What is tried again takes turns with the queue. If not, some pages that fail each time would be asked alone
+        until their host is given up, with all others that it has.
+        """
+        if host.urgent and not (host.was_retry and host.urgent[-1].attempt > 1 and host.queue.count):
             task = host.urgent.pop()
         else:
             depth, referrer, url, flags, _ = self._pop_line(host.queue, self.settings.order)

@@ -6,7 +6,7 @@ Vocabulary:
   tail      the newest lines, in one bytearray: a third of the memory that as many objects take
   block     a tail that was moved to the local disk (`scratch.py`); its lines are read one by one, as they are needed
   head      lines that were split, to be handed out in random order
-  foreign   a URL to which a page of another host links
+  foreign   a URL to which a page of another host links; or a sitemap: a host may name thousands, and all may fail
 
 Own URLs and foreign ones take turns. A page may link to 100,000 URLs that its author has made up: in one order with all
 others, the pages of the hosts that they name would wait behind them for a day.
