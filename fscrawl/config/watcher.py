@@ -14,15 +14,14 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 
 from fscrawl.config import settings
 from fscrawl.config.edited_text import EditedText, Faults
 from fscrawl.config.fixed import check_fixed
 from fscrawl.config.missing import missing
-from fscrawl.config.seeds import read_seeds
+from fscrawl.config.seeds import reading
 from fscrawl.config.settings import Settings
 from fscrawl.errors import NoBrowserError, SettingsError, TreeError
 from fscrawl.sites.rules import origins
@@ -32,6 +31,8 @@ from fscrawl.store import PAUSE, SEEDS, STOP, Tree
 
 _POLL_S = 0.25
 _WRITING_S = 15.0  # a local file that somebody writes does not stay the same for so long
+_SLICE_S = 0.05  # of reading seeds, before the workers are looked at again
+_LINES_A_LOOK = 2048  # at the clock: so a usual file is read at once
 _CUT_S = 3.0  # nor does one stay cut off in the middle of a value
 _NO_LABELS: Mapping[str, str] = {}
 
@@ -165,6 +166,8 @@ class EditWatcher:
         self._seeds_read: str | None = None  # lines may have been added since this machine read its seeds
         self._bad_seeds: set[str] = set()  # lines that have been told
         self._added = list(added)
+        self._reading: Iterator[None] | None = None  # what is left to do of seeds that have changed
+        self._found: dict[str, str] = {}
         self.settings_at = timestamp(time.time())  # when these settings came into force
         self.stopped = False
         self.paused = False
@@ -259,38 +262,59 @@ class EditWatcher:
         self.paused_hosts = frozenset(name.removeprefix(f"{PAUSE}.") for name in signs - {PAUSE, STOP})
 
     def new_seeds(self) -> list[str]:
-        """Return the seeds on lines that were added since the last look."""
-        try:
-            text = self._seed_file.whole_lines(time.monotonic()) or ""
-        except TreeError as error:
-            self._faults.take(SEEDS, error)
+        """Return the seeds on lines that were added since the last one; of many lines, once all were read (`go_on`)."""
+        if not (self.is_reading or self.has_read):
+            try:
+                text = self._seed_file.whole_lines(time.monotonic()) or ""
+            except TreeError as error:
+                self._faults.take(SEEDS, error)
+                return []
+            self._faults.forget(SEEDS)
+            if text != self._seeds_read:
+                self._reading = self._read_seeds(text)
+        until = time.monotonic() + _SLICE_S
+        self.go_on(lambda: time.monotonic() >= until)
+        if self._reading is not None:
             return []
-        self._faults.forget(SEEDS)
-        if text == self._seeds_read:
-            return []
-        found = self._read_seeds(text)
-        self._seeds_read = text
-        new = [url for url in found if url not in self.seeds]
+        new = [url for url in self._found if url not in self.seeds]
+        self._found = {}
         self.seeds |= frozenset(new)
         added, self._added = self._added, []
         return [*added, *new]
 
-    def _read_seeds(self, text: str) -> dict[str, str]:
+    @property
+    def is_reading(self) -> bool:
+        """There are lines still to be read."""
+        return self._reading is not None
+
+    @property
+    def has_read(self) -> bool:
+        """There are seeds that were read, and are given by the next look."""
+        return bool(self._found)
+
+    def go_on(self, is_late: Callable[[], bool]) -> None:
+        """Read on in seeds that have changed, until it is late."""
+        for done, _ in enumerate(self._reading or (), 1):
+            if done % _LINES_A_LOOK == 0 and is_late():
+                return
+        self._reading = None
+
+    def _read_seeds(self, text: str) -> Iterator[None]:
         """Read seeds that have changed; most often some were added behind the others, and only they are read.
 
         A seed whose line is gone keeps its label: an editor may write the file anew.
         """
         before = self._seeds_read
         warn = _say_nothing if before is None else self._warn  # the first lines were told when the machine began
-        read = partial(read_seeds, text, f"{self._tree.root}/{SEEDS}", warn, self._bad_seeds)
-        if before and before.endswith("\n") and text.startswith(before):
-            found = read(len(before))
-            if self.seeds.isdisjoint(found):  # else a line before it may say another label
-                self.labels |= {seed: label for seed, label in found.items() if label}
-                return found
-        found = read()
+        where, found = f"{self._tree.root}/{SEEDS}", dict[str, str]()
+        beginning = before if before and before.endswith("\n") and text.startswith(before) else ""
+        if beginning:
+            yield from reading(found, text, where, warn, self._bad_seeds, len(beginning))
+        if not beginning or not self.seeds.isdisjoint(found):  # else a line before it may say another label
+            found.clear()
+            yield from reading(found, text, where, warn, self._bad_seeds, 0)
         self.labels = {seed: label for seed, label in {**self.labels, **found}.items() if label}
-        return found
+        self._found, self._seeds_read = found, text
 
 
 def _say_nothing(said: str) -> None:

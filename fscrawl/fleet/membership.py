@@ -253,7 +253,7 @@ class Membership:
     @property
     def busy(self) -> bool:
         """There are logs or records still to be read, or seeds to be made."""
-        return self._intake.busy or not self.seeding.is_done
+        return self._intake.busy or self.seeding.is_busy
 
     def discover(
         self, links: Iterable[str], depth: int, referrer: str, flags: Flags = NO_FLAGS, of: str = "", term: str = ""

@@ -59,7 +59,12 @@ class Seeding:
 
     @property
     def is_done(self) -> bool:
-        return self._templates_are_done and self._of_code.is_done
+        return not (self.is_busy or self._watch.has_read)
+
+    @property
+    def is_busy(self) -> bool:
+        """There is something to go on with at once."""
+        return self._watch.is_reading or not (self._templates_are_done and self._of_code.is_done)
 
     @property
     def fault(self) -> str:
@@ -105,6 +110,7 @@ class Seeding:
     def step(self) -> None:
         """Go on for a short while."""
         until = self._clock() + _SLICE_S
+        self._watch.go_on(lambda: self._clock() >= until)
         self._of_code.step(lambda: self._clock() >= until)
         if self._templates_are_done:
             return

@@ -43,7 +43,7 @@ class Desk:
         self.labels: list[str] = []
         self.held = frozenset(range(SHARDS)) if held is None else held
         self.by_url = partition == "url"
-        self.watch = SimpleNamespace()
+        self.watch = SimpleNamespace(is_reading=False, has_read=False, go_on=lambda is_late: None)
         self.frontier = SimpleNamespace(location=self.location, holds=self.held.__contains__, shards=self.held)
         self.frontier.cut = Counter()
         self.ledger = SimpleNamespace(discover=self.discover)
