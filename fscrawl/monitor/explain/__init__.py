@@ -13,11 +13,12 @@ Promise: it only reads. It says so if the stored data cannot tell. It reads only
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
-from fscrawl.config.written_requests import written_request
+from fscrawl.config.written_requests import line_of, written_request
 from fscrawl.errors import RecordError
 from fscrawl.fleet.leases import Machinery
 from fscrawl.frontier.flags import format_flags, labelled
@@ -39,6 +40,7 @@ from fscrawl.util.progress import SILENT, ProgressLine
 __all__ = ["Explanation", "explain"]
 
 _MOST_HOPS = 20  # as browsers do
+_MOST_REQUESTS = 5  # for one URL; a site may have thousands of sessions
 
 
 def explain(
@@ -134,8 +136,13 @@ class _Inquiry:
         return next(filter(self._has_file, spellings), spellings[0] if spellings else None)
 
     def _has_file(self, url: str) -> bool:
-        paths = [tree_path_of(self._tree, room, urls.host(url), urls.key(url)) for room in (LINKS, ERRS)]
-        return any(map(self._tree.files.exists, paths))
+        return self._is_stored(url) or self._tree.files.exists(self._path(ERRS, url))
+
+    def _is_stored(self, url: str) -> bool:
+        return self._tree.files.exists(self._path(LINKS, url))
+
+    def _path(self, room: str, url: str) -> str:
+        return tree_path_of(self._tree, room, urls.host(url), urls.key(url))
 
     def _find_url(self) -> None:
         """Find the URL of a key: a file name gives the host, and a log or the seeds have the URL."""
@@ -225,6 +232,20 @@ class _Inquiry:
         found_on = {referrer: self._url_of(referrer) for referrer in {line.referrer for line in said.lines}}
         it.lines += [line._replace(found_on=found_on[line.referrer]) for line in said.lines]
         it.told = said.marks
+        self._note_requests(said.requests)
+
+    def _note_requests(self, said: set[str]) -> None:
+        """Say that a URL which has no file itself is part of requests: with a session it is another page."""
+        if self._it.files or self._it.url is None or "#" in self._it.url:
+            return
+        of_seeds = {seed for seed in self._seeds if seed.startswith(f"{self._it.url}#")}
+        known = sorted(said | of_seeds, key=lambda each: (not self._is_stored(each), each))
+        for each in known[:_MOST_REQUESTS]:
+            how = "is stored" if self._is_stored(each) else "is known"
+            shows = f"{command('show', self._tree.root)} {shlex.quote(line_of(each))}"
+            self._it.notes.append(f"a request for this URL {how}; to see it:  {shows}")
+        if len(known) > _MOST_REQUESTS:
+            self._it.notes.append("there are more requests for this URL")
 
     # -- who has it
 

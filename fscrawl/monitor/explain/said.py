@@ -36,6 +36,7 @@ class Said:
     url      its normal form; None if no line has it
     lines    who discovered it; a hundred at most
     marks    who says that it was stored and told, or that it failed; a hundred at most
+    requests of a plain URL: lines that have it as part of a request, in its spelling; a hundred at most
     """
 
     def __init__(self, tree: Tree, terms: ReadOnlyTerms, key: str, url: str | None, shard: int | None) -> None:
@@ -43,6 +44,8 @@ class Said:
         self.url = url
         self.lines: list[Line] = []
         self.marks: list[Mark] = []
+        self.requests: set[str] = set()
+        self._begin = f"{url}#" if url is not None and "#" not in url else None
         self._key = key
         self._terms = terms
         self._source = "feed" if tree.record.format < FORMAT else "log"
@@ -59,6 +62,8 @@ class Said:
             self.url = found.url
         if found.url == self.url and len(self.lines) < _MOST_LINES:
             self.lines.append(Line(machine, found.depth, found.referrer, format_flags(found.flags), source=source))
+        if self._begin is not None and found.url.startswith(self._begin) and len(self.requests) < _MOST_LINES:
+            self.requests.add(found.url)
 
     def _mark(self, mark: Mark) -> None:
         if len(self.marks) < _MOST_LINES:
