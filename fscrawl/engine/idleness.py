@@ -3,21 +3,24 @@
 Vocabulary:
   busy      the workers have as much as they can take, or the machine may not fetch now (its state says why)
   idle      nothing was pending here for a while, and the crawl is not over
-  paced     URLs are pending, and all their hosts have to wait for their next turn
+  paced     URLs are pending, and all their hosts have to wait for their next turn, or are paused
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 from fscrawl import urls
 from fscrawl.config.settings import PolitenessSettings
 from fscrawl.frontier.host_stats import Fails
+from fscrawl.store import PAUSE
 from fscrawl.util.humanize import number_of, span
+from fscrawl.util.installed import command
 
 _IDLE_S = 10.0
 _PACED_S = 30.0
+_MOST_SIGNS = 5  # in a line
 
 Reason = Literal["idle", "paced"]
 
@@ -79,12 +82,26 @@ class Idleness:
         return "nothing is left to fetch here: waiting until that is certain"
 
 
-def why_paced(politeness: PolitenessSettings, failing: Mapping[str, Fails]) -> str:
+class Hosts(Protocol):
+    """What is asked of all hosts: see `HostScheduler`."""
+
+    def all_paused(self) -> set[str]: ...
+    def all_fail(self, now: float) -> Mapping[str, Fails]: ...
+
+
+def why_paced(politeness: PolitenessSettings, hosts: Hosts, now: float) -> str:
     """Say what hosts wait for, that they are asked no faster; "" if the settings want no delay.
 
-    `failing`: all hosts with pending URLs, if all of them fail. The one that is waited for longest is named.
+    If all of them fail, the one that is waited for longest is named.
     """
-    if failing:
+    if paused := sorted(f"{PAUSE}.{name}" for name in hosts.all_paused()):
+        named = ", ".join(paused[:_MOST_SIGNS])
+        more = len(paused) - _MOST_SIGNS
+        return (
+            f"all hosts that are left are paused: {named}{f' and {more:,} more' if more > 0 else ''} in the root;"
+            f" to go on there, use {command()} resume"
+        )
+    if failing := hosts.all_fail(now):
         host, fails = max(failing.items(), key=lambda each: (each[1].asked_rest_s, each[1].times, each[1].class_))
         shown = urls.shown_host(host)
         who = shown if len(failing) == 1 else f"all {number_of(len(failing), 'host')} that are left fail: {shown}"

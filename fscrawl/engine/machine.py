@@ -371,7 +371,7 @@ class Machine:
         reason = self._idleness.look(now := time.monotonic(), load)
         if reason == "idle":
             self._progress.note(self._idleness.why_idle(len(self._membership.fleet.live_peers(now))))
-        elif reason == "paced" and (said := why_paced(politeness, scheduler.all_fail(now))):
+        elif reason == "paced" and (said := why_paced(politeness, scheduler, now)):
             self._progress.note(said)
 
     def _interrupt(self, number: int) -> None:

@@ -323,6 +323,17 @@ class HostScheduler:
         """Tell how the hosts do, as heartbeats say it; another thread may call this."""
         return {"resting": len(self.rests(now)), **self._stats.figures()}
 
+    def all_paused(self) -> set[str]:
+        """Give the names in `paused` that stop all hosts with pending URLs; none if one of these may be asked."""
+        found: set[str] = set()
+        for host in self._by_name.values():
+            if host.pending:
+                names = {host.name, urls.without_port(host.name)} & self.paused
+                if not names:
+                    return set()
+                found |= names
+        return found
+
     def all_fail(self, now: float) -> dict[str, Fails]:
         """Give how each host with pending URLs fails; {} if one does not."""
         found = {}

@@ -368,24 +368,6 @@ def test_another_try_of_a_host_that_was_not_given_up(make_frontier):
     assert frontier.rests(0) == {"a.example": 10}
 
 
-def test_all_fail(make_frontier):
-    """Whether all hosts with pending URLs fail, and how, is known until one answers."""
-    frontier = make_frontier("politeness.delay=10")
-    fill(frontier, A + "1", B + "1")
-    of_a, of_b = (RobotsTask(urls.origin(url), urls.host(url), 1) for url in (A, B))
-    frontier.scheduler.failed(of_a, "dns", 0)
-    assert frontier.scheduler.all_fail(0) == {}
-    frontier.scheduler.failed(of_b, "connect", 0)
-    frontier.scheduler.failed(of_b, "timeout", 0)
-    assert frontier.scheduler.all_fail(0) == {"a.example": (1, "dns", 0), "b.example": (2, "timeout", 0)}
-    frontier.scheduler.rest("a.example", 60, "retry-after")
-    frontier.scheduler.rest("b.example", 60, "failing")
-    assert frontier.scheduler.all_fail(20) == {"a.example": (1, "dns", 40), "b.example": (2, "timeout", 0)}
-    assert frontier.scheduler.all_fail(70)["a.example"] == (1, "dns", 0)
-    frontier.scheduler.answered("a.example", 1)
-    assert frontier.scheduler.all_fail(0) == {}
-
-
 def test_unknown_host(make_frontier):
     """Outcomes of a task are ignored if its host was let go meanwhile."""
     frontier = make_frontier()

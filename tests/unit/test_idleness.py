@@ -57,19 +57,43 @@ def test_why(others, partition, follow, said):
     assert re.search(said, Idleness(0.0, partition, follow=follow).why_idle(others))
 
 
+class Hosts:
+    """All hosts with pending URLs: those that are paused, and those that fail."""
+
+    def __init__(self, failing=None, paused=()):
+        self._failing, self._paused = failing or {}, set(paused)
+
+    def all_fail(self, now):
+        return self._failing
+
+    def all_paused(self):
+        return self._paused
+
+
 def test_why_paced():
     """The line names the setting; without a delay there is nothing to say."""
-    assert "one request in 0.5 s (politeness.delay)" in why_paced(PolitenessSettings(delay=0.5), {})
-    assert why_paced(PolitenessSettings(delay=0), {}) == ""
+    assert "one request in 0.5 s (politeness.delay)" in why_paced(PolitenessSettings(delay=0.5), Hosts(), 0)
+    assert why_paced(PolitenessSettings(delay=0), Hosts(), 0) == ""
 
 
 def test_why_paced_where_all_hosts_fail():
     """It is not the pace: the line names a host, what is wrong with it, and when that ends."""
-    said = why_paced(PolitenessSettings(), {"a.example_8080": Fails(5, "dns")})
+    said = why_paced(PolitenessSettings(), Hosts({"a.example_8080": Fails(5, "dns")}), 0)
     assert said.startswith("a.example:8080 has failed 5 times in a row (dns); ")
     assert said.endswith("failing for 60 s is given up (politeness.give_up_after)")
-    said = why_paced(PolitenessSettings(delay=0), {"a.example": Fails(1, "connect"), "b.example": Fails(2, "timeout")})
+    said = why_paced(
+        PolitenessSettings(delay=0), Hosts({"a.example": Fails(1, "connect"), "b.example": Fails(2, "timeout")}), 0
+    )
     assert said.startswith("all 2 hosts that are left fail: b.example has failed 2 times in a row (timeout); ")
+
+
+def test_why_paced_where_all_hosts_are_paused():
+    """It is not the pace, and not the failures of hosts that nobody asks: the line names the signs, a few of many."""
+    said = why_paced(PolitenessSettings(), Hosts({"a.example": Fails(1, "dns")}, ["b.example", "a.example_8080"]), 0)
+    assert said.startswith("all hosts that are left are paused: PAUSE.a.example_8080, PAUSE.b.example in the root; ")
+    assert said.endswith(" resume")
+    said = why_paced(PolitenessSettings(delay=0), Hosts(paused=[f"{n}.example" for n in range(7)]), 0)
+    assert "PAUSE.4.example and 2 more in the root" in said
 
 
 def test_why_paced_where_a_host_asks_for_a_pause():
@@ -78,7 +102,7 @@ def test_why_paced_where_a_host_asks_for_a_pause():
         "a.example": Fails(9, "dns"),
         "b.example": Fails(1, "http-4xx", 3540.0),
     }
-    assert why_paced(PolitenessSettings(max_rest=7200), failing) == (
+    assert why_paced(PolitenessSettings(max_rest=7200), Hosts(failing), 0) == (
         "all 2 hosts that are left fail: b.example has failed 1 time in a row (http-4xx) and asked for a pause"
         " (Retry-After): it is asked again in 59 min; no pause is longer than 7200 s (politeness.max_rest)"
     )
