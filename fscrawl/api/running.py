@@ -66,7 +66,7 @@ def crawl(
     root        the directory of the tree; it is made if it is missing
     seeds       URLs to begin with; or the path (`pathlib.Path`) of a file of them. None are needed to go on
     workers     number of worker processes
-    threads     fetches at the same time in each of them
+    threads     fetches at the same time in each of them, at most 1,000
     site        a site file, as `fscrawl crawl --site` takes it
     refresh     check again pages older than this: "7d", "12h"; "0s": all pages
     reseed      rebuild the to-do list from every record of the tree

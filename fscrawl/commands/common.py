@@ -80,7 +80,11 @@ def add_workers(parser: argparse.ArgumentParser) -> None:
         "--workers", type=positive, default=4, metavar="N", help="number of worker processes (default 4)"
     )
     parser.add_argument(
-        "--threads", type=positive, default=8, metavar="N", help="fetches at the same time in each worker (default 8)"
+        "--threads",
+        type=positive,
+        default=8,
+        metavar="N",
+        help="fetches at the same time in each worker, at most 1000 (default 8)",
     )
 
 

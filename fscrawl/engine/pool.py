@@ -4,6 +4,7 @@ Each worker has a ProcessPoolExecutor of its own, so that one that dies takes no
 
 Vocabulary:
   slot       holds one worker process and its tasks in flight; a dead process is replaced in its slot
+  spare      a slot that has had no process yet: it gets one when the others have enough to do (see `spare`)
   suspect    a task that was in flight when its worker died. It is tried again alone, so that the page that killed the
              worker is told from the others. If the worker then hangs, or dies twice, the task is guilty: one death
              more may be the deed of somebody else, such as the system when memory is short. A worker that ends
@@ -38,9 +39,10 @@ from fscrawl.engine.messages import (
     most_stalled,
     stalls_after_s,
 )
-from fscrawl.engine.slot import Slot, name_of
+from fscrawl.engine.slot import Slot, name_of, to_check
+from fscrawl.engine.spare import Spare, why_none
 from fscrawl.errors import FscrawlError
-from fscrawl.frontier.task import PageTask, Task
+from fscrawl.frontier.task import Task
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import Returned
 from fscrawl.util.at_limit import is_at_limit
@@ -98,8 +100,8 @@ class Pool:
         self.hosts_of_dead_workers: set[str] = set()  # hosts with a task in flight in a worker that died
         self._waited_at = time.monotonic()
         self._by_load: list[tuple[int, int, int]] | None = None  # a heap of slots that take tasks; None: to be made
-        for slot in self._slots:
-            self._start_process(slot)
+        self._spare = Spare(self._slots, self._start_process)
+        self._spare.start_first()
 
     def _start_process(self, slot: Slot) -> None:
         """Start a process for a slot. If the system gives none, that is tried again later."""
@@ -117,7 +119,7 @@ class Pool:
         except (OSError, EOFError, RuntimeError) as error:
             if isinstance(error, RuntimeError) and not (is_at_limit(error) and self._selector.get_map()):
                 raise  # no thread, and no other worker: nothing would go on
-            self._put_off(slot, _why_none(error))
+            self._put_off(slot, why_none(error))
             return
         slot.connection, slot.incoming, slot.outgoing = ours, frames.Incoming(ours), frames.Outgoing(ours)
         slot.start_at = None
@@ -168,6 +170,7 @@ class Pool:
         slot.stalled_from[name] = now + stalls_after_s(task)
         slot.unsent.append(task)
         slot.note_busy(now, self._setup.threads)
+        self._spare.is_held = False
 
     def _moves(self, host: str, slot: Slot, idlest: Slot, now: float) -> bool:
         """Tell whether a host whose worker is busy goes to another one, where it is met for the first time.
@@ -231,6 +234,7 @@ class Pool:
         while self._returned:
             yield self._returned.popleft()
         self._forgive_silence(now, tree_stalled=tree_stalled)
+        self._spare.start_more(self._slots)
         self._by_load = None
         for slot in self._slots:
             if slot.start_at is not None:
@@ -316,7 +320,7 @@ class Pool:
             slot.deaths_alone = 0
         slot.was_hung = False
         now = time.monotonic()
-        undone = [_to_check(task) for task in slot.take_undone() if task is not guilty]
+        undone = [to_check(task) for task in slot.take_undone() if task is not guilty]
         suspects = [(now + self._delay_s(task.host), task) for task in undone]
         if alone is None:
             slot.suspects.extend(suspects)
@@ -348,6 +352,7 @@ class Pool:
 
     def drain(self) -> None:
         """Ask for the tasks that no thread has begun: each comes back as `Returned`."""
+        self._spare.is_held = True
         self._broadcast(Drain())
         self.return_suspects()
 
@@ -382,15 +387,3 @@ class Pool:
         for slot in self._slots:
             if slot.start_at is None:  # another one may never have had a process
                 slot.kill()
-
-
-def _to_check(task: Task) -> Task:
-    """Give a task that looks into the tree first: a worker that died may have stored its page."""
-    return task._replace(check=True) if isinstance(task, PageTask) else task
-
-
-def _why_none(error: Exception) -> str:
-    """Say why the system gave no process."""
-    if isinstance(error, EOFError):
-        return "what forks them has ended"
-    return getattr(error, "strerror", None) or str(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from concurrent.futures import ProcessPoolExecutor
@@ -18,10 +19,16 @@ def name_of(task: Task) -> str:
     return f"robots {task.host}" if isinstance(task, RobotsTask) else f"probe {task.host}"
 
 
+def to_check(task: Task) -> Task:
+    """Give a task that looks into the tree first: a worker that died may have stored its page."""
+    return task._replace(check=True) if isinstance(task, PageTask) else task
+
+
 class Slot:
     """One place for a process, with its tasks in flight.
 
-    start_at    when a process is to be started, since the system has given none; None: there is one
+    start_at    when a process is to be started, since the system has given none; infinite: the slot is spare (see
+                `spare`); None: there is one
     has_begun   the process has threads that work. If it ends before, that is no task's deed
     """
 
@@ -31,7 +38,7 @@ class Slot:
         self.incoming: frames.Incoming
         self.outgoing: frames.Outgoing
         self.executor: ProcessPoolExecutor
-        self.start_at: float | None = None
+        self.start_at: float | None = math.inf
         self.failed_starts = 0  # in a row
         self.has_begun = False
         self.in_flight: dict[str, Task] = {}

@@ -16,16 +16,21 @@ from fscrawl.util.memory import limit_bytes
 
 _WORKER_BYTES = 20 << 20  # of one that has nothing to do, and of the process beside it; measured
 _THREAD_BYTES = 16 << 10  # the same
+MOST_THREADS = 1_000  # all busy, they do hundreds of pages/s although each takes seconds: more than one core does
 FILES_OF_WORKER = 9  # pipes and sockets that the first process of a machine has for each; measured
 _OTHER_FILES = 20  # its logs and the like
 
 
 def check_fits(workers: int, threads: int) -> None:
     """Raise UsageError if workers would not fit into memory even while they do nothing: the computer would stand still.
-    So if their pipes are more files than a process may open.
+    So if their pipes are more files than a process may open, or if their threads could never have something to do.
 
     `threads`: of each worker.
     """
+    if threads > MOST_THREADS:
+        raise UsageError(
+            f"--threads {threads:,}: a worker process can keep at most {MOST_THREADS:,} busy; use more --workers"
+        )
     most = limit_bytes()
     fit = most // (_WORKER_BYTES + threads * _THREAD_BYTES)
     if workers > fit:

@@ -176,7 +176,7 @@ def test_bad_number(root: Path, flag: str, number: str, here: Program) -> None:
         (["--workers=100000"], ["100,000 workers", "use at most"]),
         (["--workers=1" + "0" * 17], ["memory", "use at most"]),
         (["--workers=1" + "0" * 400], ["must be below 1e18"]),
-        (["--threads=100000000"], ["100,000,000 threads", "use fewer threads"]),
+        (["--threads=1001"], ["--threads 1,001", "at most 1,000", "use more --workers"]),
     ],
 )
 def test_more_than_fits(root: Path, flags: list[str], words: list[str], here: Program) -> None:
