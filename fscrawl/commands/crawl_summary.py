@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from fscrawl.config.settings import FILE
+from fscrawl.config.written_requests import line_of
 from fscrawl.engine.progress import Counts
 from fscrawl.engine.run import Result
 from fscrawl.http.error_classes import HELP
@@ -45,7 +46,8 @@ def summary(
     documents = "files/ (documents), " if has_documents else ""
     yield f"files         in {root}: htmls/ (pages), {documents}links/ (records), errs/ (failures), {FILE}, seeds.txt"
     same_site = "" if site is None else f" --site {path_word(site)}"
-    yield f"next          {_next(root, result, tree, seeds, same_site)}"
+    first = next(iter(seeds), "") or result.counts.without_page
+    yield f"next          {_next(root, result, tree, first, same_site)}"
 
 
 def _headline(root: Path, result: Result, tree: Snapshot | None) -> str:
@@ -100,8 +102,12 @@ def _failures(root: Path, errors: Counter[str]) -> Iterator[str]:
         yield f"         to see why one failed:  {command('show', root)} URL"
 
 
-def _next(root: Path, result: Result, tree: Snapshot | None, seeds: Iterable[str], site: str) -> str:
-    """Give the one command that makes sense now. `site`: the option of the site file."""
+def _next(root: Path, result: Result, tree: Snapshot | None, first: str, site: str) -> str:
+    """Give the one command that makes sense now.
+
+    `first`: a seed, or another request that was made, in its spelling; "" if there is none. `site`: the option of the
+    site file.
+    """
     on = command("crawl", root) + site
     if result.ending == "stopped":
         return f"{command('resume', root)}    then {on} goes on"
@@ -110,6 +116,8 @@ def _next(root: Path, result: Result, tree: Snapshot | None, seeds: Iterable[str
     if result.ending == "max_pages":
         return f"raise crawl.max_pages in {root}/{FILE}, then {on} goes on"
     if tree is not None and not tree.total("pages") and result.exit_code:
-        seed = next(iter(seeds), "URL")
-        return f"{command('show', root)} {shlex.quote(seed)}    says why it is not stored"
+        if first:
+            return f"{command('show', root)} {shlex.quote(line_of(first))}    says why it is not stored"
+        where = f"{root}/{FILE}" if not site else "the site file"
+        return f"{where} gives no seeds, or none that may be fetched: edit it, then {on} goes on"
     return f"{command('merge', root)}{site} --out dataset    makes a dataset"

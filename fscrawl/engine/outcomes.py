@@ -163,6 +163,8 @@ class Bookkeeper:
     def _stored(self, outcome: Stored) -> None:
         task, exchange = outcome.task, outcome.exchange
         self.counts.add(outcome.kind, outcome.bytes)
+        if outcome.kind != "page":
+            self.counts.without_page = task.url
         self.counts.replace(outcome.replaced)
         self._count_label(task, outcome.kind, outcome.replaced)
         self._progress.event(task.url, outcome.kind, status=outcome.status, bytes=outcome.bytes)
@@ -223,6 +225,7 @@ class Bookkeeper:
             self._frontier.scheduler.give_up(task.host, outcome.class_)
         else:
             self.counts.errors[outcome.class_] += 1
+            self.counts.without_page = task.url
             self.counts.replace(outcome.replaced)
             self._count_label(task, "", outcome.replaced)
             self._membership.failed(task, outcome.failed_at)

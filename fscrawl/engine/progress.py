@@ -39,6 +39,7 @@ class Counts:
     tree_pages                  pages in the tree, as far as the machines have said
     reseeding                   hosts whose link files are still to be read, of `reseeding_of`
     reseeded                    records that this run has read to see their links
+    without_page                a request, in its spelling, that gave no page; "" if there is none
     state                       what keeps this machine from fetching, "" if nothing does
     cut                         URLs left out, by the setting that did it; by "length": they are too long
     """
@@ -58,6 +59,7 @@ class Counts:
     reseeding_of: int = 0
     reseeded: int = 0
     state: str = ""
+    without_page: str = ""
     errors: Counter[str] = field(default_factory=Counter)
     replaced: Counter[str] = field(default_factory=Counter)
     cut: Counter[str] = field(default_factory=Counter)
@@ -102,7 +104,7 @@ class Counts:
     def after(self, before: Counts) -> Counts:
         """Give the sum with the counts of the runs before; what is left to do is as it is now."""
         summed = {name: getattr(self, name) + getattr(before, name) for name in _DONE}
-        return replace(self, **summed)
+        return replace(self, without_page=self.without_page or before.without_page, **summed)
 
 
 class Progress:

@@ -1,5 +1,6 @@
 """What a crawl prints when it ends: this machine, the tree, what helps against failures, and what to do now."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,22 @@ def test_no_page(logs: Logs) -> None:
     told = lines("finished", Counts(), logs, code=1)
     assert told["next"].startswith(f"{command()} show --root /mnt/shared 'http://a.example/?a&b'")
     assert "fetch.allow_addresses" in " ".join(told.values())
+
+
+def test_no_page_of_seeds_that_stand_in_no_file(logs: Logs) -> None:
+    """Seeds of rules or of a site file are not known by name: a page that failed is named, or who gave no seeds."""
+    tree = logs.observer().look(logs.at(100))
+    site = Path("/home/me/sites.py")
+    failed = Result(Counts(without_page="http://a.example/#method=GET&session=7", errors=Counter(dns=1)), 1, 2.0)
+    *_, next_ = summary(ROOT, failed, tree, [], site=site)
+    assert next_.startswith(f"next          {command()} show --root /mnt/shared 'GET http://a.example/ (session 7)'")
+    *_, next_ = summary(ROOT, Result(Counts(), 1, 2.0), tree, [], site=site)
+    on = f"{command()} crawl --root /mnt/shared --site /home/me/sites.py"
+    assert (
+        next_ == f"next          the site file gives no seeds, or none that may be fetched: edit it, then {on} goes on"
+    )
+    *_, next_ = summary(ROOT, Result(Counts(), 1, 2.0), tree, [])
+    assert next_.startswith("next          /mnt/shared/crawl.toml gives no seeds")
 
 
 def test_what_was_left_out(logs: Logs) -> None:

@@ -68,6 +68,7 @@ def test_stored(desk, kind, counted):
     desk.take(Stored(task, ANSWERED, kind, 200, size, (A + "x",), {"scope": 2}))
     counts = desk.counts
     assert (counts.pages, counts.redirects, counts.others, counts.bytes) == counted
+    assert counts.without_page == ("" if kind == "page" else task.url)
     assert counts.cut == {"scope": 2}
     assert desk.found == [((A + "x",), 1, task.key, Flags(redirects=1) if kind == "redirect" else None)]
     assert desk.frontier.in_flight == 0
@@ -164,6 +165,7 @@ def test_a_failure_for_good_is_counted(desk):
     desk = desk()
     desk.take(FailedForGood(handed_out(desk), None, "robots", "not allowed"))
     assert (desk.counts.errors, desk.frontier.pending, desk.frontier.in_flight) == ({"robots": 1}, 0, 0)
+    assert desk.counts.without_page == A
 
 
 def test_robots(desk):
