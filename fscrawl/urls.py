@@ -26,6 +26,7 @@ from publicsuffixlist import PublicSuffixList
 from fscrawl.util.recent import RecentGroups
 
 MAX_URL_CHARS = 2083  # the longest that browsers and sitemaps.org agree on
+TOO_LONG = " "  # in place of a normal form that is longer; none has a space
 MAX_HOST_BYTES = 190  # with `PAUSE.` or `.json` it must stay within `layout.LONGEST_NAME_BYTES`
 
 _KEY_DIGITS = 24
@@ -67,12 +68,28 @@ def normalise(url: str, base: str | None = None, *, drop_query: bool = False) ->
     >>> normalise("mailto:me@example.com") is None
     True
     """
+    href = _href(url, base, drop_query=drop_query)
+    return href if 0 < len(href) <= MAX_URL_CHARS else None
+
+
+def normalised(url: str, base: str | None = None, *, drop_query: bool = False) -> str:
+    """Do what `normalise` does, and tell why there is no normal form: "" if it is none, TOO_LONG if it is too long.
+
+    >>> normalised("mailto:me@example.com"), normalised("ä" * 500, "http://example.com/")
+    ('', ' ')
+    """
+    href = _href(url, base, drop_query=drop_query)
+    return href if len(href) <= MAX_URL_CHARS else TOO_LONG
+
+
+def _href(url: str, base: str | None, *, drop_query: bool) -> str:
+    """Return the normal form, however long it is; "" if there is none."""
     try:
         href = ada_url.join_url(base, url) if base is not None else ada_url.normalize_url(url)
     except (ValueError, UnicodeError):  # lone surrogates cannot be UTF-8
-        return None
+        return ""
     if not href.startswith(_HTTP):
-        return None
+        return ""
     href = href.partition("#")[0]
     authority_end = href.find("/", 8)  # a special URL always has a path
     if "@" in href[:authority_end]:
@@ -81,7 +98,7 @@ def normalise(url: str, base: str | None = None, *, drop_query: bool = False) ->
         bare, _, query = href.partition("?")
         if drop_query or not query:
             href = bare
-    return href if len(href) <= MAX_URL_CHARS else None
+    return href
 
 
 def without_login(text: str) -> str:
@@ -113,7 +130,7 @@ class Joiner:
     def __init__(self, *, drop_query: bool = False, memory_bytes: int = _JOINED_BYTES) -> None:
         """`memory_bytes`: the size of one of the two generations of the cache."""
         self._drop_query = drop_query
-        # Directory → reference → its normal form, or "" if that is no URL that can be fetched. References of other
+        # Directory → reference → its normal form, or what `normalised` gives in its place. References of other
         # kinds are in groups with `#` at the end, which no directory has; those that name their host, in one group.
         self._joined: RecentGroups[str, str, str] = RecentGroups(memory_bytes)
 
@@ -127,6 +144,11 @@ class Joiner:
         >>> Joiner().join("http://a.example/x/y.html?q", "?r")
         'http://a.example/x/y.html?r'
         """
+        joined = self.joined(base, reference)
+        return joined if len(joined) > 1 else None
+
+    def joined(self, base: str, reference: str) -> str:
+        """Do what `join` does, and tell why there is no normal form: "" if it is none, TOO_LONG if it is too long."""
         if reference.startswith(_ABSOLUTE) and reference.isascii():
             group = _ABSOLUTE_GROUP
         elif _NO_PATH.match(reference):
@@ -135,10 +157,10 @@ class Joiner:
             base = _directory(base)
             group = base if reference.isascii() else base + "#"
         known = self._joined.group(group).get(reference)
-        return (self._join(group, base, reference) if known is None else known) or None
+        return self._join(group, base, reference) if known is None else known
 
     def known(self, base: str) -> Mapping[str, str]:
-        """Return what is known of references in ASCII on pages with this base: the same as `join`, with "" for None.
+        """Return what is known of references in ASCII on pages with this base: the same as `joined`.
 
         >>> joiner = Joiner()
         >>> joiner.join("http://a.example/x/y.html", "z.html") and joiner.known("http://a.example/x/?q")
@@ -174,10 +196,10 @@ class Joiner:
         joined = self._joined.get(group, reference)
         if joined is None:
             if len(reference) > MAX_URL_CHARS:  # a reference of megabytes is not even looked at
-                return ""
+                return TOO_LONG
             joined = _appended(base, reference, drop_query=self._drop_query) if group == base else None
             if joined is None:
-                joined = normalise(reference, base, drop_query=self._drop_query) or ""
+                joined = normalised(reference, base, drop_query=self._drop_query)
         reference_bytes = len(reference) * (1 if reference.isascii() else 4)
         weight = _ITEM_BYTES + reference_bytes + len(joined)
         self._joined.put(group, reference, joined, weight, _GROUP_BYTES + len(group))

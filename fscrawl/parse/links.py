@@ -54,7 +54,8 @@ class ParsedPage:
     canonical   the normal form of <link rel=canonical>, which may be the page itself
     robots      the directives of <meta name=robots> and X-Robots-Tag, in lower case, sorted
     truncated   the page has more than `max_links` links, or too many characters of them, and the rest was cut off
-    too_long    how many references, the base included, were left out since they are longer than MAX_URL_CHARS
+    too_long    how many references, the base included, were left out since they, or the URLs that
+                they mean, are longer than MAX_URL_CHARS
     requests, unexpected, renew, fault      what the rules of its site say (see `sites.page.Understood`)
     """
 

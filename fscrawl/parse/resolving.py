@@ -10,17 +10,18 @@ from urllib.parse import quote
 
 import webencodings
 
-from fscrawl.urls import MAX_URL_CHARS, Joiner
+from fscrawl.urls import MAX_URL_CHARS, TOO_LONG, Joiner
 
 SPACE = " \t\n\f\r"  # ASCII white space of the HTML standard; str.strip() alone would take more
 _FEW = 2000  # references that are joined at once: they are no more than 4,000,000 characters of links
-_TOO_LONG = " "  # in place of a link; none has a space
 MAX_CHARS = 8_000_000  # of all links of a page: short references may stand below a base of 2,000 characters
 
 
 @dataclass(slots=True)
 class Room:
-    """How many characters of links may still be kept of a page, and how many references were too long so far."""
+    """How many characters of links may still be kept of a page, and how many references were too long so far, or meant
+    URLs that are.
+    """
 
     chars: int = MAX_CHARS
     too_long: int = 0
@@ -28,10 +29,9 @@ class Room:
 
 def base_of(reference: str | None, joiner: Joiner, url: str, room: Room) -> str:
     """Return what the references of a page are relative to. A base that is too long or not http(s) is ignored."""
-    base = None if reference is None else joiner.join(url, reference)
-    if reference is not None and base is None:
-        room.too_long += len(reference) > MAX_URL_CHARS
-    return base or url
+    base = "" if reference is None else joiner.joined(url, reference)
+    room.too_long += base == TOO_LONG
+    return url if base in ("", TOO_LONG) else base
 
 
 def resolve_all(
@@ -54,7 +54,7 @@ def resolve_all(
         found.pop(url, None)
         more = found if not links else {link: None for link in found if link not in links}
         chars = sum(map(len, more))
-        if _TOO_LONG in found or chars > room.chars or len(links) + len(more) > limit:
+        if TOO_LONG in found or chars > room.chars or len(links) + len(more) > limit:
             is_cut = _bounded(references[begin:], joiner, base, room, links, url=url, encoding=encoding, limit=limit)
             return links, is_cut
         room.chars -= chars
@@ -63,7 +63,7 @@ def resolve_all(
 
 
 def _joined(references: list[str], joiner: Joiner, base: str, url: str, encoding: str) -> list[str]:
-    """Return the links of references, however many characters they have together: "" for none, or `_TOO_LONG`."""
+    """Return the links of references, however many characters they have together: "" for none, or TOO_LONG."""
     known, absolute = joiner.known(base), joiner.known_absolute()
     new = joiner.append(base, [each for each in references if each not in known and each not in absolute])
     return [
@@ -77,13 +77,13 @@ def _joined(references: list[str], joiner: Joiner, base: str, url: str, encoding
 
 
 def _join(reference: str, joiner: Joiner, base: str, url: str, encoding: str) -> str:
-    """Return the link of a reference that may have white space around it: "" for none, or `_TOO_LONG`."""
+    """Return the link of a reference that may have white space around it: "" for none, or TOO_LONG."""
     reference = reference.strip(SPACE)
     if not reference and base == url:
         return ""
     if len(reference) > MAX_URL_CHARS:
-        return _TOO_LONG
-    return joiner.join(base, reference if reference.isascii() else _encode_query(reference, encoding)) or ""
+        return TOO_LONG
+    return joiner.joined(base, reference if reference.isascii() else _encode_query(reference, encoding))
 
 
 def _bounded(
@@ -100,7 +100,7 @@ def _bounded(
     """Add the links of references one by one; return whether there were more than the bounds allow."""
     for reference in dict.fromkeys(each.strip(SPACE) for each in references):
         link = _join(reference, joiner, base, url, encoding)
-        if link == _TOO_LONG:
+        if link == TOO_LONG:
             room.too_long += 1
         elif link and link != url and link not in links:
             if len(links) == limit or len(link) > room.chars:

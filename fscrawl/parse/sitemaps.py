@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from fscrawl.parse.bounded_xml import BLANK, ERRORS, MAX_DEPTH, Source, Stop, local, read_xml, texts_of
-from fscrawl.urls import MAX_URL_CHARS, normalise
+from fscrawl.urls import MAX_URL_CHARS, TOO_LONG, normalised
 
 MAX_URLS = 50_000  # in one sitemap, by the protocol
 MAX_BYTES = 52_428_800  # likewise, inflated
@@ -98,9 +98,11 @@ class _Found:
 
     def join(self, reference: str, base: str) -> str | None:
         """Return the normal form of a reference; None if it has none, or if it is too long."""
-        url = normalise(reference, base) if 0 < len(reference) <= _MAX_REFERENCE_CHARS else None
-        self.too_long += url is None and len(reference) > MAX_URL_CHARS
-        return url
+        url = normalised(reference, base) if 0 < len(reference) <= _MAX_REFERENCE_CHARS else ""
+        if url not in ("", TOO_LONG):
+            return url
+        self.too_long += url == TOO_LONG or len(reference) > MAX_URL_CHARS
+        return None
 
 
 # Text

@@ -81,7 +81,7 @@ class PageRecord(JsonRecord):
     robots            directives of meta robots and X-Robots-Tag, in lower case
     truncated         the page, or the sitemap, has more links than are kept; or a document could not be searched for
                       links to its end
-    too_long          how many references and headers were left out because they are too long
+    too_long          how many references and headers were left out because they, or their URLs, are too long
     sitemaps          only of a sitemap (`skipped` is `sitemap`): the sitemaps that it names. Its `links` are its URLs.
                       With `redirect`: the other host's sitemap to which it has moved
     requests          what the rules of the page's site say to follow in place of `links`

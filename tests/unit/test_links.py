@@ -57,7 +57,7 @@ def test_only_web_links(read):
 def test_fragments_cost_no_join(monkeypatch):
     """A thousand anchors in one other page are joined once."""
     joiner, asked = Joiner(), []
-    monkeypatch.setattr(joiner, "join", lambda base, reference: asked.append(reference) or base + reference)
+    monkeypatch.setattr(joiner, "joined", lambda base, reference: asked.append(reference) or base + reference)
     append = joiner.append
     monkeypatch.setattr(joiner, "append", lambda base, references: asked.extend(references) or append(base, references))
     extract(b"".join(b"<a href=b#%d>x</a><a href=%%62#%d>" % (n, n) for n in range(1000)), URL, joiner)
@@ -114,6 +114,16 @@ def test_references_of_other_elements(read):
 def test_fragment_on_a_page_of_a_form(read):
     """A page of another request than a plain GET is not what its URL alone names: a fragment leads there."""
     assert read("<a href='#x'></a><a href=b></a>", is_plain=False).links == (URL, *under("b"))
+
+
+def test_short_references_to_long_urls(read):
+    """What is left out since its URL is too long is counted, however short the reference is that means it."""
+    page = read(
+        f"<base href=/{'x' * (MAX_URL_CHARS - 30)}/><a href=short></a><a href=too-long-here></a><a href=ääääää></a>"
+    )
+    assert (len(page.links), page.too_long) == (1, 2)
+    page = read(f"<base href=/{'ä' * 400}/><a href=b></a>")
+    assert (page.links, page.too_long) == (under("b"), 1)
 
 
 def test_thousands_of_links(read):

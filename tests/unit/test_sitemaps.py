@@ -187,6 +187,11 @@ def test_hostile_xml(more):
     assert time.process_time() - began < 3
 
 
+def test_short_references_to_long_urls():
+    """A reference whose URL is too long is counted like one that is too long itself."""
+    assert given(urlset("ä" * 400, "1")) == pages("1", too_long=1)
+
+
 def test_long_text():
     """A text longer than any URL is none, and the next is read."""
     body = urlset("x" * 200_000, "1").replace("<loc>", "<loc><![CDATA[").replace("</loc>", "]]></loc>")

@@ -108,7 +108,7 @@ def test_drop_query():
 def test_joiner_remembers(monkeypatch):
     """Pages of one directory resolve a common reference once."""
     asked = []
-    monkeypatch.setattr(urls, "normalise", lambda url, base, *, drop_query: asked.append((base, url)))
+    monkeypatch.setattr(urls, "normalised", lambda url, base, *, drop_query: asked.append((base, url)) or "")
     joiner = Joiner()
     for page in ("1.html", "2.html?q", "3.html?a/b"):
         joiner.join(f"http://a.example/dir/{page}", "n%65xt.html")
@@ -176,6 +176,17 @@ def test_joined_to_a_long_base():
     assert len(Joiner().join(base, "c") or "") == MAX_URL_CHARS
     assert Joiner().join(base, "cd") is None
     assert list(Joiner().append(base, ["c", "cd"])) == ["c"]
+
+
+def test_why_there_is_no_normal_form():
+    """A short reference that means a URL which is too long is told from one that means none, also when it is known."""
+    base = f"http://a.example/{'b' * (MAX_URL_CHARS - 19)}/"
+    joiner = Joiner()
+    for _ in range(2):
+        assert joiner.joined(base, "cd") == joiner.joined(base, "ä") == joiner.joined(base, "c" * 9999) == urls.TOO_LONG
+        assert joiner.joined(base, "mailto:cd") == ""
+        assert joiner.join(base, "cd") is joiner.join(base, "mailto:cd") is None
+    assert joiner.known(base) == {"cd": urls.TOO_LONG, "mailto:cd": ""}
 
 
 def test_joiner_forgets():
