@@ -34,6 +34,7 @@ from fscrawl.storage.flaws import flaw
 from fscrawl.storage.layout import ERRS, LINKS, is_key
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree
+from fscrawl.util.humanize import number_of
 from fscrawl.util.installed import command
 from fscrawl.util.progress import SILENT, ProgressLine
 
@@ -182,9 +183,18 @@ class _Inquiry:
         if record is not None:
             it.url = record.url if it.url is None else it.url
             self._note_flaw(flaw(record, it.host, it.key))
-        body = None if it.page is None else self._tree.body_path(it.host, it.key, it.page.file)
-        if it.page is not None and it.page.sha256 and body not in it.files:
-            it.notes.append(f"its body is missing; to fetch it again:  {command('audit', self._tree.root)} --repair")
+        if it.page is not None and it.page.sha256:
+            self._compare_body(it.page)
+
+    def _compare_body(self, page: PageRecord) -> None:
+        """Say so if the body is not there, or is not as long as the record says; its bytes are not read."""
+        bytes_ = self._it.files.get(self._tree.body_path(self._it.host, self._it.key, page.file))
+        if bytes_ == page.bytes:
+            return
+        wrong = (
+            "is missing" if bytes_ is None else f"has {number_of(bytes_, 'byte')}, but the record says {page.bytes:,}"
+        )
+        self._it.notes.append(f"its body {wrong}; to fetch it again:  {command('audit', self._tree.root)} --repair")
 
     def _note_flaw(self, wrong: str) -> None:
         if wrong:

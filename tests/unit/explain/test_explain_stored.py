@@ -100,6 +100,16 @@ def test_a_missing_body_is_noted(tree):
     assert "body is missing" in found.notes[0]
 
 
+def test_a_body_that_was_cut_is_noted(tree):
+    """So is a record whose body has another length than it says."""
+    size = tree.records[SEED].bytes
+    assert not ask(tree, SEED).notes
+    tree.file("htmls", SEED).write_bytes(b"<")
+    found = ask(tree, SEED)
+    assert found.stored
+    assert found.notes[0].startswith(f"its body has 1 byte, but the record says {size}; to fetch it again: ")
+
+
 def test_a_torn_record_is_not_stored(tree):
     """A record that cannot be read is told as that, with what mends it."""
     tree.file("links", SEED).write_bytes(b'{"url":"http')
