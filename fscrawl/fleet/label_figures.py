@@ -7,8 +7,9 @@ Vocabulary:
   label     the name of a task (`fscrawl.labels`)
   figures   label → `LabelFigure`, of one machine
 
-Promise: a machine writes its figures every `EVERY_S` seconds if they have changed, and when it leaves. One that is
-killed has not counted what it stored since then. They say nothing that the records do not say: `report` counts those.
+Promise: a machine writes its figures every `EVERY_S` seconds if they have changed, at first sooner, and when it leaves.
+One that is killed has not counted what it stored since then. They say nothing that the records do not say: `report`
+counts those.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from fscrawl.labels import is_label
 from fscrawl.storage.layout import labels_path
 
 EVERY_S = 10.0
+_FIRST_S = 1.0  # until then, others see the tasks of the runs before
 OTHERS = "(others)"
 _MOST_LABELS = 5_000  # that one machine counts apart; what it stores for further ones is counted as OTHERS
 _MOST_BYTES = 4 << 20  # of a file: as many labels of four bytes a letter
@@ -87,6 +89,7 @@ class LabelCounter:
         self._done: dict[str, LabelFigure] = {}
         self._written: dict[str, LabelFigure] = {}
         self._due = 0.0
+        self._pause_s = _FIRST_S
 
     def add(self, label: str, *, stored: int = 0, other: int = 0, failed: int = 0) -> None:
         """Count records that the tree has more, or less; nothing without a label."""
@@ -104,7 +107,8 @@ class LabelCounter:
     def tell(self, now: float) -> None:
         """Write the file if it is due."""
         if now >= self._due:
-            self._due = now + EVERY_S
+            self._due = now + self._pause_s
+            self._pause_s = min(2 * self._pause_s, EVERY_S)
             self.tell_now()
 
     def tell_now(self) -> None:

@@ -48,17 +48,32 @@ def test_written_seldom() -> None:
     """Every ten seconds if something has changed; if it cannot be written, later."""
     files = Files()
     counter = LabelCounter(files, Counter)
-    counter.tell(0.0)
+    for second in range(100):
+        counter.tell(second)
     assert files.writes == 0  # a crawl without labels has no file
     counter.add("a", stored=1)
-    counter.tell(EVERY_S / 2)
-    assert files.writes == 0
     files.is_full = True
-    counter.tell(EVERY_S)
+    counter.tell(100.0 + EVERY_S)
     files.is_full = False
-    counter.tell(2 * EVERY_S)
-    counter.tell(3 * EVERY_S)
+    for tenth in range(100):
+        counter.tell(100.0 + EVERY_S + tenth / 10)
+    assert files.writes == 0
+    counter.tell(100.0 + 2 * EVERY_S)
+    counter.tell(100.0 + 3 * EVERY_S)
     assert files.writes == 1
+
+
+def test_written_soon_at_first() -> None:
+    """Who looks at a crawl that has just been started sees its tasks after a second, not those of the run before."""
+    files = Files()
+    counter = LabelCounter(files, Counter)
+    written = []
+    for tenth in range(400):
+        counter.add("a", stored=1)
+        before = files.writes
+        counter.tell(1000.0 + tenth / 10)
+        written += [tenth / 10] * (files.writes - before)
+    assert written == [0.0, 1.0, 3.0, 7.0, 15.0, 25.0, 35.0]
 
 
 def test_many_labels(monkeypatch) -> None:
