@@ -20,7 +20,8 @@ from fscrawl import interrupts
 from fscrawl.config.render_settings import RenderSettings
 from fscrawl.errors import NoBrowserError
 from fscrawl.render.executable import find
-from fscrawl.render.messages import NO_BROWSER, KeeperSetup, Listening, listen, new_address
+from fscrawl.render.messages import NO_BROWSER, Flag, KeeperSetup, Listening, listen, new_address
+from fscrawl.util.humanize import number_of
 
 if TYPE_CHECKING:  # it loads what fetches
     from fscrawl.handlers.rendering import Render
@@ -29,7 +30,7 @@ VARIABLE = "FSCRAWL_BROWSER"
 _ONE_PAGE_WAITS_S = 60.0  # for a browser that starts
 _WAITING_PAGES = 1024  # in the kernel; more of them wait in their workers
 _AGAIN_S = 5.0  # between two starts of a keeper that dies
-_MOST_IN_VAIN = 3  # keepers in a row whose browser does not start
+_MOST_IN_VAIN = 3  # keepers in a row whose browser does not start, while no other keeper has one
 
 
 def executable(settings: RenderSettings) -> str | None:
@@ -70,6 +71,8 @@ class Browsers:
         self._keepers: list[BaseProcess] = []
         self._started_at = float("-inf")
         self._in_vain = 0
+        self._has_started: dict[BaseProcess, Flag] = {}  # of each keeper: it had a browser
+        self._told = False  # that some have one, and others get none
 
     def keep(self, settings: RenderSettings) -> NoBrowserError | None:
         """Let as many keepers run as the settings say, and by what they say. It takes no time if that is so.
@@ -97,7 +100,7 @@ class Browsers:
         self._setup = KeeperSetup(found, settings.pages, settings.memory, settings.max_bytes)
         self._keepers = [self._started() for _ in range(settings.browsers)]
         self._by = _of_keepers(settings)
-        self._in_vain = 0
+        self._in_vain, self._told = 0, False
         self._started_at = time.monotonic()
 
     def _replace(self) -> None:
@@ -106,26 +109,44 @@ class Browsers:
             return
         self._started_at = now
         dead = [keeper for keeper in self._keepers if not keeper.is_alive()]
-        if any(keeper.exitcode == NO_BROWSER for keeper in dead):
-            self._in_vain += 1
+        if in_vain := sum(keeper.exitcode == NO_BROWSER for keeper in dead):
+            self._note_in_vain(in_vain)
         else:
             self._in_vain = 0
             said = f"a process that renders pages has died (exit code {dead[0].exitcode})"
             self._warn(f"{said}; another one takes its place")
-        self._keepers = [keeper if keeper.is_alive() else self._started() for keeper in self._keepers]
+        for keeper in dead:
+            del self._has_started[keeper]
+        self._keepers = [self._started() if keeper in dead else keeper for keeper in self._keepers]
+
+    def _note_in_vain(self, number: int) -> None:
+        """Note that so many keepers got no browser. While others have one, memory may be short for one more."""
+        if not any(flag.value for keeper, flag in self._has_started.items() if keeper.is_alive()):
+            self._in_vain += 1
+            return
+        self._in_vain = 0
+        if not self._told:
+            self._told = True
+            does = "does" if number == 1 else "do"
+            said = f"render: of {number_of(len(self._keepers), 'browser')}, {number} {does} not start"
+            self._warn(f"{said}; the others go on, and it is tried again (render.browsers)")
 
     def _started(self) -> BaseProcess:
+        assert self._setup is not None
         context = multiprocessing.get_context("forkserver")
-        keeper = context.Process(target=_serve, args=(self._listening, self._setup), daemon=True)
+        flag = context.RawValue("b", 0)
+        setup = self._setup._replace(has_started=flag)
+        keeper = context.Process(target=_serve, args=(self._listening, setup), daemon=True)
         with interrupts.later():  # one that is half started could not be ended
             keeper.start()
+        self._has_started[keeper] = flag
         return keeper
 
     def _end_keepers(self) -> None:
         for keeper in self._keepers:
             keeper.kill()  # its browser's reaper does the rest
             keeper.join()
-        self._keepers, self._by = [], ()
+        self._keepers, self._by, self._has_started = [], (), {}
 
     def close(self) -> None:
         """End the keepers, and give up their socket."""

@@ -172,6 +172,8 @@ class _Keeper:
             await _end(chromium)
             raise
         self._has_started = True
+        if self._setup.has_started is not None:
+            self._setup.has_started.value = 1
         browser = _Browser(chromium)
         self._browsers.append(browser)
         return browser

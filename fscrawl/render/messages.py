@@ -12,7 +12,7 @@ import socket
 import struct
 import time
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 LENGTH = struct.Struct("!Q")
 _CRED = struct.Struct("3i")  # pid, uid, gid
@@ -20,13 +20,23 @@ Pairs = tuple[tuple[str, str], ...]
 Listening = socket.socket
 
 
+class Flag(Protocol):
+    """A number that the machine and one keeper share."""
+
+    value: int
+
+
 class KeeperSetup(NamedTuple):
-    """What a keeper is started with. `executable`: path of the browser; the others: settings."""
+    """What a keeper is started with. `executable`: path of the browser; the others: settings.
+
+    `has_started`: the keeper makes it 1 when a browser has started.
+    """
 
     executable: str
     pages: int
     memory_bytes: int
     max_bytes: int
+    has_started: Flag | None = None
 
 
 class Cookie(NamedTuple):
