@@ -24,7 +24,7 @@ from typing import Literal
 
 from fscrawl.config.settings import Settings
 from fscrawl.config.watcher import digest_of, settings_of
-from fscrawl.errors import FscrawlError, TreeBusyError, TreeError
+from fscrawl.errors import FscrawlError, PlantedError, TreeBusyError, TreeError
 from fscrawl.fleet.beat import Hello, goodbye_of, hello_in
 from fscrawl.fleet.command_log import is_of_command
 from fscrawl.fleet.heartbeat import is_gone, is_worth_a_look
@@ -271,7 +271,10 @@ class Observer:
 
     def _read_settings(self) -> str:
         """Read crawl.toml; give what is wrong with it. If it cannot be read, the last good one stays."""
-        text = self._tree.controls.settings_if_there()
+        try:
+            text = self._tree.controls.settings_if_there()
+        except PlantedError as error:  # it may be another user's; all else can be read
+            return str(error)
         if text is not None:
             self._digest = digest_of(text)
         try:

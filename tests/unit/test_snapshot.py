@@ -251,6 +251,19 @@ def test_settings_that_an_editor_is_replacing(logs: Logs) -> None:
     assert "crawl.toml" in view.settings_trouble
 
 
+def test_settings_that_may_not_be_read(logs: Logs) -> None:
+    """A crawl.toml that is no file, or another user's, is a trouble of the settings: all else is shown as before."""
+    logs.write("m", [logs.beat(0, pages=3)])
+    observer = logs.observer()
+    before = observer.look(logs.at(0)).settings_digest
+    path = logs.root / "crawl.toml"
+    path.unlink()
+    path.mkdir()
+    view = observer.look(logs.at(1))
+    assert view.settings_trouble == f"{path}: it is a directory, not a file; remove it"
+    assert (view.settings_digest, view.total("pages")) == (before, 3)
+
+
 # -- faults
 
 
