@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,15 @@ def test_many_pods_may_begin_a_tree_at_the_same_time(tmp_path: Path) -> None:
     (tmp_path / "tree/.fscrawl").mkdir()
     assert start("fscrawl-0").wait(30) == 0
     assert not (tmp_path / "tree/crawl.toml").exists()
+
+
+def test_the_edit_that_the_settings_of_kubernetes_name(tmp_path: Path) -> None:
+    """The command in its comment changes the delay: `sed` does not say that a line is not there."""
+    path = DEPLOY / "kubernetes/settings.yaml"
+    [command] = re.findall(r"^# +kubectl exec -it fscrawl-0 -- sh -c '(.*)'$", path.read_text(), re.MULTILINE)
+    (tmp_path / "crawl.toml").write_text(loaded("kubernetes/settings.yaml")[0]["data"]["crawl.toml"])
+    subprocess.run(["sh", "-c", command.replace("/tree", str(tmp_path))], check=True, timeout=30)
+    assert tomllib.loads((tmp_path / "crawl.toml").read_text())["politeness"]["delay"] == 2
 
 
 def test_compose_takes_its_file() -> None:
