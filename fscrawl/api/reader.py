@@ -140,6 +140,10 @@ class Crawl:
     def __iter__(self) -> Iterator[Page]:
         return iter(self.pages())
 
+    def __contains__(self, page: str | Page) -> bool:
+        """Tell whether a page is stored: a URL in any spelling, a key, or a `Page`. Errors are those of `page`."""
+        return self.page(page.url if isinstance(page, Page) else page) is not None
+
     def errors(self, host: Hosts | None = None, since: Since | None = None) -> Iterator[Failure]:
         """Give the URLs that could not be fetched, one after the other. Arguments are those of `pages`."""
         return failures(self._tree, Filters(hosts_of(host), since_of(since)))

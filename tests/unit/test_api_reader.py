@@ -307,6 +307,18 @@ def test_shards(grown):
     assert before[1] < set(urls(crawl.pages(shard=(1, 3))))
 
 
+def test_in(grown):
+    """`in` asks for a page as `page` does. Without its method, Python compares each page with the text, and says no."""
+    crawl = fscrawl.open(grown.root)
+    page = next(crawl.pages())
+    assert page.url in crawl
+    assert page.key in crawl
+    assert page in crawl
+    assert "https://nowhere.example/" not in crawl
+    with pytest.raises(fscrawl.FscrawlError, match="must be a URL"):
+        assert 7 not in crawl
+
+
 def test_order_and_iterators(grown):
     """Pages come sorted by host directory and key; two iterators of one crawl do not disturb each other."""
     crawl = fscrawl.open(grown.root)
