@@ -12,7 +12,7 @@ from fscrawl.errors import UsageError
 def path_of(name: str, value: Any, what: str) -> str:
     """Read the argument `name`, the path of a `what`: a file or a directory. UsageError if it is none, or empty.
 
-    An empty path would be taken for the working directory.
+    An empty path would be taken for the working directory, and ~ for a directory of that name.
 
     >>> path_of("root", "/mnt/shared", "directory")
     '/mnt/shared'
@@ -23,6 +23,8 @@ def path_of(name: str, value: Any, what: str) -> str:
         raise UsageError(f"{name}={value!r}: must be the path of a {what}") from None
     if not found:
         raise UsageError(f"{name} is empty; name a {what}")
+    if found == "~" or found.startswith("~/"):  # a directory with this name would be made
+        raise UsageError(f"{name}={found!r}: Python does not replace ~; write os.path.expanduser({found!r})")
     if "\0" in found:
         raise UsageError(f"{name}={value!r}: a path has no zero bytes")
     return found

@@ -122,6 +122,11 @@ def file(text: str) -> Path:
 def _path(text: str, what: str) -> Path:
     if not text:  # as of --root "$ROOT", where ROOT is not set
         raise argparse.ArgumentTypeError(f"is empty; name a {what}")
+    if text == "~" or text.startswith("~/"):  # as of --root=~/tree: most shells replace ~ only where a word begins
+        meant = shown(text[1:])
+        raise argparse.ArgumentTypeError(
+            f"~{meant}: the shell has not replaced ~; write $HOME{meant}, or ./~{meant} for what has that name"
+        )
     return Path(text)
 
 

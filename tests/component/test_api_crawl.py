@@ -161,6 +161,7 @@ def test_mistakes(tmp_path: Path, arguments: dict[str, object], said: str) -> No
         ({"root": 3}, "root=3: must be the path of a directory"),
         ({"root": ""}, "root is empty; name a directory"),
         ({"site": ""}, "site is empty; name a file"),
+        ({"root": "~/tree"}, "root='~/tree': Python does not replace ~; write os.path.expanduser('~/tree')"),
         ({"root": "a\0b"}, "root='a\\x00b': a path has no zero bytes"),
         ({"refresh": 7}, 'refresh=7: must be an age, like "7d"'),
         ({"allow_env": 7}, "allow_env=7: must be the names of environment variables"),

@@ -74,6 +74,8 @@ def words(line: str) -> list[str]:
         ("crawl --root ''", f"--root is empty; name a directory; {PAGE}"),
         ("merge --root x --out=", "--out is empty; name a directory; see fscrawl merge --help"),
         ("crawl --root x --seeds ''", f"--seeds is empty; name a file; {PAGE}"),
+        ("crawl --root=~/tree", "--root ~/tree: the shell has not replaced ~; write $HOME/tree, or ./~/tree for"),
+        ("crawl --root x --seeds=~", "--seeds ~: the shell has not replaced ~; write $HOME, or ./~ for what"),
         (
             "report --root x --out new/",
             "--out new/: ends with a slash, as directories do; name a file; see fscrawl report --help",
