@@ -17,6 +17,8 @@ _BACKSLASH = (
     r" like '\d+\.html'"
 )
 _NO_VALUE = "a value is missing; to leave a setting out, begin its line with #"
+# A no-break space and the like, as in text that is copied from a web page or a PDF.
+_LIKE_A_BLANK = re.compile(r"[\u00a0\u1680\u2000-\u200f\u2028\u2029\u202f\u205f\u2060\u3000\ufeff]")
 _WORDS = (
     (r"true|false", "write true and false in small letters"),
     (r"yes|no|on|off", "write true or false"),
@@ -50,6 +52,8 @@ def explain(text: str, error: str) -> tuple[int | None, str]:
     reason = error[: found.start()]
     end_of_document = found[1] is None
     at = len(text) if end_of_document else _offset(text, int(found[1]), int(found[2]))
+    if _LIKE_A_BLANK.match(text, at):
+        return at, "this looks like a blank, or like nothing, and is another character; delete it"
     if reason.startswith("Invalid value"):
         return at, _wrong_value(text, at)
     if "after a statement" in reason:

@@ -9,6 +9,7 @@ from fscrawl.util import toml_advice
 from fscrawl.util.toml_file import TomlFile
 from fscrawl.util.toml_places import entries
 
+NO_BLANK = "this looks like a blank, or like nothing, and is another character"
 QUOTES = "a string stands between two quotes on one line, and the second one is missing"
 ENDS = "the line must end after "
 BACKSLASH = "a backslash has a meaning of its own between double quotes; write a regular expression in single quotes"
@@ -36,6 +37,12 @@ NAME = "write name = value"
         ("a = .5", "1:5", "a number needs a digit before its point"),
         ("a = “x”", "1:5", "these quotes are typographic"),
         ("a = ~", "1:5", "this is no value"),
+        ("a\u00a0= 5", "1:2", NO_BLANK),
+        ("\u2003a = 5", "1:1", NO_BLANK),
+        ("a = \u00a05", "1:5", NO_BLANK),
+        ("a = 5\u202f", "1:6", NO_BLANK),
+        ("a = 5\u200b", "1:6", NO_BLANK),
+        ("\u3000[a]", "1:1", NO_BLANK),
         ("a = 5.", "1:6", f"{ENDS}the value; one line has one setting"),
         ("a = 10 MB", "1:8", f"{ENDS}a number: write it without a unit"),
         ("a = 0,5", "1:6", f"{ENDS}a number: write it without a comma, like 0.5 or 1000"),
