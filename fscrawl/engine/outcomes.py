@@ -186,7 +186,8 @@ class Bookkeeper:
 
     def _unchanged(self, outcome: Unchanged) -> None:
         self.counts.unchanged += 1
-        self._progress.event(outcome.task.url, "unchanged", status=outcome.status, bytes=0)
+        why = {"error": outcome.class_, "message": outcome.message} if outcome.class_ else {}
+        self._progress.event(outcome.task.url, "unchanged", status=outcome.status, bytes=0, **why)
         self._judge_host(outcome.task, outcome.exchange, outcome.class_, outcome.message)
         self._run(self._tell_unchanged(outcome))
 

@@ -111,6 +111,20 @@ def _assert_as_before(before: PageRecord, after: PageRecord, status: int) -> Non
     assert (after.checked_at or "") > before.fetched_at
 
 
+def test_what_is_refused_is_told(root: Path) -> None:
+    """A page that `expect` refuses by now stays, and the log says why: else it looks like one that has not changed."""
+    with Web(Site("/e1"), [A]) as web:
+        assert crawl(root, seeds=[web.url(A)]).code == 0
+        file = root / "crawl.toml"
+        text = file.read_text().replace("\nretries = ", "\nretries = 0 # ")
+        file.write_text(f'{text}\n[[site]]\nhosts = ["{A}"]\nexpect = ["css:.x"]\n{settings.END}\n')
+        done = crawl(root, "--refresh", "0s", "--verbose", "--log-json")
+    events = [json.loads(line) for line in (done.out + done.err).splitlines() if '"unchanged", "url"' in line]
+    assert [(each.get("error"), each.get("message")) for each in events if each["url"] == web.url(A)] == [
+        ("unexpected", "expect = css:.x: it was not found")
+    ]
+
+
 def test_age(root: Path) -> None:
     """Pages younger than the age are left alone, also those that were only looked at; others are asked for again."""
     site = Site("/e1")
