@@ -17,6 +17,7 @@ from fscrawl.parse.columns import OF_PAGES
 from fscrawl.request import url_of
 from fscrawl.storage.records import ErrorRecord, PageRecord, timestamp
 from fscrawl.util.ages import moment_of
+from fscrawl.util.expressions import Expressions
 from fscrawl.util.user_text import decode, has_surrogates
 
 FORMATS = ("parquet", "warc", "wacz", "jsonl", "jsonl.zst", "csv")
@@ -197,8 +198,8 @@ class Filters:
         self._since = options.since or ""
         self._status = re.compile("|".join(options.status).replace("x", r"\d") or r"\d+")
         self._hosts = [hostnames.option(each, globs=True) for each in options.hosts]
-        self._include = [re.compile(each) for each in options.include]
-        self._exclude = [re.compile(each) for each in options.exclude]
+        self._include = Expressions(options.include) if options.include else None
+        self._exclude = Expressions(options.exclude)
 
     def may_take_host(self, directory: str) -> bool:
         """Tell whether pages of a host directory may be wanted. If not, their records need not be read."""
@@ -215,6 +216,6 @@ class Filters:
         return (
             moment >= self._since  # both are RFC 3339 of the same length
             and (not self._hosts or any(host.has(url) for host in self._hosts))
-            and (not self._include or any(each.search(url) for each in self._include))
-            and not any(each.search(url) for each in self._exclude)
+            and (self._include is None or self._include.matches(url))
+            and not self._exclude.matches(url)
         )

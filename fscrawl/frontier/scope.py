@@ -13,6 +13,7 @@ from typing import Protocol
 
 from fscrawl.request import is_spelling, url_of
 from fscrawl.urls import MAX_URL_CHARS, bad_port, hostname, normalise, site
+from fscrawl.util.expressions import Expressions
 
 
 class Limits(Protocol):
@@ -57,8 +58,8 @@ class Scope:
         """`seeds`: normal forms."""
         self.mode = crawl.scope
         self._members = members_of(self.mode, seeds)
-        self._allow = tuple(re.compile(pattern) for pattern in crawl.allow)
-        self._deny = tuple(re.compile(pattern) for pattern in crawl.deny)
+        self._allow = Expressions(crawl.allow) if crawl.allow else None
+        self._deny = Expressions(crawl.deny) if crawl.deny else None
         self._max_slashes = crawl.max_path_depth + 2
         self._max_repeats = crawl.max_repeats
         # One to three segments that are repeated, one time directly after the other.
@@ -91,9 +92,9 @@ class Scope:
             return BAD_PORT
         if url.count("/") > _REPEATS_FROM and (trap := self._trap(url.partition("?")[0])):
             return trap
-        if self._deny and any(pattern.search(url) for pattern in self._deny):
+        if self._deny is not None and self._deny.matches(url):
             return "deny"
-        if self._allow and not any(pattern.search(url) for pattern in self._allow):
+        if self._allow is not None and not self._allow.matches(url):
             return "allow"
         return None
 
@@ -129,8 +130,8 @@ class Scope:
         rule = self.refuses(url)
         if rule == "scope":
             return f'scope = "{self.mode}"'
-        if rule == "deny":
-            return next(f'deny = "{pattern.pattern}"' for pattern in self._deny if pattern.search(url_of(url)))
+        if rule == "deny" and self._deny is not None:
+            return f'deny = "{self._deny.first(url_of(url))}"'
         if rule == "max_path_depth":
             return f"max_path_depth = {self._max_slashes - 2}"
         return f"max_repeats = {self._max_repeats}" if rule == "max_repeats" else rule

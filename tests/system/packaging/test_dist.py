@@ -60,14 +60,14 @@ def run(words: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_file_is_small_and_holds_the_wheel(built: Path) -> None:
-    """There is one wheel, and a pyz of at most 12 MB with fscrawl, the dashboard and SOCKS in it, and no pyarrow."""
+    """There is one wheel, and a pyz of at most 12 MB. It has fscrawl, the dashboard, SOCKS and RE2, and no pyarrow."""
     assert len(list(built.glob("fscrawl-*.whl"))) == 1
     assert sorted(path.suffix for path in built.iterdir()) == [".gz", ".pyz", ".whl"]
     path = built / "fscrawl.pyz"
     assert path.stat().st_size < MOST_BYTES
     with zipfile.ZipFile(path) as archive:
         names = {name.split("/")[1] for name in archive.namelist() if name.startswith("site-packages/")}
-    assert {"fscrawl", "starlette", "socks.py", "shtab"} <= names
+    assert {"fscrawl", "starlette", "socks.py", "re2", "shtab"} <= names
     assert not {"pyarrow", "pytest", "numpy"} & names
 
 
@@ -162,7 +162,9 @@ def test_two_start_at_once_on_a_new_machine(bare: Callable[..., list[str]], tmp_
 def test_other_commands_work_too(built: Path, bare: Callable[..., list[str]], tmp_path: Path) -> None:
     """The commands doctor and completion run from it, too, and merge says what it needs."""
     done = run(bare("doctor", "--root", str(tmp_path / "tree"), "--json", "--workers", "1"))
-    assert "optional packages: socks, dashboard" in [json.loads(line)["what"] for line in done.stdout.splitlines()]
+    assert "optional packages: expressions, socks, dashboard" in [
+        json.loads(line)["what"] for line in done.stdout.splitlines()
+    ]
     assert "_shtab_fscrawl" in run(bare("completion", "bash")).stdout
     merge = run(bare("merge", "--root", str(tmp_path), "--out", str(tmp_path / "out")))
     assert merge.returncode == 2
