@@ -13,8 +13,6 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from fscrawl.util.re2_syntax import is_plain, translated
-
 _MOST_BYTES = 8 << 20  # of RE2, for what it keeps of one expression, or of all of them together
 
 
@@ -65,6 +63,8 @@ def _is_of_signs(text: str) -> bool:
 
 def _by_re2(patterns: Iterable[str]) -> dict[str, Any]:
     """Compile what RE2 is to look for: all that it can, if one of them needs it. Else nothing, and it is not loaded."""
+    from fscrawl.util.re2_syntax import is_plain, translated  # noqa: PLC0415 - only if there are expressions
+
     there = {each: found for each in patterns if (found := translated(each)) is not None}
     if all(map(is_plain, there)):
         return {}

@@ -184,7 +184,7 @@ def test_no_command_loads_what_it_does_not_need() -> None:
     code = (
         "import sys, fscrawl.cli, fscrawl.config.settings as s; s.parse(s.render(s.Settings()));"
         "fscrawl.cli.parser();"
-        "heavy = {'selectolax', 'jsonpath', 'lxml', 'requests', 'urllib3', 'pyarrow', 'fscrawl.sites.code'};"
+        "heavy = {'selectolax', 'jsonpath', 'lxml', 'requests', 'urllib3', 'pyarrow', 're2', 'fscrawl.sites.code'};"
         "print(*heavy & {*sys.modules})"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

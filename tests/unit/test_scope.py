@@ -1,5 +1,7 @@
 """Which URLs belong to a crawl."""
 
+import subprocess
+import sys
 import time
 
 import pytest
@@ -153,3 +155,13 @@ def test_what_is_no_url(text):
     """Whatever somebody has written into a record in place of a URL is refused, and nothing is raised."""
     for mode in ("any", "domain", "host"):
         assert scope(scope=mode).refuses(text) == BAD_REQUEST
+
+
+def test_without_expressions_nothing_is_loaded_for_them():
+    """A crawl begins without what compiles expressions if it has none."""
+    code = (
+        "import sys; from fscrawl.config.settings import CrawlSettings; from fscrawl.frontier.scope import Scope;"
+        "Scope(CrawlSettings(), frozenset()); print({'re2', 'fscrawl.util.re2_syntax'} & {*sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
