@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # it loads what fetches
 
 VARIABLE = "FSCRAWL_BROWSER"
 _ONE_PAGE_WAITS_S = 60.0  # for a browser that starts
-_WAITING_PAGES = 1024  # in the kernel; more of them wait in their workers
+_WAITING_PAGES = 1024  # of each lane, in the kernel; more of them wait in their workers
 _AGAIN_S = 5.0  # between two starts of a keeper that dies
 _MOST_IN_VAIN = 3  # keepers in a row whose browser does not start, while no other keeper has one
 
@@ -52,11 +52,12 @@ def no_browser(settings: RenderSettings) -> str:
 def one_browser(settings: RenderSettings, warn: Callable[[str], None]) -> Iterator[Render]:
     """Let one browser run, and give what renders a page in it."""
     from fscrawl.render.client import render  # noqa: PLC0415 - as for `_serve`
+    from fscrawl.render.lanes import HostTimes  # noqa: PLC0415
 
     browsers = Browsers(warn)
     browsers.keep(replace(settings, browsers=1))
     try:
-        yield partial(render, browsers.address, waits_s=_ONE_PAGE_WAITS_S)
+        yield partial(render, browsers.address, times=HostTimes(), waits_s=_ONE_PAGE_WAITS_S)
     finally:
         browsers.close()
 
@@ -152,7 +153,8 @@ class Browsers:
         """End the keepers, and give up their socket."""
         self._end_keepers()
         if self._listening is not None:
-            self._listening.close()
+            for each in self._listening:
+                each.close()
             self._listening = None
 
 

@@ -47,7 +47,8 @@ from fscrawl.handlers.outcome import Exchange, FailedForGood, Probed, Returned
 from fscrawl.handlers.records import error_record
 from fscrawl.handlers.sessions import Opened
 from fscrawl.http.answers import Failed
-from fscrawl.render.messages import Job, Rendered, Trouble
+from fscrawl.render.lanes import HostTimes
+from fscrawl.render.messages import GaveWay, Job, Rendered, Trouble
 from fscrawl.sites.site_file import SiteFault
 from fscrawl.util.children import SIGNALS
 from fscrawl.util.home_core import HomeCore
@@ -125,6 +126,7 @@ class _WorkerProcess:
         self._parked: set[int] = set()  # threads
         self._is_held = False  # what no browser has begun is given back, too
         self._counting = threading.Lock()
+        self._host_times = HostTimes()
         self._waiting_bytes = 0  # of pages that are rendered, or wait for it
         self._stalled_from: dict[int, float] = {}  # thread → when its task begins to count as stalled
 
@@ -162,7 +164,7 @@ class _WorkerProcess:
         threads, permit, allow_env = setup.threads, setup.permit, setup.allow_env
         return Worker(self._tree, config, threads, permit, on_answer, allow_env, read, render, self._opened)
 
-    def _render(self, job: Job, fetch: Fetch) -> Rendered | Trouble:
+    def _render(self, job: Job, fetch: Fetch) -> Rendered | Trouble | GaveWay:
         """Let a keeper render a page: this thread waits for long, so another one works in its place."""
         from fscrawl.render.client import render  # noqa: PLC0415 - most crawls render nothing
 
@@ -171,7 +173,7 @@ class _WorkerProcess:
         if self._waiting_bytes <= _BYTES_WITHOUT_BROWSER:
             self._park(_MOST_WITHOUT_BROWSER)
         try:
-            return render(self._setup.browsers, job, fetch, lambda: self._is_held)
+            return render(self._setup.browsers, job, fetch, self._host_times, lambda: self._is_held)
         finally:
             self._unpark()
             with self._counting:

@@ -23,13 +23,13 @@ from fscrawl.http.cookies import Cookie as CookieOfSite
 from fscrawl.http.cookies import Jar
 from fscrawl.parse.links import ParsedPage
 from fscrawl.parse.shadow_roots import opened
-from fscrawl.render.messages import Answer, Ask, Cookie, GivenUpError, Job, Options, Rendered, Trouble
+from fscrawl.render.messages import Answer, Ask, Cookie, GaveWay, GivenUpError, Job, Options, Rendered, Trouble
 from fscrawl.request import Request, read, route_of, spelling, url_of
 from fscrawl.storage.render_record import RenderRecord
 from fscrawl.urls import Joiner
 from fscrawl.util.lru import Lru
 
-Render = Callable[[Job, Callable[[Ask], Answer]], Rendered | Trouble]
+Render = Callable[[Job, Callable[[Ask], Answer]], Rendered | Trouble | GaveWay]
 
 _NOFOLLOW = frozenset({"nofollow", "none"})
 _HOSTS = 10_000
@@ -171,18 +171,11 @@ class Rendering:
         `asked`: the spelling of its request. `is_last`: it is not tried again if it lacks what its host says to ask for
         later.
         """
-        assert self._render is not None
         request = read(asked)
-        network = PageNetwork(self._network, request, jar, self._settings.timeout)
         cookies = () if jar is None else tuple(map(_cookie, jar.of_site(request.url, time.time())))
         headers = {**answer.headers, "content-type": f"{source.type_}; charset={source.encoding}"}
         job = Job(request.address, answer.status, headers, source.body, cookies, self._options)
-        try:
-            rendered = self._render(job, network.answer)
-        except GivenUpError:
-            raise ReturnedError(answer.head_at) from None
-        finally:
-            network.close()
+        rendered, network = self._in_browser(job, request, jar, answer.head_at)
         if network.not_now is not None and not is_last:
             return replace(bad_status(network.not_now), asked_at=network.asked_at)
         if isinstance(rendered, Rendered):
@@ -194,6 +187,22 @@ class Rendering:
         record = _record(why, rendered, network)
         seen = opened(rendered.dom)
         return Shown(rendered.dom, seen, rendered.screenshot, rendered.went_to, record, network.asked_at)
+
+    def _in_browser(
+        self, job: Job, request: Request, jar: Jar | None, asked_at: float
+    ) -> tuple[Rendered | Trouble, PageNetwork]:
+        """Give what a browser makes of a page, and what the page has asked for. `asked_at`: when its host was."""
+        assert self._render is not None
+        network = PageNetwork(self._network, request, jar, self._settings.timeout)
+        try:
+            rendered = self._render(job, network.answer)
+        except GivenUpError:
+            raise ReturnedError(network.asked_at or asked_at) from None
+        finally:
+            network.close()
+        if isinstance(rendered, GaveWay):
+            return self._in_browser(job._replace(gave_way=True), request, jar, network.asked_at or asked_at)
+        return rendered, network
 
     def _within_bounds(self, rendered: Rendered) -> Rendered | Trouble:
         most = self._settings.max_bytes

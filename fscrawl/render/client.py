@@ -1,6 +1,6 @@
-"""The worker's end: it sends a page to whichever keeper has room, and answers what the browser asks for meanwhile.
+"""The worker's end: it sends a page to whichever keeper has a place, and answers what the browser asks for meanwhile.
 
-A page may wait for long until there is room: then all browsers of the machine are busy. That is no failure, and its
+A page may wait for long until there is a place: then all browsers of the machine are busy. That is no failure, and its
 time begins when a keeper has taken it.
 """
 
@@ -14,7 +14,21 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-from fscrawl.render.messages import Answer, Ask, GivenUpError, Job, Rendered, Trouble, is_ours, packed, receive
+from fscrawl import urls
+from fscrawl.render.lanes import HostTimes, Lane
+from fscrawl.render.messages import (
+    Answer,
+    Ask,
+    GaveWay,
+    GivenUpError,
+    Job,
+    Rendered,
+    Trouble,
+    address_of,
+    is_ours,
+    packed,
+    receive,
+)
 
 WAITS_S = 3600.0  # for a free browser
 _LOOK_S = 0.25
@@ -28,26 +42,29 @@ def render(
     address: str,
     job: Job,
     fetch: Fetch,
+    times: HostTimes,
     is_over: Callable[[], bool] = lambda: False,
     waits_s: float = WAITS_S,
-) -> Rendered | Trouble:
+) -> Rendered | Trouble | GaveWay:
     """Render a page; never raises for what a browser or a keeper does.
 
-    `address`: of the keepers' socket, an abstract one. `fetch`: called in threads, for each request of the page; what
-    it raises is raised here when the page is over. `is_over`: asked while the page waits; if it says so, GivenUpError.
-    `waits_s`: for a free browser.
+    `address`: of the keepers' sockets, abstract ones. `fetch`: called in threads, for each request of the page; what it
+    raises is raised here when the page is over. `times`: of the pages so far; they choose the lane. `is_over`: asked
+    while the page waits; if it says so, GivenUpError. `waits_s`: for a free browser.
     """
+    host = urls.host(job.url)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
         try:
             wait = _Wait(time.monotonic() + waits_s, is_over)
-            _connect(sock, address, wait)
+            _connect(sock, address_of(address, Lane.SLOW if job.gave_way else times.lane(host)), wait)
             if not is_ours(sock):
                 return Trouble("the socket of the browsers belongs to another user", retry=False)
-            _wait_for_room(sock, wait)
+            _wait_for_place(sock, wait)
         except TimeoutError:
             return Trouble(f"no browser was free for {waits_s:g} s", retry=True)
         except (EOFError, OSError) as error:
             return _has_ended(error)
+        began = time.monotonic()
         try:
             sock.settimeout(_AFTER_S)
             sock.sendall(packed(job))
@@ -56,6 +73,8 @@ def render(
             return Trouble("the process of the browser does not answer", retry=True)
         except (EOFError, OSError) as error:
             return _has_ended(error)
+        finally:
+            times.note(host, time.monotonic() - began)
 
 
 def _has_ended(error: Exception) -> Trouble:
@@ -86,7 +105,7 @@ def _connect(sock: socket.socket, address: str, wait: _Wait) -> None:
         wait.look()
 
 
-def _wait_for_room(sock: socket.socket, wait: _Wait) -> None:
+def _wait_for_place(sock: socket.socket, wait: _Wait) -> None:
     """Wait until a keeper has taken the page: it says `Begun`."""
     sock.settimeout(_LOOK_S)
     while True:
@@ -97,7 +116,7 @@ def _wait_for_room(sock: socket.socket, wait: _Wait) -> None:
         wait.look()
 
 
-def _attend(sock: socket.socket, job: Job, fetch: Fetch, until: float) -> Rendered | Trouble:
+def _attend(sock: socket.socket, job: Job, fetch: Fetch, until: float) -> Rendered | Trouble | GaveWay:
     answers = _Answers(sock, fetch, _origin(job.url))
     try:
         while True:
@@ -106,7 +125,7 @@ def _attend(sock: socket.socket, job: Job, fetch: Fetch, until: float) -> Render
                 answers.begin(message)
                 continue
             answers.raise_what_was_raised()
-            result: Rendered | Trouble = message
+            result: Rendered | Trouble | GaveWay = message
             return result
     finally:
         answers.close()

@@ -1,16 +1,17 @@
 """A process that renders pages in one browser, and renews it.
 
-The keepers of a machine share one listening socket: a keeper takes a page when it has room for one, so the pages that
-wait do so in the kernel, and no keeper waits while another one has too many.
+The keepers of a machine share listening sockets, one for each lane (`lanes`). A keeper takes a page when it has a place
+for one (`places`). So the pages that wait do so in the kernel, and no keeper waits while another one has too many.
 
 Vocabulary:
-  room      how many pages a browser renders at a time (`render.pages`)
+  place     where a page is rendered; a keeper has `render.pages` of them
   retired   a browser that has rendered `_PAGES_A_BROWSER` pages, takes three quarters of `render.memory`, or is
             stuck: it gets no more pages, and ends when its last one is done
 
-Promise: a page gets `Rendered`, or `Trouble`, or its connection ends because the keeper has. A page whose worker is
-gone is given up. If the processes of a browser have more than `render.memory`, that of its largest page is ended. A
-keeper of which no browser has ever started ends: it would fail all pages that it gets.
+Promise: a page gets `Rendered`, or `Trouble`, or its connection ends because the keeper has; or it takes long while
+others wait, and gets `GaveWay`. A page whose worker is gone is given up. If the processes of a browser have more than
+`render.memory`, that of its largest page is ended. A keeper of which no browser has ever started ends: it would fail
+all pages that it gets.
 Whatever the keeper leaves behind, the reaper of each browser removes (`chromium`).
 """
 
@@ -19,27 +20,33 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import pickle
+import select
 import signal
 import socket
+import time
 from typing import Any
 
 from fscrawl.render import page
 from fscrawl.render.chromium import Chromium, remove_left_directories
 from fscrawl.render.devtools import DevToolsError
+from fscrawl.render.lanes import Lane
 from fscrawl.render.messages import (
     LENGTH,
     NO_BROWSER,
     Answer,
     Ask,
     Begun,
+    GaveWay,
     Job,
     KeeperSetup,
+    Listening,
     Rendered,
     Trouble,
     is_ours,
     packed,
 )
 from fscrawl.render.no_network import NoNetwork
+from fscrawl.render.places import Place, Places, gives_way
 from fscrawl.util.children import SIGNALS
 from fscrawl.util.parent import end_with_parent
 
@@ -51,7 +58,7 @@ _WORKER_S = 30.0  # that a worker may take to send its page, or to take the resu
 _AS_JSON = 3  # times longer than its bytes a DOM may be in a message
 
 
-def serve(listening: socket.socket, setup: KeeperSetup) -> None:
+def serve(listening: Listening, setup: KeeperSetup) -> None:
     """Render pages until the machine is gone. This is the whole life of a keeper's process."""
     for number in SIGNALS:  # they reach the whole process group; the machine decides
         signal.signal(number, signal.SIG_IGN)
@@ -72,11 +79,14 @@ class _Browser:
 
 
 class _Keeper:
-    def __init__(self, listening: socket.socket, setup: KeeperSetup) -> None:
+    def __init__(self, listening: Listening, setup: KeeperSetup) -> None:
         self._listening = listening
         self._setup = setup
         self._browser: _Browser | None = None  # for the next page
         self._browsers: list[_Browser] = []  # all that run
+        self._places = Places(setup.pages)
+        self._may_give_way: dict[Place, asyncio.Task[Any]] = {}
+        self._may_go_on = asyncio.Event()  # a page has come, or a place is free
         self._starting = asyncio.Lock()
         self._has_started = False  # some browser has
         self._is_useless = False
@@ -84,18 +94,39 @@ class _Keeper:
 
     async def run(self) -> None:
         await self._no_network.start()
-        self._listening.setblocking(False)
-        room = asyncio.Semaphore(self._setup.pages)
+        for each in self._listening:
+            each.setblocking(False)
         loop = asyncio.get_running_loop()
         pages: set[asyncio.Task[None]] = {loop.create_task(self._watch())}
         while True:
-            await room.acquire()
-            connection = await loop.sock_accept(self._listening)
-            task = loop.create_task(self._attend(connection[0], room))
+            connection, place = await self._next()
+            task = loop.create_task(self._attend(connection, place))
             pages.add(task)
             task.add_done_callback(pages.discard)
 
-    async def _attend(self, connection: socket.socket, room: asyncio.Semaphore) -> None:
+    async def _next(self) -> tuple[socket.socket, Place]:
+        """Wait for a page of a lane that may have a place."""
+        while True:
+            now = time.monotonic()
+            lanes = self._places.order(now)
+            for lane in lanes:
+                with contextlib.suppress(BlockingIOError):  # no page, or another keeper has it
+                    return self._listening[lane].accept()[0], self._places.take(lane, now)
+            await self._wait(lanes)
+
+    async def _wait(self, lanes: list[Lane]) -> None:
+        """Wait until a page comes in one of these lanes, or a place is free, or for a moment: lanes change, too."""
+        loop = asyncio.get_running_loop()
+        self._may_go_on.clear()
+        for lane in lanes:
+            loop.add_reader(self._listening[lane], self._may_go_on.set)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_LOOK_S):
+                await self._may_go_on.wait()
+        for lane in lanes:
+            loop.remove_reader(self._listening[lane])
+
+    async def _attend(self, connection: socket.socket, place: Place) -> None:
         try:
             if not is_ours(connection):
                 connection.close()
@@ -103,30 +134,33 @@ class _Keeper:
             reader, writer = await asyncio.open_connection(sock=connection)
             try:
                 with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
-                    await self._page(reader, writer)
+                    await self._page(reader, writer, place)
             finally:
                 await _close(writer)
         finally:
-            room.release()
+            self._places.leave(place, time.monotonic())
+            self._may_go_on.set()
         if self._is_useless:
             raise SystemExit(NO_BROWSER)
 
-    async def _page(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _page(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, place: Place) -> None:
         writer.write(packed(Begun()))
         async with asyncio.timeout(_WORKER_S):
             job: Job = await _receive(reader)
         line = _Line(reader, writer)
         listening = asyncio.create_task(line.listen())
-        rendering = asyncio.create_task(self._render(job, line))
+        rendering = asyncio.create_task(self._render(job, line, place))
         await asyncio.wait([listening, rendering], return_when=asyncio.FIRST_COMPLETED)
-        if rendering.done():
+        if rendering.cancelled():
+            writer.write(packed(GaveWay()))
+        elif rendering.done():
             writer.write(packed(rendering.result()))
         else:  # the worker is gone
             rendering.cancel()
         listening.cancel()
         await asyncio.gather(rendering, listening, return_exceptions=True)
 
-    async def _render(self, job: Job, line: _Line) -> Rendered | Trouble:
+    async def _render(self, job: Job, line: _Line, place: Place) -> Rendered | Trouble:
         try:
             browser = await self._one()
         except (DevToolsError, OSError, TimeoutError) as error:
@@ -136,19 +170,39 @@ class _Keeper:
             )
         browser.pages += 1
         browser.begun += 1
+        place.since = time.monotonic()  # a page need not give way because the browser had to start
+        if (task := asyncio.current_task()) is not None:
+            self._may_give_way[place] = task
         try:
             return await page.run(browser.chromium.devtools, job, line.ask)
         finally:
+            self._may_give_way.pop(place, None)
             browser.pages -= 1
             await self._look_at(browser)
 
     async def _watch(self) -> None:
-        """End the process of a page that fills the memory: the others go on."""
+        """End the process of a page that fills the memory: the others go on. And let pages give way."""
         while True:
             await asyncio.sleep(_LOOK_S)
+            self._let_one_give_way()
             for browser in [each for each in self._browsers if each.pages]:
                 if sum(browser.chromium.sizes().values()) > self._setup.memory_bytes:
                     browser.chromium.end_largest_page()
+
+    def _let_one_give_way(self) -> None:
+        now = time.monotonic()
+        place = gives_way(self._may_give_way, now)
+        if place is not None and self._is_waited_for(now):
+            self._may_give_way.pop(place).cancel()  # once: a second time would leave its context in the browser
+
+    def _is_waited_for(self, now: float) -> bool:
+        """Tell whether a page waits that is not known to be slow, and may not have a place now."""
+        may_begin = self._places.order(now)
+        waiting = select.poll()
+        for lane in Lane:
+            if lane is not Lane.SLOW and lane not in may_begin:
+                waiting.register(self._listening[lane], select.POLLIN)
+        return bool(waiting.poll(0))
 
     async def _one(self) -> _Browser:
         """Give the browser for the next page."""

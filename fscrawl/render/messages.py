@@ -14,10 +14,12 @@ import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
+from fscrawl.render.lanes import Lane
+
 LENGTH = struct.Struct("!Q")
 _CRED = struct.Struct("3i")  # pid, uid, gid
 Pairs = tuple[tuple[str, str], ...]
-Listening = socket.socket
+Listening = tuple[socket.socket, ...]  # one for each lane
 
 
 class Flag(Protocol):
@@ -66,7 +68,10 @@ class Options(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A page that was fetched, and is to be rendered. `url`: with a fragment if it has one for scripts."""
+    """A page that was fetched, and is to be rendered. `url`: with a fragment if it has one for scripts.
+
+    `gave_way`: it has had a place before.
+    """
 
     url: str
     status: int
@@ -74,10 +79,11 @@ class Job(NamedTuple):
     body: bytes
     cookies: tuple[Cookie, ...]
     options: Options
+    gave_way: bool = False
 
 
 class Begun(NamedTuple):
-    """A keeper has room for a page, and waits for the `Job`."""
+    """A keeper has a place for a page, and waits for the `Job`."""
 
 
 class Ask(NamedTuple):
@@ -128,6 +134,10 @@ class Trouble(NamedTuple):
     retry: bool
 
 
+class GaveWay(NamedTuple):
+    """The page has taken long while others waited. It is rendered anew when it is its turn again."""
+
+
 class GivenUpError(Exception):
     """The page has waited for a browser in vain: the crawl ends, or is held."""
 
@@ -136,12 +146,21 @@ NO_BROWSER = 3  # exit code of a keeper whose browser has never started
 
 
 def new_address() -> str:
-    """Give the address of a socket that does not exist yet: an abstract one, which nobody can guess (Linux)."""
+    """Give the address of sockets that do not exist yet: abstract ones, which nobody can guess (Linux)."""
     return f"\0fscrawl-{os.urandom(16).hex()}"
 
 
+def address_of(address: str, lane: Lane) -> str:
+    """Give the address of the socket for the pages of a lane."""
+    return f"{address}-{lane.value}"
+
+
 def listen(address: str, waiting: int) -> Listening:
-    """Listen at an address. `waiting`: how many may wait there."""
+    """Listen at an address. `waiting`: how many may wait in each lane."""
+    return tuple(_listen(address_of(address, lane), waiting) for lane in Lane)
+
+
+def _listen(address: str, waiting: int) -> socket.socket:
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     sock.bind(address)
     sock.listen(waiting)

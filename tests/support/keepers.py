@@ -7,7 +7,8 @@ from collections.abc import Callable
 from fscrawl.config.render_settings import RenderSettings
 from fscrawl.engine.browsers import Browsers
 from fscrawl.render.client import render
-from fscrawl.render.messages import Answer, Ask, Cookie, Job, Options, Rendered, Trouble
+from fscrawl.render.lanes import HostTimes
+from fscrawl.render.messages import Answer, Ask, Cookie, GaveWay, Job, Options, Rendered, Trouble
 
 URL = "http://127.0.69.1/"
 HEADERS = {"content-type": "text/html; charset=utf-8"}
@@ -17,6 +18,7 @@ Fetch = Callable[[Ask], Answer]
 
 class Keeper:
     def __init__(self, **settings: int) -> None:
+        self.times = HostTimes()
         self._browsers = Browsers(lambda text: None)
         self._browsers.keep(RenderSettings(when="always", **settings))
 
@@ -37,15 +39,17 @@ class Keeper:
         timeout_s: float = 20.0,
         scroll: int = 0,
         screenshot: bool = False,
-    ) -> Rendered | Trouble:
+        gave_way: bool = False,
+    ) -> Rendered | Trouble | GaveWay:
         options = Options(wait, timeout_s, max_bytes, frozenset(), scroll, screenshot=screenshot, user_agent="test")
-        return render(self._browsers.address, Job(URL, 200, headers, html.encode(), cookies, options), fetch)
+        job = Job(URL, 200, headers, html.encode(), cookies, options, gave_way)
+        return render(self._browsers.address, job, fetch, self.times)
 
     def close(self) -> None:
         self._browsers.close()
 
 
-def done(found: Rendered | Trouble) -> Rendered:
+def done(found: Rendered | Trouble | GaveWay) -> Rendered:
     assert isinstance(found, Rendered), found
     assert found.ended == "done"
     return found

@@ -13,6 +13,7 @@ from tests.support.crawling import Running, command, errors, pages
 from tests.support.web import HTML, Request, Response, Web
 
 PLAIN, SLOW = "127.0.66.1", [f"127.0.67.{n}" for n in range(1, 121)]
+HONEST, HOSTILE = "127.0.66.2", [f"127.0.66.{n}" for n in range(11, 19)]
 BUSY = b"<body><script>for (const end = Date.now() + 1000; Date.now() < end;);</script>"
 
 
@@ -49,3 +50,32 @@ def test_other_hosts_do_not_wait(root: Path) -> None:
 
 def _plain(root: Path) -> int:
     return sum(f"//{PLAIN}:" in url for url in pages(root))
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize(
+    "script", ["for (;;);", "for (let n = 0; n < 500; n++) fetch('/never' + n)"], ids=["scripts", "loads"]
+)
+def test_a_quick_host_beside_hosts_that_hang(root: Path, script: str) -> None:
+    """It does not wait for a page of each of them before each of its own; and those are given up as ever."""
+
+    def answer(request: Request) -> Response:
+        if request.path.startswith("/never"):
+            return Response(200, HTML, b"", delay_s=60.0)
+        hangs = request.host != HONEST
+        return Response(200, HTML, f"<body><script>{script if hangs else 'document.title = 1'}</script>".encode())
+
+    with Web(answer, [HONEST, *HOSTILE]) as web:
+        hosts = [f"{host}:{web.port}" for host in [*HOSTILE, HONEST]]
+        seeds = [f"http://{host}/{n}" for n in range(15) for host in hosts]
+        settings = {
+            **_settings(web.port),
+            "render.hosts": json.dumps(hosts),
+            "render.pages": "4",
+            "render.timeout": "10",
+        }
+        crawl = command(root, "--workers", "1", "--threads", "2", seeds=seeds, settings=settings)
+        with Running(crawl) as running:
+            running.until(lambda: sum(f"//{HONEST}:" in url for url in pages(root)) == 15, "its pages are stored", 120)
+            running.process.send_signal(signal.SIGTERM)
+            running.wait(60)

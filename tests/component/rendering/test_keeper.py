@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.measure import descendants
-from fscrawl.render.messages import Answer, Ask, Cookie, Rendered, Trouble
+from fscrawl.render.lanes import GIVES_WAY_AFTER_S, Lane
+from fscrawl.render.messages import Answer, Ask, Cookie, GaveWay, Rendered, Trouble
 from tests.support.keepers import GOOD, HEADERS, URL, Keeper, done
 
 
@@ -317,3 +318,33 @@ def _runs(pid: int) -> bool:
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     return False
+
+
+def test_a_page_that_takes_long_gives_way() -> None:
+    """It does so once, and only if another page waits. When it comes again, it has its time."""
+    keeper, waits, is_open = Keeper(pages=1), threading.Event(), threading.Event()
+
+    def fetch(ask: Ask) -> Answer:
+        waits.set()
+        assert is_open.wait(60)
+        return Answer(ask.number, 200, tuple(HEADERS.items()), b"x")
+
+    def slow(*, gave_way: bool) -> Rendered | Trouble | GaveWay:
+        script = "<script>fetch('/a').then(() => document.title = 'came')</script>"
+        return keeper.page(script, fetch, timeout_s=60.0, gave_way=gave_way)
+
+    with contextlib.closing(keeper), ThreadPoolExecutor(2) as pool:
+        first = pool.submit(slow, gave_way=False)
+        assert waits.wait(60)
+        quick = pool.submit(keeper.page, GOOD)
+        assert first.result(60) == GaveWay()
+        assert b"a good page" in done(quick.result(60)).dom
+        waits.clear()
+        again = pool.submit(slow, gave_way=True)
+        assert waits.wait(60)
+        quick = pool.submit(keeper.page, GOOD)
+        time.sleep(GIVES_WAY_AFTER_S[Lane.NEW] + 2)
+        assert not again.done()
+        is_open.set()
+        assert b"<title>came" in done(again.result(60)).dom
+        done(quick.result(60))

@@ -15,7 +15,7 @@ from fscrawl.config.render_settings import RenderSettings
 from fscrawl.config.settings import CrawlSettings, Settings, parse
 from fscrawl.frontier.flags import REFRESH
 from fscrawl.handlers.outcome import FailedForGood, FailedForNow, Returned, Stored, Unchanged
-from fscrawl.render.messages import Answer, Ask, GivenUpError, Job, Rendered, Trouble
+from fscrawl.render.messages import Answer, Ask, GaveWay, GivenUpError, Job, Rendered, Trouble
 from fscrawl.request import Request, spelling
 from fscrawl.storage.records import PageRecord
 from fscrawl.store import Tree
@@ -23,7 +23,7 @@ from tests.support.web import Response, Web
 from tests.support.workers import HOST, SETTINGS, Work, page, site, task
 
 Fetch = Callable[[Ask], Answer]
-Render = Callable[[Job, Fetch], Rendered | Trouble]
+Render = Callable[[Job, Fetch], Rendered | Trouble | GaveWay]
 SHELL = page("<title>shell</title><div id=app></div><script src=/app.js></script>")
 ITEM = "<title>Item</title><p>A teapot of blue stoneware.<a href=/one>1</a><a href='#/r'>r</a>"
 ANSWERS = {"/": SHELL, "/api": page("x"), "/busy": Response(429, {"Retry-After": "7"})}
@@ -56,6 +56,28 @@ def test_a_page_without_anything(work: Work, tree: Tree) -> None:
     assert isinstance(outcome, FailedForGood)
     assert (outcome.class_, outcome.message) == ("render", "its scripts have removed the whole page")
     assert Checker(tree).page(urls.host(web.url(HOST)), urls.key(web.url(HOST)))[0] is None
+
+
+def test_a_page_that_gives_way(work: Work, tree: Tree) -> None:
+    """It is rendered anew by the same answer; its record tells what was loaded the second time."""
+    jobs: list[Job] = []
+
+    def render(job: Job, fetch: Fetch) -> Rendered | GaveWay:
+        jobs.append(job)
+        for number in range(len(jobs)):
+            fetch(Ask(number, f"{job.url}api", "GET", {}, b"", "XHR"))
+        return GaveWay() if len(jobs) == 1 else seen(ITEM)
+
+    with Web(site(ANSWERS), [HOST]) as web:
+        url = web.url(HOST)
+        assert isinstance(work(always(), render=render).do(task(url)), Stored)
+        asked = web.count(HOST, "/"), web.count(HOST, "/api")
+    assert [job.gave_way for job in jobs] == [False, True]
+    assert jobs[1]._replace(gave_way=False) == jobs[0]
+    assert asked == (1, 3)
+    rendered = record(tree, url).rendered
+    assert rendered is not None
+    assert rendered.requests == {urls.shown_host(urls.host(url)): 2}
 
 
 @pytest.mark.parametrize("ends", ["failed", "in vain"])
