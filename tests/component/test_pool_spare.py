@@ -41,8 +41,8 @@ def processes(pool: Pool) -> int:
     return sum(slot.start_at is None for slot in pool._slots)
 
 
-def submit(pool: Pool, web: Web, count: int) -> None:
-    for number in range(count):
+def submit(pool: Pool, web: Web, count: int, begin: int = 0) -> None:
+    for number in range(begin, begin + count):
         assert pool.has_room
         pool.submit(task(web.url(HOSTS[0], f"/{number}")))
 
@@ -66,7 +66,7 @@ def test_processes_begin_as_work_appears(start: Start, slow_web: tuple[Web, thre
     for _ in range(3):
         assert list(pool.wait(0.0)) == []
     assert processes(pool) == FIRST
-    submit(pool, web, 4)
+    submit(pool, web, 4, begin=FIRST - 1)
     deadline = time.monotonic() + 60.0
     while processes(pool) < FIRST + 4:
         assert list(pool.wait(0.0)) == []
@@ -90,7 +90,7 @@ def test_none_begins_while_nothing_is_handed_out(start: Start, slow_web: tuple[W
     answers += wait_for(pool, 3 * FIRST - len(answers))
     assert {type(each) for each in answers} <= {Stored, Returned}
     answer.clear()
-    submit(pool, web, FIRST)
+    submit(pool, web, FIRST, begin=3 * FIRST)
     assert list(pool.wait(0.0)) == []
     assert processes(pool) == FIRST + 1
     answer.set()

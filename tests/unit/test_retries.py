@@ -5,7 +5,7 @@ from tests.support.frontiers import A, B, drain, fill, paths
 
 
 def test_retry(make_frontier):
-    """A retry comes back as the next attempt, not before its time, and ahead of the rest of its host."""
+    """A retry comes back as the next attempt, not before its time, and takes turns with the rest of its host."""
     frontier = make_frontier("politeness.delay=1")
     fill(frontier, A + "1", A + "2", A + "3")
     first = frontier.take(0)
@@ -20,7 +20,10 @@ def test_retry(make_frontier):
     frontier.retry(again, at=5)
     frontier.finish(again, 5)
     assert frontier.take(5) is None
-    assert frontier.take(6).attempt == 3
+    third = frontier.take(6)
+    assert paths([third]) == ["3"]
+    frontier.finish(third, 6)
+    assert frontier.take(7).attempt == 3
 
 
 def test_retry_keeps_busy(make_frontier):

@@ -13,7 +13,8 @@ from fscrawl.engine import browsers as module
 from fscrawl.engine.browsers import Browsers, executable
 from fscrawl.errors import NoBrowserError
 from fscrawl.render.client import render
-from fscrawl.render.messages import Answer, Job, Options, Rendered, Trouble
+from fscrawl.render.lanes import HostTimes
+from fscrawl.render.messages import Answer, GaveWay, Job, Options, Rendered, Trouble
 from tests.support.keepers import HEADERS, URL
 
 TWO = RenderSettings(when="always", browsers=2, pages=1)
@@ -43,10 +44,10 @@ def browsers(warnings: list[str]) -> Iterator[Browsers]:
     made.close()
 
 
-def page(browsers: Browsers) -> Rendered | Trouble:
+def page(browsers: Browsers) -> Rendered | Trouble | GaveWay:
     options = Options("idle", 20.0, 1_000_000, frozenset(), 0, screenshot=False, user_agent="test")
     job = Job(URL, 200, HEADERS, b"<p>a page", (), options)
-    return render(browsers.address, job, lambda ask: Answer(ask.number))
+    return render(browsers.address, job, lambda ask: Answer(ask.number), HostTimes())
 
 
 def rendered_while_others_end(browsers: Browsers, others: int) -> None:
