@@ -44,10 +44,11 @@ def browsers(warnings: list[str]) -> Iterator[Browsers]:
     made.close()
 
 
-def page(browsers: Browsers) -> Rendered | Trouble | GaveWay:
+def page(browsers: Browsers, waits_s: float = 5.0) -> Rendered | Trouble | GaveWay:
+    """Ask for a page. It does not wait for long: while keepers end, there may be nobody to take it."""
     options = Options("idle", 20.0, 1_000_000, frozenset(), 0, screenshot=False, user_agent="test")
     job = Job(URL, 200, HEADERS, b"<p>a page", (), options)
-    return render(browsers.address, job, lambda ask: Answer(ask.number), HostTimes())
+    return render(browsers.address, job, lambda ask: Answer(ask.number), HostTimes(), waits_s=waits_s)
 
 
 def rendered_while_others_end(browsers: Browsers, others: int) -> None:
@@ -65,7 +66,7 @@ def rendered_while_others_end(browsers: Browsers, others: int) -> None:
 def test_one_browser_is_enough(browsers: Browsers, sign: Path, warnings: list[str]) -> None:
     """The machine stays while some keeper has a browser, and says once that another one gets none."""
     browsers.keep(TWO)
-    assert isinstance(page(browsers), Rendered)
+    assert isinstance(page(browsers, 60.0), Rendered)
     sign.touch()
     rendered_while_others_end(browsers, module._MOST_IN_VAIN + 1)
     assert len(warnings) == 1
@@ -75,7 +76,7 @@ def test_one_browser_is_enough(browsers: Browsers, sign: Path, warnings: list[st
 def test_no_browser_at_all(browsers: Browsers, sign: Path) -> None:
     """It leaves when none has one: also if some have had one, and have died."""
     browsers.keep(TWO)
-    assert isinstance(page(browsers), Rendered)
+    assert isinstance(page(browsers, 60.0), Rendered)
     sign.touch()
     for keeper in browsers._keepers:
         keeper.kill()
