@@ -20,6 +20,7 @@ from fscrawl import interrupts
 from fscrawl.config.render_settings import RenderSettings
 from fscrawl.errors import NoBrowserError
 from fscrawl.render.executable import find
+from fscrawl.render.lanes import HostTimes
 from fscrawl.render.messages import NO_BROWSER, Flag, KeeperSetup, Listening, listen, new_address
 from fscrawl.util.humanize import number_of
 
@@ -52,7 +53,6 @@ def no_browser(settings: RenderSettings) -> str:
 def one_browser(settings: RenderSettings, warn: Callable[[str], None]) -> Iterator[Render]:
     """Let one browser run, and give what renders a page in it."""
     from fscrawl.render.client import render  # noqa: PLC0415 - as for `_serve`
-    from fscrawl.render.lanes import HostTimes  # noqa: PLC0415
 
     browsers = Browsers(warn)
     browsers.keep(replace(settings, browsers=1))

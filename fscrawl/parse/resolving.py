@@ -19,9 +19,7 @@ MAX_CHARS = 8_000_000  # of all links of a page: short references may stand belo
 
 @dataclass(slots=True)
 class Room:
-    """How many characters of links may still be kept of a page, and how many references were too long so far, or meant
-    URLs that are.
-    """
+    """How many characters of links may still be kept of a page, and how many references were left out as too long."""
 
     chars: int = MAX_CHARS
     too_long: int = 0

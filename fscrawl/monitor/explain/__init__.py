@@ -249,9 +249,10 @@ class _Inquiry:
         if self._it.files or self._it.url is None or "#" in self._it.url:
             return
         of_seeds = {seed for seed in self._seeds if seed.startswith(f"{self._it.url}#")}
-        known = sorted(said | of_seeds, key=lambda each: (not self._is_stored(each), each))
+        stored = set(filter(self._is_stored, said | of_seeds))
+        known = [*sorted(stored), *sorted((said | of_seeds) - stored)]
         for each in known[:_MOST_REQUESTS]:
-            how = "is stored" if self._is_stored(each) else "is known"
+            how = "is stored" if each in stored else "is known"
             shows = f"{command('show', self._tree.root)} {shlex.quote(line_of(each))}"
             self._it.notes.append(f"a request for this URL {how}; to see it:  {shows}")
         if len(known) > _MOST_REQUESTS:
