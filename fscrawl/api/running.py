@@ -65,7 +65,7 @@ def crawl(
 
     root        the directory of the tree; it is made if it is missing
     seeds       URLs to begin with; or the path (`pathlib.Path`) of a file of them. None are needed to go on
-    workers     number of worker processes
+    workers     number of worker processes; 0: one worker, in the process of the crawl
     threads     fetches at the same time in each of them, at most 1,000
     site        a site file, as `fscrawl crawl --site` takes it
     refresh     check again pages older than this: "7d", "12h"; "0s": all pages
@@ -80,8 +80,8 @@ def crawl(
     task = {
         "root": path_of("root", root, "directory"),
         **_seeds(seeds),
-        "workers": _count("workers", workers),
-        "threads": _count("threads", threads),
+        "workers": _count("workers", workers, 0),
+        "threads": _count("threads", threads, 1),
         "set": assignments(settings),
         "site": None if site is None else path_of("site", site, "file"),
         "refresh": _age(refresh),
@@ -93,9 +93,9 @@ def crawl(
         return _result(Path(task["root"]), process, bar)
 
 
-def _count(name: str, value: Any) -> int:
-    if type(value) is not int or value < 1:
-        raise UsageError(f"{name}={value!r}: must be a whole number, 1 or more, for example 8")
+def _count(name: str, value: Any, least: int) -> int:
+    if type(value) is not int or value < least:
+        raise UsageError(f"{name}={value!r}: must be a whole number, {least} or more, for example 8")
     return value
 
 

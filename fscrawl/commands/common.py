@@ -77,7 +77,11 @@ def add_root(parser: argparse.ArgumentParser) -> None:
 
 def add_workers(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--workers", type=positive, default=4, metavar="N", help="number of worker processes (default 4)"
+        "--workers",
+        type=not_negative,
+        default=4,
+        metavar="N",
+        help="number of worker processes (default 4); 0: one worker, in this process",
     )
     parser.add_argument(
         "--threads",
@@ -131,12 +135,20 @@ def _path(text: str, what: str) -> Path:
 
 
 def positive(text: str) -> int:
+    return _whole_number(text, 1)
+
+
+def not_negative(text: str) -> int:
+    return _whole_number(text, 0)
+
+
+def _whole_number(text: str, least: int) -> int:
     typed = shlex.quote(shown(text))
     is_whole = text.isascii() and text.isdecimal()
     if is_whole and len(text) > _DIGITS:
         raise argparse.ArgumentTypeError(f"{typed}: must be below 1e{_DIGITS}, for example 8")
-    if not (is_whole and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"{typed}: must be a whole number, 1 or more, for example 8")
+    if not (is_whole and int(text) >= least):
+        raise argparse.ArgumentTypeError(f"{typed}: must be a whole number, {least} or more, for example 8")
     return int(text)
 
 

@@ -88,7 +88,7 @@ def run(options: argparse.Namespace, progress: Progress) -> tuple[Result, Machin
         refresh_before=_refresh_before(options.refresh),
         allow_env=tuple(options.allow_env),
     )
-    code = () if options.site is None else _described(read_file(options.site))
+    code = () if options.site is None else _described(read_file(options.site), in_this_process=options.workers == 0)
     machines = Machines(options.root, progress, how, code)
     machines.prepare(options.set, _given_seeds(options, progress))
     look_for_cycles_rarely()
@@ -197,8 +197,12 @@ def _prepare(
     return tree, chosen, seeds, added
 
 
-def _described(file: SiteFile) -> tuple[CodeSite, ...]:
-    from fscrawl.engine.site_process import describe  # noqa: PLC0415 - most crawls have no site file
+def _described(file: SiteFile, *, in_this_process: bool) -> tuple[CodeSite, ...]:
+    if in_this_process:
+        from fscrawl.sites.code import load  # noqa: PLC0415 - most crawls have no site file
+
+        return load(file)
+    from fscrawl.engine.site_process import describe  # noqa: PLC0415 - as above
 
     return describe(file)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
 from collections.abc import Iterator, Sequence
 
 from fscrawl.engine.preload import MODULES, SHARED
@@ -47,4 +48,9 @@ def _modules(words: Sequence[str]) -> Sequence[str]:
 
         restrain_libraries()
         return _MERGE
-    return MODULES if words[:1] == ["crawl"] else ()
+    return MODULES if words[:1] == ["crawl"] and not _is_alone(words) else ()
+
+
+def _is_alone(words: Sequence[str]) -> bool:
+    """Tell whether `--workers 0` stands there: then nothing is forked."""
+    return "--workers=0" in words or ("--workers", "0") in itertools.pairwise(words)

@@ -27,7 +27,7 @@ from fscrawl.engine.outcomes import Bookkeeper
 from fscrawl.engine.pool import Pool
 from fscrawl.engine.progress import Counts, Progress
 from fscrawl.engine.run import Ending, Options, Result
-from fscrawl.engine.site_process import Seeds
+from fscrawl.engine.site_process import Seeds, seeds_here
 from fscrawl.engine.usable import check_edit
 from fscrawl.engine.watchdog import Watchdog
 from fscrawl.errors import EXIT_BY_SIGNAL, EXIT_OK, EXIT_UNUSABLE_RESULT, FscrawlError, MemoryGone, NoBrowserError
@@ -94,7 +94,7 @@ class Machine:
             counters=self._beat,
             warn=progress.warn,
             refresh_before=options.refresh_before,
-            of_code=Seeds,
+            of_code=Seeds if options.workers else seeds_here,
         )
         self._browsers = Browsers(progress.warn)
         self._outage = Outage()
@@ -162,7 +162,7 @@ class Machine:
         fetch, render = settings.fetch, settings.render
         hung_after_s = 60 + 4 * (fetch.timeout + fetch.connect_timeout + render.timeout) + settings.store.patience
         delay_s = self._frontier.scheduler.delay_s
-        self._frontier.scheduler.places.limit_slow(self._options.workers * most_stalled(self._options.threads))
+        self._frontier.scheduler.places.limit_slow(max(1, self._options.workers) * most_stalled(self._options.threads))
         return Pool(self._options.workers, setup, self._config(), hung_after_s=hung_after_s, delay_s=delay_s)
 
     def _may_wait(self) -> bool:

@@ -2,6 +2,7 @@
 
 A worker process has threads, and a process with threads must not be forked: a copied lock may be held for ever. So the
 worker is forked once before it has threads. The copy waits here, and forks itself whenever the worker needs a process.
+A worker in the machine's own process comes too late for that: its server is a new interpreter, begun when it is needed.
 
 Promise: nothing that the server starts outlives the worker, where the kernel is Linux. A server and its processes
 keep no file open but the pipe to the worker: whoever waits for the worker's end does not wait for them.
@@ -43,23 +44,28 @@ class ServerGoneError(Exception):
 class ParseServer:
     """The worker's end. Its threads share it."""
 
-    def __init__(self, serve: Callable[[Connection, int], None]) -> None:
+    def __init__(self, serve: Callable[[Connection, int], None], *, has_threads: bool = False) -> None:
         """`serve`: what the processes do, given their pipe and how far they stand back (`nice`).
 
-        Call this before the process has threads.
+        `has_threads`: this process may have some. Else the server is forked now.
         """
         self._asking = threading.Lock()  # one thread asks the server at a time
         self._ended: list[int] = []
-        self._connection, theirs = multiprocessing.Pipe()
+        self._connection, self._theirs = multiprocessing.Pipe()
+        self._is_begun = not has_threads
+        self._serve = serve
+        if has_threads:
+            return
         if os.fork() == 0:
-            with contextlib.suppress(EOFError, OSError):
-                _run(theirs, serve)
+            _run_alone(self._theirs, serve)
             os._exit(0)
-        theirs.close()
+        self._theirs.close()
 
     def start(self, nice: int) -> Started:
         """Start a process. Raises NotStartedError or ServerGoneError."""
         with self._asking:
+            if not self._is_begun:
+                self._begin()
             try:
                 ours, theirs = multiprocessing.Pipe()
             except OSError as error:
@@ -71,6 +77,15 @@ class ParseServer:
                 raise
             finally:
                 theirs.close()
+
+    def _begin(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        try:
+            context.Process(target=_run_alone, args=(self._theirs, self._serve), daemon=True).start()
+        except OSError as error:
+            raise NotStartedError(error.strerror) from error
+        self._is_begun = True
+        self._theirs.close()
 
     def _ask(self, theirs: Connection, nice: int) -> int:
         """Let the server fork for one end of a pipe; give the id of the process."""
@@ -100,6 +115,12 @@ class ParseServer:
 
     def close(self) -> None:
         self._connection.close()
+        self._theirs.close()
+
+
+def _run_alone(connection: Connection, serve: Callable[[Connection, int], None]) -> None:
+    with contextlib.suppress(EOFError, OSError):
+        _run(connection, serve)
 
 
 def _run(connection: Connection, serve: Callable[[Connection, int], None]) -> None:

@@ -72,11 +72,15 @@ def _usual_here_s(reading: Reading, links: int = 0) -> float:
 class Parsing:
     """Reads the pages of one worker process; all its threads share it."""
 
-    def __init__(self, server: ParseServer, on_wait: Callable[[], None], on_read: Callable[[], None]) -> None:
+    def __init__(
+        self, server: ParseServer, on_wait: Callable[[], None], on_read: Callable[[], None], *, rules_here: bool = False
+    ) -> None:
         """`server`: starts processes that do `parse_process.serve`.
 
         `on_wait`: called in a thread that is going to wait for long; `on_read`: and when its page is read.
+        `rules_here`: the rules of sites are followed in this process, however long they take.
         """
+        self._rules_here = rules_here
         self._on_wait = on_wait
         self._on_read = on_read
         self._budget = ParseBudget()
@@ -87,6 +91,8 @@ class Parsing:
 
     def read(self, reading: Reading, joiner: Joiner) -> ParsedPage:
         """Read a page; UnreadableError if it takes too long, ServerGoneError if only another worker can do it."""
+        if self._rules_here and reading.site is not None:
+            return read_here(reading, joiner)
         is_known = self._budget.is_blank or not self._budget.is_used_up(_site(urls.origin(reading.url)), _now())
         if is_known and reading.site is None:  # the rules of a site may take any time
             began_s = time.thread_time()

@@ -1,6 +1,7 @@
 """The worker processes of one machine, seen from the machine. What runs inside one is in `worker_process`.
 
-Each worker has a ProcessPoolExecutor of its own, so that one that dies takes no other along.
+Each worker has a ProcessPoolExecutor of its own, so that one that dies takes no other along. With no worker process
+(`--workers 0`) one worker runs in a thread of the machine's process, behind the same pipe.
 
 Vocabulary:
   slot       holds one worker process and its tasks in flight; a dead process is replaced in its slot
@@ -24,6 +25,7 @@ import selectors
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, TypeGuard
 
 from fscrawl.engine import frames, preload, worker_entry
@@ -80,7 +82,9 @@ class Pool:
         hung_after_s: float,
         delay_s: Callable[[str], float] = lambda host: 0.0,  # noqa: ARG005
     ) -> None:
-        """`hung_after_s`: a worker with tasks that sends no answer for so long is killed and replaced.
+        """`workers`: how many processes; 0: one worker in this process.
+
+        `hung_after_s`: a worker process with tasks that sends no answer for so long is killed and replaced.
 
         `delay_s`: of a host, seconds between two requests; what killed a worker may just have been asked for.
         """
@@ -91,7 +95,8 @@ class Pool:
         self._hung_after_s = hung_after_s
         self._delay_s = delay_s
         self._selector = selectors.DefaultSelector()
-        self._slots = [Slot(cores) for cores in homes(workers)]
+        self._in_this_process = workers == 0
+        self._slots = [Slot(cores) for cores in homes(workers)] or [Slot([])]
         self._returned: deque[Returned] = deque()  # suspects that are not tried here
         self._slot_of: Lru[str, Slot] = Lru(_HOSTS)  # by host
         self._capacity = 2 * setup.threads  # as many waiting in the inbox as being worked on
@@ -110,11 +115,15 @@ class Pool:
             with contextlib.ExitStack() as undone:
                 ours, theirs = context.Pipe()
                 undone.callback(ours.close)
-                with theirs:
-                    given = theirs, self._setup, self._config
-                    slot.executor = ProcessPool(1, context, worker_entry.start, given)
-                    undone.callback(slot.executor.shutdown, wait=False)
-                    slot.executor.submit(worker_entry.serve, slot.cores)
+                given = theirs, self._setup, self._config
+                if self._in_this_process:
+                    slot.executor = ThreadPoolExecutor(1)
+                    slot.executor.submit(worker_entry.serve_here, *given)
+                else:
+                    with theirs:
+                        slot.executor = ProcessPool(1, context, worker_entry.start, given)
+                        undone.callback(slot.executor.shutdown, wait=False)
+                        slot.executor.submit(worker_entry.serve, slot.cores)
                 undone.pop_all()
         except (OSError, EOFError, RuntimeError) as error:
             if isinstance(error, RuntimeError) and not (is_at_limit(error) and self._selector.get_map()):
@@ -387,3 +396,4 @@ class Pool:
         for slot in self._slots:
             if slot.start_at is None:  # another one may never have had a process
                 slot.kill()
+                slot.connection.close()  # a worker in this process ends by that

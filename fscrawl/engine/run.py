@@ -12,6 +12,7 @@ from fscrawl.engine.progress import Counts
 class Options:
     """How one machine takes part.
 
+    workers          how many processes; 0: one worker, in the machine's own process
     reseed           read all records again, and do not trust the logs
     follow           stay when all is done, and wait for new seeds
     refresh_before   ask again for pages that were last fetched or checked before that time (RFC 3339)

@@ -3,7 +3,9 @@
     describe    load the file once, before the machine begins: is it right, and which sites does it have?
     Seeds       what `seeds` of a class gives, as it comes
 
-Promise: neither waits for the user's code for longer than `MOST_WAIT_S`. The processes end with the machine.
+    seeds_here  the same in this process, for `--workers 0`: there the user's code may take any time
+
+Promise: neither process is waited for longer than `MOST_WAIT_S`. They end with the machine.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import multiprocessing
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Self
 
@@ -47,6 +49,13 @@ def describe(file: SiteFile) -> tuple[CodeSite, ...]:
     if not isinstance(message, tuple):
         raise SiteFault(f"{file.path}: loading it has not ended after {MOST_WAIT_S:g} s, or has ended its process")
     return message
+
+
+def seeds_here(site: CodeSite) -> Generator[Labelled, None, None]:
+    """Give the seeds of one site; SiteFault if its code is wrong."""
+    from fscrawl.sites.code import load  # noqa: PLC0415 - it loads the parsers
+
+    yield from load(site.file)[site.number].seeds()
 
 
 class Seeds(Iterator[Labelled | None]):

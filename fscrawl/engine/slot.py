@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor
 from multiprocessing.connection import Connection
 
 from fscrawl.engine import frames
@@ -37,7 +37,7 @@ class Slot:
         self.connection: Connection
         self.incoming: frames.Incoming
         self.outgoing: frames.Outgoing
-        self.executor: ProcessPoolExecutor
+        self.executor: Executor
         self.start_at: float | None = math.inf
         self.failed_starts = 0  # in a row
         self.has_begun = False
@@ -87,7 +87,7 @@ class Slot:
         return undone
 
     def kill(self) -> None:
-        """End the process at once."""
+        """End the process at once. A thread cannot be ended."""
         processes = getattr(self.executor, "_processes", None) or {}
         for process in list(processes.values()):
             process.kill()

@@ -34,6 +34,14 @@ def serve(cores: list[int]) -> None:
         worker_process.serve(cores)
 
 
+def serve_here(connection: Connection, setup: WorkerSetup, config: CrawlConfig) -> None:
+    """Work in a thread of the machine's own process until the machine says stop, or closes the pipe."""
+    from fscrawl.engine import worker_process  # noqa: PLC0415 - most machines need not load it
+
+    with connection:
+        worker_process.serve_here(connection, setup, config)
+
+
 @contextmanager
 def _ends_if_it_fails() -> Iterator[None]:
     try:

@@ -104,17 +104,41 @@ def serve(cores: list[int]) -> None:
     `cores`: where this process may be at home (see `home_core`), but not those beside it, which have one thread each.
     """
     try:
-        _WorkerProcess(_connection, _setup, _config, HomeCore(cores)).run()
+        _WorkerProcess(_connection, _setup, _config, _parse_server, HomeCore(cores)).run()
     except (EOFError, ConnectionError):
         os._exit(0)
 
 
+def serve_here(connection: Connection, setup: WorkerSetup, config: CrawlConfig) -> None:
+    """Work in the machine's own process until the machine says stop, or is gone.
+
+    The user's code runs here, too, as in a debugger. What else would be read in a process beside it still is.
+    """
+    _load(config)
+    server = ParseServer(parse_process.serve, has_threads=True)
+    worker = _WorkerProcess(connection, setup, config, server, HomeCore([]), is_alone=False)
+    with contextlib.suppress(EOFError, ConnectionError):
+        worker.run()
+
+
 class _WorkerProcess:
-    def __init__(self, connection: Connection, setup: WorkerSetup, config: CrawlConfig, home: HomeCore) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        setup: WorkerSetup,
+        config: CrawlConfig,
+        parse_server: ParseServer,
+        home: HomeCore,
+        *,
+        is_alone: bool = True,
+    ) -> None:
+        """`is_alone`: the process has nothing else to do, and ends if it cannot be trusted with a page any more."""
         self._connection = connection
         self._home = home
+        self._is_alone = is_alone
         self._setup = setup
-        self._parsing = Parsing(_parse_server, self._park, self._unpark)
+        self._parse_server = parse_server
+        self._parsing = Parsing(parse_server, self._park, self._unpark, rules_here=not is_alone)
         self._opened = Opened()
         self._worker = self._new_worker(config)
         self._inbox: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
@@ -134,6 +158,18 @@ class _WorkerProcess:
         self._home.look(time.monotonic())
         for _ in range(self._setup.threads):
             self._add_thread()
+        try:
+            self._serve()
+        finally:
+            self._is_held = True
+            for _ in self._threads:
+                self._inbox.put(None)
+        for thread in self._threads:
+            thread.join()
+        self._parsing.close()
+        self._parse_server.close()
+
+    def _serve(self) -> None:
         frames.send(self._connection, [])  # it has begun
         for message in self._messages():
             match message:
@@ -149,13 +185,6 @@ class _WorkerProcess:
                     for task in message:
                         self._inbox.put(task)
                     self._replace_stalled_threads()
-        self._is_held = True
-        for _ in self._threads:
-            self._inbox.put(None)
-        for thread in self._threads:
-            thread.join()
-        self._parsing.close()
-        _parse_server.close()
 
     def _new_worker(self, config: CrawlConfig) -> Worker:
         self._tree = self._setup.tree(config.settings.store.patience)
@@ -253,8 +282,10 @@ class _WorkerProcess:
         except TreeError as error:
             self._tree_unusable = True
             return TreeUnusable(task, error)
-        except (MemoryError, ServerGoneError):
-            os._exit(_EXIT_MEMORY)
+        except (MemoryError, ServerGoneError) as error:
+            if self._is_alone:
+                os._exit(_EXIT_MEMORY)
+            return self._failed(task, "internal", type(error).__name__)
         except Exception as error:  # noqa: BLE001 - a defect must cost one page, not the crawl
             return self._failed(task, "internal", f"{type(error).__name__}: {error}")
 
@@ -295,7 +326,9 @@ class _WorkerProcess:
                     batch.append(self._outbox.popleft())
                 if batch:
                     frames.send(self._connection, batch)
-            except OSError:
-                os._exit(0)  # the machine is gone
+            except OSError:  # the machine is gone
+                if self._is_alone:
+                    os._exit(0)
+                return
             finally:
                 self._sending.release()

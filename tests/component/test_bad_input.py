@@ -160,13 +160,13 @@ def test_seeds_txt_without_seeds(root: Path) -> None:
 @pytest.mark.parametrize(
     ("flag", "number"),
     [
-        *(("--workers", number) for number in ("0", "-3", "many", "1.5", "\u0663")),
+        *(("--workers", number) for number in ("-3", "many", "1.5", "\u0663")),
         ("--threads", "0"),
         ("--threads", ""),
     ],
 )
 def test_bad_number(root: Path, flag: str, number: str, here: Program) -> None:
-    """A number of workers or threads is a whole one, 1 or more."""
+    """A number of workers or threads is a whole one, and at least one thread is needed."""
     refused(root, [*SEED, f"{flag}={number}"], 2, flag, "whole number", by=here)
 
 

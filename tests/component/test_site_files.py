@@ -251,7 +251,7 @@ def test_mistakes_in_seeds(root: Path, tmp_path: Path, seeds: list[str], said: s
 def test_files_that_cannot_be_used(root: Path, tmp_path: Path, text: str, said: str) -> None:
     """A file with a mistake is refused in one line, before a tree is made."""
     (tmp_path / "site.py").write_text(text)
-    done = crawl(root, "--site", str(tmp_path / "site.py"))
+    done = crawl(root, "--site", str(tmp_path / "site.py"), workers=2)
     assert done.code == 2
     assert said in done.err
     assert done.err.count("\n") == 1
@@ -324,7 +324,7 @@ def test_seeds_that_end_their_process(root: Path, tmp_path: Path) -> None:
     """A process that ends while it gives seeds is noticed, and the other seeds are crawled."""
     with Web(linked, [A, B]) as web:
         text = PLAIN.partition("        yield")[0] + "        import os\n        os._exit(3)\n"
-        done = crawl(root, "--site", site_file(tmp_path, web, text), seeds=[web.url(B)])
+        done = crawl(root, "--site", site_file(tmp_path, web, text), seeds=[web.url(B)], workers=2)
         assert done.code == 1, done
         assert "class Plain: seeds: its process has ended; no more seeds are taken" in done.err
         assert len(pages(root)) == 4

@@ -1,17 +1,21 @@
-"""Whole crawls for the integration tests: crawl.py as a subprocess with a deadline, and the tree it leaves, read back.
+"""Whole crawls for the integration tests, and the tree that they leave, read back.
 
     done = crawl(tmp_path / "tree", seeds=[web.url("127.0.1.1")])
     assert done.code == 0, done
     assert set(pages(tmp_path / "tree")) == {...}
     check_tree(tmp_path / "tree")
 
-A crawl gets a session of its own, so that all its processes can be killed together, and none outlives its test.
+`crawl` and `fscrawl` run a command in the process of the test, a crawl with `--workers 0`: that costs some hundredths
+of a second. What is about processes, signals, pipes or the environment says how many `workers` it wants, or asks for a
+`Running`. Such a crawl is crawl.py as a subprocess with a deadline. It gets a session of its own, so that all its
+processes can be killed together, and none outlives its test.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import json
 import os
 import re
@@ -23,8 +27,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
+from unittest import mock
 
-from fscrawl import urls
+from fscrawl import cli, urls
 from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -158,15 +163,32 @@ def children_of(pid: int) -> list[int]:
     return found
 
 
-def crawl(root: Path, *flags: str, timeout_s: float = DEADLINE_S, **options: Any) -> Done:
-    """Run a crawl to its end; options as of `command`, and `env`."""
+def crawl(root: Path, *flags: str, workers: int = 0, timeout_s: float = DEADLINE_S, **options: Any) -> Done:
+    """Run a crawl to its end; options as of `command`, and those of Popen `env` and `preexec_fn`.
+
+    Without workers and options of Popen it runs in this process, and `timeout_s` counts for nothing.
+    """
     popen = {name: options.pop(name) for name in ("env", "preexec_fn") if name in options}
-    with Running(command(root, *flags, **options), **popen) as running:
+    if workers == 0 and not popen and "program" not in options:
+        return fscrawl("crawl", *command(root, *flags, workers=0, **options)[2:])
+    with Running(command(root, *flags, workers=workers or 2, **options), **popen) as running:
         return running.wait(timeout_s)
 
 
+def fscrawl(*words: str | Path) -> Done:
+    """Run a command of fscrawl in this process to its end. What it puts into the environment is taken away again."""
+    out, err = io.StringIO(), io.StringIO()
+    began = time.monotonic()
+    with mock.patch.dict(os.environ), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = cli.main(list(map(str, words)))
+        except SystemExit as end:  # of argparse
+            code = int(end.code or 0)
+    return Done(code, out.getvalue(), err.getvalue(), time.monotonic() - began)
+
+
 def run(words: Sequence[str], timeout_s: float = DEADLINE_S) -> Done:
-    """Run crawl.py with these words to its end."""
+    """Run crawl.py with these words to its end, as a subprocess."""
     with Running([sys.executable, str(CRAWL), *words]) as running:
         return running.wait(timeout_s)
 
