@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 import time
 from pathlib import Path
 
-from tests.support.crawling import Done, Running, check_tree, command, crawl, errors, pages
+from tests.support.crawling import Running, check_tree, command, crawl, errors, fscrawl, pages
 from tests.support.web import HTML, Request, Response, Web, site
 
 A, B = "127.0.94.1", "127.0.94.2"
@@ -49,11 +48,6 @@ def _short(url: str) -> str:
 def of_task(host: str, name: str) -> set[str]:
     """Give what belongs to one of the two lists."""
     return {f"{host}{path}" for path in (name, f"{name}/bad", "/both", *(f"{name}/{number}" for number in range(10)))}
-
-
-def fscrawl(*words: str | Path) -> Done:
-    with Running([sys.executable, "-m", "fscrawl", *map(str, words)]) as running:
-        return running.wait()
 
 
 def figures(root: Path) -> dict[str, dict[str, object]]:

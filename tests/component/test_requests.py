@@ -6,9 +6,7 @@ import gzip
 import json
 import shutil
 import signal
-import sys
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,7 @@ from fscrawl import cli, urls
 from fscrawl.config.written_requests import line_of
 from fscrawl.request import FORM, Request, is_spelling, spelling
 from fscrawl.storage.records import PageRecord
-from tests.support.crawling import Done, Running, check_tree, command, crawl, errors, events, lines_of, pages
+from tests.support.crawling import Running, check_tree, command, crawl, errors, events, fscrawl, lines_of, pages
 from tests.support.web import HTML, Response, Web
 from tests.support.web import Request as Asked
 
@@ -75,15 +73,10 @@ def rows(place: Path, root: Path, table: str = "pages") -> list[dict[str, Any]]:
     """Give the rows of a dataset of the tree, in a fixed order."""
     out = place / f"dataset-{root.name}"
     if not out.exists():
-        done = _fscrawl(["merge", "--root", str(root), "--out", str(out), "--noindex", "--format", "jsonl"])
+        done = fscrawl("merge", "--root", str(root), "--out", str(out), "--noindex", "--format", "jsonl")
         assert done.code == 0, done
     lines = [line for path in sorted(out.glob(f"jsonl/{table}/*.gz")) for line in lines_of(_text_of(path))]
     return sorted((json.loads(line) for line in lines), key=str)
-
-
-def _fscrawl(words: Sequence[str]) -> Done:
-    with Running([sys.executable, "-m", "fscrawl", *words]) as running:
-        return running.wait()
 
 
 def _text_of(path: Path) -> str:
@@ -264,7 +257,7 @@ def test_show_what_is_not_there(crawled: Crawled, capsys: pytest.CaptureFixture[
 
 
 def audit(root: Path, *flags: str) -> tuple[int, str]:
-    done = _fscrawl(["audit", "--root", str(root), *flags])
+    done = fscrawl("audit", "--root", str(root), *flags)
     return done.code, done.out
 
 
@@ -358,7 +351,7 @@ def test_dataset(crawled: Crawled) -> None:
 
 def test_archive(crawled: Crawled, tmp_path: Path) -> None:
     """A request record has the method and the body of its request; the answer to it is beside it."""
-    done = _fscrawl(["merge", "--root", str(crawled.root), "--out", str(tmp_path / "out"), "--format", "warc"])
+    done = fscrawl("merge", "--root", str(crawled.root), "--out", str(tmp_path / "out"), "--format", "warc")
     assert done.code == 0, done
     (path,) = (tmp_path / "out").glob("warc/*.warc.gz")
     with path.open("rb") as file:

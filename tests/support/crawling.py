@@ -179,7 +179,14 @@ def fscrawl(*words: str | Path) -> Done:
     """Run a command of fscrawl in this process to its end. What it puts into the environment is taken away again."""
     out, err = io.StringIO(), io.StringIO()
     began = time.monotonic()
-    with mock.patch.dict(os.environ), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(mock.patch.dict(os.environ))
+        stack.enter_context(contextlib.redirect_stdout(out))
+        stack.enter_context(contextlib.redirect_stderr(err))
+        if words[0] == "merge":
+            from tests.support.trees import inline  # it loads Arrow, which most crawls do without
+
+            stack.enter_context(inline())
         try:
             code = cli.main(list(map(str, words)))
         except SystemExit as end:  # of argparse

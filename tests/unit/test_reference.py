@@ -51,7 +51,7 @@ def test_defaults_are_those_of_the_parser() -> None:
     """A default is said once, in its column; what is required, off or all is said, too."""
     made = commands.options(("crawl",)) + commands.options(("retry",)) + commands.options(("merge",))
     for row in (
-        "| `--workers N` | `4` | number of worker processes |",
+        "| `--workers N` | `4` | number of worker processes; 0: one worker, in this process |",
         "| `--verbose`, `-v` | off |",
         "| `--root DIR` | required |",
         "| `--class C,C` | all but robots | only these classes |",

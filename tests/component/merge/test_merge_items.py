@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 import pytest
 
 from tests.support import datasets
-from tests.support.crawling import crawl
+from tests.support.crawling import crawl, fscrawl
 from tests.support.web import HTML, Request, Response, Web
 
 A = "127.0.92.1"
@@ -58,7 +58,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def merge(tree: Path, out: Path, *words: str, code: int = 0) -> str:
-    done = datasets.merge(tree, out, *words)
+    done = fscrawl("merge", "--root", tree, "--out", out, *words)
     assert done.code == code, done
     return done.out + done.err
 
