@@ -27,8 +27,7 @@ for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):  # of the make that runs the t
 # half an hour of guests: not even as a skip, which in CI would be a test that has been lost
 collect_ignore = [] if os.environ.get("FSCRAWL_NFS") == "all" else ["system/nfs/test_nfs_all.py"]
 
-# A test has the markers of the folders that it is in, and `thorough` if its file asks how much to try (see
-# support/effort.py). `root`, `fleet` and `timeout` are written at the test.
+# A test has the markers of the folders that it is in. `root`, `fleet` and `timeout` are written at the test.
 MARKERS = {
     "unit": ("unit",),
     "component": ("component",),
@@ -44,6 +43,23 @@ MARKERS = {
     "faults": ("faults",),
     "faults/power": ("power",),
     "harness": ("harness",),
+}
+# When a test runs: by `make test`; by `make gate`, too; or by `make test-all` alone. This is what a folder says; a test
+# may say otherwise by a mark of its own.
+LEVELS = ("quick", "gate", "proof")
+LEVEL = {
+    "unit": "quick",
+    "component": "quick",
+    "component/rendering": "proof",
+    "harness": "gate",
+    "system": "gate",
+    "system/browser": "proof",
+    "system/corpus": "proof",
+    "system/cluster": "proof",
+    "system/install": "proof",
+    "system/mounts": "proof",
+    "system/nfs": "proof",
+    "faults": "proof",
 }
 NEVER_SKIPPED_IN_CI = (
     "root",
@@ -62,10 +78,8 @@ NEVER_SKIPPED_IN_CI = (
 
 @pytest.hookimpl(optionalhook=True)  # a guest has no xdist
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Run `pytest` alone with more workers than cores, as many tests wait. Named files run in one process."""
-    if config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
-        return 0
-    return len(os.sched_getaffinity(0)) * 3 // 2
+    """Run `pytest` alone in a process for each core. Named files run in one process."""
+    return len(os.sched_getaffinity(0)) if config.args_source is pytest.Config.ArgsSource.TESTPATHS else 0
 
 
 @pytest.hookimpl(wrapper=True)
@@ -80,14 +94,28 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    for marker in _markers_of(item.path):
+    markers, level = _markers_of(item.path)
+    for marker in markers:
         item.add_marker(marker)
+    if not any(item.get_closest_marker(each) for each in LEVELS):
+        item.add_marker(level)
 
 
 @cache  # a file has dozens of tests
-def _markers_of(path: Path) -> list[str]:
-    of_folders = [each for folder, markers in MARKERS.items() if path.is_relative_to(HERE / folder) for each in markers]
-    return of_folders + ["thorough"] * (path.is_relative_to(HERE) and effort.is_asked(path.read_text()))
+def _markers_of(path: Path) -> tuple[list[str], str]:
+    """Give the markers of the folders of a file, and its level: that of the innermost one."""
+    markers = [each for folder, markers in MARKERS.items() if path.is_relative_to(HERE / folder) for each in markers]
+    levels = [level for folder, level in LEVEL.items() if path.is_relative_to(HERE / folder)]
+    return markers, levels[-1] if levels else "gate"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Run `pytest` alone as `make test` does: the quick tests. Files that are named run whole."""
+    if config.args_source is pytest.Config.ArgsSource.TESTPATHS and not config.option.markexpr:
+        others = [item for item in items if not item.get_closest_marker("quick")]
+        if others:
+            config.hook.pytest_deselected(items=others)
+            items[:] = [item for item in items if item.get_closest_marker("quick")]
 
 
 @pytest.fixture(autouse=True)

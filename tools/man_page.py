@@ -1,4 +1,4 @@
-"""`make man`: writes docs/man/fscrawl.1, the manual page, from the parsers of the commands.
+"""`make docs-write`: writes docs/man/fscrawl.1, the manual page, from the parsers of the commands.
 
     python -m tools.man_page            write it
     python -m tools.man_page --check    exit with 1 if it is not what the parsers say

@@ -1,4 +1,4 @@
-"""The files in memory of `make bench-scale` count the system calls that the real ones make: compared with strace."""
+"""The files in memory of the benchmark `scale` count the system calls that the real ones make: compared with strace."""
 
 import re
 import shutil

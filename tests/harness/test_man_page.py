@@ -17,7 +17,7 @@ PAGE = man_page.PAGE
 
 
 def test_the_page_is_what_the_commands_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page in the repository is the one that `make man` writes, on any terminal."""
+    """The page in the repository is the one that `make docs-write` writes, on any terminal."""
     monkeypatch.setenv("COLUMNS", "40")
     assert PAGE.read_text(encoding="utf-8") == man_page.page(), "run: make man"
 

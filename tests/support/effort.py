@@ -1,41 +1,30 @@
-"""How much a test tries: a fifth in `make test`, for a quick answer; all of it in `make test-all` and in CI.
+"""How much a test tries: a tenth in `make test` and in the gate, for a quick answer; all of it in `make test-all`.
 
 FSCRAWL_TESTS=all in the environment asks for all. A test whose cost grows with the number of things it tries asks here
-how many: `@settings(max_examples=tries(500))`, `@pytest.mark.parametrize("size", some(8, 60, 200))`. Such tests are
-marked `thorough`: CI runs them once more, with all there is to try.
+how many: `@settings(max_examples=tries(500))`, `@pytest.mark.parametrize("size", some(8, 60, 200))`.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from typing import TypeVar
 
 T = TypeVar("T")
 
 FULL = os.environ.get("FSCRAWL_TESTS") == "all"
-_PART = 5
+_PART = 10
 _FEWEST = 10
 _EXAMPLES = 100  # of hypothesis, where a test says nothing
 
 
 def tries(count: int) -> int:
-    """Give how many of `count` tries are made: all, or a fifth and not fewer than ten."""
+    """Give how many of `count` tries are made: all, or a tenth and not fewer than ten."""
     return count if FULL else min(count, max(_FEWEST, count // _PART))
 
 
 def some(*values: T) -> list[T]:
     """Give all values, or only the first."""
     return list(values if FULL else values[:1])
-
-
-def is_asked(text: str) -> bool:
-    """Tell whether a file of tests, of which `text` is given, may ask here how much to try. Tests of hypothesis do.
-
-    >>> is_asked("from hypothesis import given"), is_asked("import pytest")
-    (True, False)
-    """
-    return re.search(r"^(from|import) (hypothesis|tests\.support.*effort)", text, re.MULTILINE) is not None
 
 
 def set_profile() -> None:

@@ -1,6 +1,6 @@
 """What the runs that prove something have found, a JSON line each, for the table in docs/reliability.md.
 
-    FSCRAWL_LEDGER=ledger.jsonl make test-mounts test-faults soak
+    FSCRAWL_LEDGER=ledger.jsonl make test-all ONLY=mounts test-faults soak
     python -m tools.reliability ledger.jsonl
 
 Without the variable nothing is written: a test run for its own sake leaves no trace.

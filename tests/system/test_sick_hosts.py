@@ -22,7 +22,7 @@ JITTER_S = 0.02  # between a request's arrival at the host and what this one not
 @pytest.mark.fleet
 @pytest.mark.timeout(300)
 def test_sick_hosts(tmp_path: Path) -> None:
-    """Of 100 hosts 60 are dead, slow or overwhelmed: nobody waits for them (`make bench-sick` says how long)."""
+    """Of 100 hosts 60 are dead, slow or overwhelmed: nobody waits for them (`make bench NAME=sick` says how long)."""
     among = ward.crawl_among_sick(tmp_path / "tree")
     assert among.done.code == 0, among.done
     check_tree(among.root)

@@ -1,4 +1,4 @@
-"""The simulation of `make bench-scale`: a small fleet stores everything and ends; calls and bytes are counted."""
+"""The simulation of `make bench NAME=scale`: a small fleet stores everything and ends; calls and bytes are counted."""
 
 import os
 

@@ -1,7 +1,7 @@
 """Power loss at any point of a crawl: with `store.fsync` what was told is there, and without it all can be mended.
 
-FSCRAWL_POWER_POINTS says at how many points the crawl is started again (40; `make test-power`: 300). What must hold
-before anybody mends anything is looked at at thousands. Points are drawn by a seed that is printed, and
+FSCRAWL_POWER_POINTS says at how many points the crawl is started again (40 if nothing is said). What must hold before
+anybody mends anything is looked at at thousands. Points are drawn by a seed that is printed, and
 FSCRAWL_POWER_SEED sets it; but recordings differ, so what a failed point had left is kept beside its tree.
 """
 
