@@ -1,6 +1,6 @@
 """The examples, each against the imitation of its site: three machines, of which one after the other is killed.
 
-FSCRAWL_KILLS in the environment says how often (4 without it; `make test-examples`: 20), FSCRAWL_SEED chooses the
+FSCRAWL_KILLS in the environment says how often (4 without it), FSCRAWL_SEED chooses the
 moments and the machines.
 """
 

@@ -48,6 +48,7 @@ def _hostile(request: Request) -> Response:
 
 
 @pytest.mark.fleet
+@pytest.mark.proof
 def test_pages_that_hang_or_crash_a_parser(tmp_path: Path) -> None:
     """Each is an error of class `parse`. The pages of others are asked for once, and none of them waits."""
     root = tmp_path / "tree"
@@ -70,6 +71,7 @@ def test_pages_that_hang_or_crash_a_parser(tmp_path: Path) -> None:
 
 
 @pytest.mark.fleet
+@pytest.mark.proof
 @pytest.mark.parametrize(("mix", "slow"), [("slow", SLOW), ("wildcard", WILD)])
 def test_beside_slow_hosts(tmp_path: Path, mix: str, slow: list[str]) -> None:
     """A hundred pages of a healthy host are served before the first of many hosts has answered after 20 s."""
@@ -94,6 +96,7 @@ class Ports(Web):
 
 
 @pytest.mark.fleet
+@pytest.mark.proof
 def test_ports_of_one_address(tmp_path: Path) -> None:
     """Three hundred ports of one address get at most ten requests in any second at default settings."""
     with Ports(lambda request: Response(200, HTML, b"<p>"), ["127.5.30.1"]) as web:
@@ -129,6 +132,7 @@ def _made_up(request: Request, way: str) -> Response:
 
 
 @pytest.mark.fleet
+@pytest.mark.proof
 @pytest.mark.parametrize("way", ["links", "robots.txt", "sitemaps"])
 def test_made_up_links_to_another_host(tmp_path: Path, way: str) -> None:
     """The pages of a host do not wait behind all that somebody elsewhere says that it has."""

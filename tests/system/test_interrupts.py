@@ -3,8 +3,8 @@
 Each time it must end at once (a crawl: when its pages are stored) with one line, the right exit code, and no process,
 no temporary file, no traceback and no torn file left; and the same command must then do what an undisturbed one does.
 
-FSCRAWL_INTERRUPTS in the environment says how many moments each command and signal gets (3 without it;
-`make test-interrupts`: 50), FSCRAWL_SEED chooses them.
+FSCRAWL_INTERRUPTS in the environment says how many moments each command and signal gets (3 without it),
+FSCRAWL_SEED chooses them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A crawl that is killed again and again, at any moment, loses nothing and repeats little.
 
-FSCRAWL_KILLS in the environment says how often (6 without it; `make test-kills`: 50), FSCRAWL_SEED chooses the moments.
+FSCRAWL_KILLS in the environment says how often (6 without it), FSCRAWL_SEED chooses the moments.
 """
 
 from __future__ import annotations

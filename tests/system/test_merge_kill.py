@@ -1,6 +1,6 @@
 """A merge that is killed again and again, at any moment, ends with the very files of one that was not.
 
-FSCRAWL_KILLS in the environment says how often (3 without it; `make test-merge-kills`: 20), FSCRAWL_SEED chooses the
+FSCRAWL_KILLS in the environment says how often (3 without it), FSCRAWL_SEED chooses the
 moments.
 """
 

@@ -20,6 +20,7 @@ JITTER_S = 0.02  # between a request's arrival at the host and what this one not
 
 
 @pytest.mark.fleet
+@pytest.mark.proof
 @pytest.mark.timeout(300)
 def test_sick_hosts(tmp_path: Path) -> None:
     """Of 100 hosts 60 are dead, slow or overwhelmed: nobody waits for them (`make bench NAME=sick` says how long)."""
@@ -55,6 +56,7 @@ def _hub(request: Request, port: int) -> Response:
 
 
 @pytest.mark.fleet
+@pytest.mark.proof
 def test_a_late_host_beside_many_that_hang(tmp_path: Path) -> None:
     """A new host is asked soon, although many new ones before it take connections and never answer."""
     settings = {**SETTINGS, "fetch.timeout": 30, "fetch.connect_timeout": 1}
@@ -68,6 +70,7 @@ def test_a_late_host_beside_many_that_hang(tmp_path: Path) -> None:
 
 
 @pytest.mark.fleet
+@pytest.mark.proof
 def test_outage(tmp_path: Path) -> None:
     """When all hosts vanish and come back no page is lost: it is said once, and the crawl goes on by itself."""
     root = tmp_path / "tree"
@@ -111,6 +114,7 @@ def test_nobody_of_few_is_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.fleet
+@pytest.mark.proof
 @pytest.mark.timeout(500)
 def test_nobody_of_many_is_there(tmp_path: Path) -> None:
     """Where none of many hosts ever answered the network is waited for, a minute; then it ends as with few."""

@@ -13,7 +13,11 @@ import pytest
 from tests.support.shares.share import Flavour
 
 
-def on(*flavours: Flavour) -> pytest.MarkDecorator:
-    """Run a test, or with `pytestmark` a whole file, on a share of each flavour in turn."""
-    parameters = [pytest.param(each, id=each.name.replace(" ", "-")) for each in flavours]
+def on(*flavours: Flavour, in_gate: Flavour | None = None) -> pytest.MarkDecorator:
+    """Run a test, or with `pytestmark` a whole file, on a share of each flavour in turn.
+
+    `in_gate`: on this one it is run by `make gate`, too.
+    """
+    marks = {in_gate: [pytest.mark.gate]}
+    parameters = [pytest.param(each, id=each.name.replace(" ", "-"), marks=marks.get(each, [])) for each in flavours]
     return pytest.mark.parametrize("share", parameters, indirect=True)
