@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -16,21 +14,18 @@ import pytest
 from tests.support.crawling import Running
 from tests.support.soak import leaks
 from tests.support.soak.leaks import Sample
-from tests.support.soak.machines import LANES, End, Fault, Slot, Slots
-from tests.support.soak.report import rows, to_ledger
+from tests.support.soak.machines import LANES, End, Fault, Slots
 from tests.support.soak.shares import Share
-from tests.support.soak.site import CHAINS, Closure, Hit, Web, after, closure, read_log
+from tests.support.soak.site import Closure, Hit, Web, read_log
 from tests.support.soak.verdict import (
     Verdict,
     judge_delays,
     judge_ends,
     judge_fencing,
-    judge_recovery,
     judge_repeats,
     judge_temporaries,
     judge_tree,
 )
-from tools import reliability
 
 SETTINGS = {"fetch.headers": '{"X-Machine" = "$FSCRAWL_MACHINE"}'}
 
@@ -42,35 +37,6 @@ def hit(machine: str, at: float, path: str = "/p1", host: str = "127.0.60.1") ->
 def fault(machine: str, began: float, ended: float | None = None, **more: object) -> Fault:
     values: dict[str, object] = {"target": "machine", "file_system": "local disk", **more}
     return Fault("a fault", machine=machine, began=began, ended=began if ended is None else ended, **values)  # type: ignore[arg-type]
-
-
-# -- the site
-
-
-def test_each_page_comes_after_one_other() -> None:
-    """Chains never meet, so that each page but the first ones of a host hangs on a single link."""
-    hosts = 11
-    there = [(host, number) for host in range(hosts) for number in range(60)]
-    following = [after(page, hosts) for page in there]
-    assert len(set(following)) == len(there)
-    travelling = sum(page[0] != next_one[0] for page, next_one in zip(there, following, strict=True))
-    assert travelling >= len(there) * 0.4, "many links lead to other hosts"
-
-
-def test_the_closure_follows_from_seeds_and_last_pages() -> None:
-    """Chains end with their last pages; hosts that no seed and no chain leads to are not in it."""
-    lasts = frozenset((0, number) for number in range(CHAINS))
-    found = closure([0], lasts, 9, 80)
-    assert found.pages == {f"http://127.0.60.1:80/{name}" for name in ["", *(f"p{n}" for n in range(CHAINS))]}
-    assert found.redirects == frozenset()
-    assert found.failures == {"http://127.0.60.1:80/gone3"}
-
-
-def test_a_chain_without_a_last_page_has_an_end() -> None:
-    """What nobody has crawled is missed as far as the longest chain goes, and not for ever."""
-    found = closure([0, 1], frozenset((0, number) for number in range(CHAINS)) | {(5, 100)}, 9, 80)
-    missed = {url for url in found.pages | found.redirects if "127.0.60.2:" in url}
-    assert 100 / CHAINS / 8 < len(missed) < 100
 
 
 # -- the tree
@@ -254,30 +220,6 @@ def test_a_machine_that_is_cut_off_stops() -> None:
     assert len(verdict.unfenced) == 1
 
 
-def test_recovery_is_the_time_to_the_next_fetch_of_the_slot() -> None:
-    """It counts from a fault's end, for the machine or the one after it; a fault that another followed has none."""
-    faults = [fault("1.1", 10.0), fault("1.1", 20.0), fault("1.1", 21.0, 25.0), fault("2.1", 10.0), fault("", 1.0)]
-    verdict = Verdict()
-    judge_recovery(verdict, [hit("1.1", 13.0), hit("1.2", 28.0), hit("2.1", 9.0)], faults, 100.0)
-    assert verdict.recovery_s == {0: 3.0, 2: 3.0}
-    [row] = [row for (_, kind), row in rows(verdict, faults).items() if kind == "a fault"]
-    assert (row.faults, row.recovered, row.recovery_s) == (5, 2, 3.0)
-
-
-def test_the_ledger_has_a_line_for_the_run_and_one_for_each_kind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What is added to the ledger can be summed up, and counts a run, its pages and its faults once."""
-    monkeypatch.setenv("FSCRAWL_LEDGER", str(tmp_path / "ledger"))
-    faults = [fault("1.1", 1.0, kill=True), fault("1.2", 2.0, kill=True), fault("", 3.0, file_system="all")]
-    to_ledger(Verdict(pages=7, lost=["a"], rushed=["b"], excused=Counter({0: 2}), recovery_s={1: 4.0}), faults)
-    lines = list(reliability.read(tmp_path / "ledger"))
-    assert len(lines) == 3
-    sums = reliability.total(lines)
-    assert (sums.runs, sums.faults, sums.kills, sums.pages) == (1, 3, 2, 7)
-    assert (sums.lost, sums.violations, sums.duplicates, sums.recovery_s) == (1, 1, 2, 4.0)
-
-
 # -- machines
 
 
@@ -327,25 +269,3 @@ def test_growth_is_a_leak_and_fluctuation_is_not() -> None:
     for name, step in (("handles", 5), ("threads", 1), ("memory_bytes", 10 << 20)):
         grown = [dataclasses.replace(each, **{name: getattr(each, name) + n * step}) for n, each in enumerate(calm)]
         assert [text.split()[-1] for text in leaks.leaks(grown)] == [name]
-
-
-def test_a_sample_counts_this_process() -> None:
-    """A sample sees an open file."""
-    before = leaks.sample([os.getpid()])
-    with Path(os.devnull).open("rb"):
-        assert leaks.sample([os.getpid()]).handles == before.handles + 1
-    assert before.memory_bytes > 1 << 20
-    assert before.threads >= 1
-
-
-def test_leaving_ends_what_was_started(tmp_path: Path) -> None:
-    """Slots end their machines, also one that is stopped."""
-    with Web(1, tmp_path, deadline_s=30) as web:
-        with Slots([Share(tmp_path / "tree")], tmp_path / "tree", tmp_path) as slots:
-            slot: Slot = slots.all[0]
-            (tmp_path / "tree").mkdir()
-            slot.start([web.seed(0)], dict(SETTINGS))
-            assert slot.running is not None
-            process = slot.running.process
-            slot.send(signal.SIGSTOP)
-        assert process.poll() == -signal.SIGKILL

@@ -23,7 +23,6 @@ from fscrawl.store import Tree, create
 SHARDS = 16
 ABANDONED = object()
 YEAR_S = 3.2e7
-FETCHED_AT = "2026-01-01T00:00:00Z"
 
 
 class Heart:

@@ -22,7 +22,6 @@ HEALTHY = "127.5.1.1"
 HUB = "127.5.1.2"
 BOMBS = [f"127.5.2.{n}" for n in range(1, 41)]
 SLOW = [f"127.5.{3 + n // 250}.{1 + n % 250}" for n in range(1000)]
-WILD_HOST = "127.5.8.1"
 WILD = [f"127.5.8.{n}" for n in range(1, 201)]
 WILD_NAMES = [f"n{n}.wild.example" for n in range(3000)]
 SLOW_S = 20.0

@@ -57,15 +57,6 @@ def files(block: str) -> Iterator[tuple[str, str]]:
         yield name or python, text
 
 
-def commands(block: str) -> list[str]:
-    """Give the commands of a block, each in a line, without the files that it writes.
-
-    >>> commands("cat > a <<'END'\\nx\\nEND\\nfscrawl crawl \\\\\\n    --root x\\n")
-    ['fscrawl crawl      --root x']
-    """
-    return [line for line in _HERE.sub("", block).replace("\\\n", " ").splitlines() if line.strip()]
-
-
 def on_loopback(text: str, port: int) -> str:
     r"""Put the addresses of the test's web in place of the names of sites, also in regular expressions and in paths.
 

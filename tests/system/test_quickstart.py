@@ -1,8 +1,14 @@
-"""The quick start is true: its commands, all of them, in their order, on two machines that share a directory by sshfs.
+"""The quick start and the first day are true: their commands, all of them, are typed in their order.
 
-A command is a line of an indented block of docs/quickstart.md. A comment before a block says what a reader sees by
-the text around it: `second machine`, `stays` (it runs on in its terminal), `exit 1`. What differs from a reader's
-world is replaced: the two directories, the host that shares, the sites, and how long to wait.
+Quick start: two machines share a directory by sshfs. A command is a line of an indented block of docs/quickstart.md. A
+comment before a block says what a reader sees by the text around it: `second machine`, `stays` (it runs on in its
+terminal), `exit 1`. What differs from a reader's world is replaced: the two directories, the host that shares, the
+sites, and how long to wait.
+
+First day: what is printed is compared with docs/first-day.md. A command is a line of a `console` block that begins with
+"$ ". All other lines of these blocks are what was printed. FSCRAWL_TRANSCRIPT=1 writes what is printed now into the
+document. What differs from run to run is replaced on both sides: times, rates, sizes, how two machines shared the work,
+and the names of machines.
 """
 
 from __future__ import annotations
@@ -20,6 +26,9 @@ from typing import NamedTuple, Self
 
 import pytest
 
+from demo.server import Server
+from demo.site import HOSTS as DEMO_HOSTS
+from demo.site import Site
 from tests.support.crawling import check_tree, pages
 from tests.support.shares import sshfs as mounts
 from tests.support.web import Request, Response, Web, linked_site
@@ -243,3 +252,85 @@ def at_work(root: Path) -> int:
     """Count the machines that have said hello and not goodbye."""
     logs = [path.read_text(encoding="utf-8") for path in (root / ".fscrawl/machines").glob("*.log")]
     return sum("hello" in log and '"bye"' not in log for log in logs)
+
+
+# -- the first day
+
+FIRST_DAY = CHECKOUT / "docs/first-day.md"
+PORT = "8713"  # of the demo's web in the document
+_BLOCK = re.compile(r"(?<=```console\n).*?(?=```\n)", re.DOTALL)
+
+_VARIES = (
+    (r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME"),
+    (r"\d\d:\d\d:\d\d", "TIME"),
+    (r"\b[\w.-]+-\d+-[0-9a-f]{16}\b", "MACHINE"),
+    (r"(?<=crawl )[0-9a-f]{16}", "CRAWL"),
+    (r"\b[0-9a-f]{24}\b", "KEY"),  # the key and the shard depend on the port
+    (r"shard \d+", "SHARD"),
+    (r"\d+(\.\d+)? (B|kB|MB|GB|TB|bytes)\b", "SIZE"),
+    (r"\d+(?:\.\d+)? (s\b|pages/s)", r"N \1"),
+    (r"(1 min|60 min): +[\d.]+", r"\1: N"),
+    (r"^(this machine  ).*", r"\1N pages"),
+    (r"(stopped: interrupted; ).*", r"\1PENDING"),
+    (r"^(the tree ).*, (?!0 )[\d,]+ URLs? pending.*", r"\1N"),
+    (r" +", " "),
+)
+
+
+def normal(text: str, port: str) -> list[str]:
+    """Give the lines of a text without what varies."""
+    text = text.replace(f":{port}/", f":{PORT}/").replace(f"_{port}", f"_{PORT}")
+    for pattern, word in _VARIES:
+        text = re.sub(pattern, word, text, flags=re.MULTILINE)
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def session(text: str) -> Iterator[tuple[str, str]]:
+    """Read the commands of a document, each with what it printed."""
+    for block in _BLOCK.findall(text):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, printed = part.partition("\n")
+            yield command, printed
+
+
+@pytest.mark.timeout(240)
+def test_the_session_is_real(tmp_path: Path) -> None:
+    """Each command of the document prints what the document shows."""
+    text = FIRST_DAY.read_text(encoding="utf-8")
+    with Server(Site(), DEMO_HOSTS, deadline_s=10) as server:
+        port = str(server.port)  # free on all hosts
+    played = play(tmp_path, [command for command, _ in session(text)], port)
+    if os.environ.get("FSCRAWL_TRANSCRIPT"):
+        FIRST_DAY.write_text(_BLOCK.sub(lambda block: written(block[0], played, port), text), encoding="utf-8")
+        return
+    for command, shown in session(text):
+        assert normal(next(played), port) == normal(shown, PORT), command
+
+
+def written(block: str, played: Iterator[str], port: str) -> str:
+    """Give a block with what is printed now."""
+    lines = []
+    for command in re.findall(r"^\$ (.*)$", block, flags=re.MULTILINE):
+        printed = next(played).replace(f":{port}/", f":{PORT}/").replace(f"_{port}", f"_{PORT}")
+        lines += [f"$ {command}", *(line.rstrip() for line in printed.splitlines())]
+    return "\n".join(lines) + "\n"
+
+
+def play(directory: Path, commands: list[str], port: str) -> Iterator[str]:
+    """Type the commands; give what each printed. A clone with the libraries of this checkout is prepared."""
+    prepared = checkout(directory / "prepared")
+    log = directory / "printed"
+    with Terminal(directory, log, directory) as terminal:
+        before = 0
+        for command in commands:
+            terminal.type(as_typed(command, port, prepared))
+            _, printed = terminal.answer(deadline_s=120)
+            yield printed[before:].rpartition("\n@")[0].strip("\n")
+            before = len(printed)
+
+
+def as_typed(command: str, port: str, prepared: Path) -> str:
+    """Give a command as it is typed here: the clone is local, and its libraries need no index."""
+    if command.startswith("git clone"):
+        return f"cp -a {prepared} fscrawl"
+    return command.replace(PORT, port)

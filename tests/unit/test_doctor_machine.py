@@ -32,22 +32,13 @@ def mounted(kind, mount="rw,relatime", system="rw", source="host:/x", point="/mn
 @pytest.mark.parametrize(
     ("kind", "level", "text"),
     [
-        ("nfs", OK, "up to a minute"),
         ("nfs4", OK, "up to a minute"),
         ("fuse.sshfs", OK, "20 s old"),
-        ("fuse.glusterfs", OK, "replicated"),
-        ("ext4", OK, "a local disk"),
         ("tmpfs", WARNING, "lost at a restart"),
         ("vfat", PROBLEM, "no hard links"),
         ("9p", WARNING, "has not been tested"),
         ("ceph", WARNING, "by its documentation"),
-        ("fuse.ceph-fuse", WARNING, "test it with a second machine"),
-        ("lustre", WARNING, "lfs quota"),
-        ("beegfs", WARNING, "7.4 or newer"),
-        ("fuse.juicefs", WARNING, "--writeback"),
-        ("cifs", WARNING, "by NFS"),
         ("fuse.gcsfuse", PROBLEM, "no hard links"),
-        ("fuse.s3fs", PROBLEM, "no hard links"),
         ("fuse", WARNING, "has not been tested"),
     ],
 )

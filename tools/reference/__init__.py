@@ -6,7 +6,7 @@ Such a part stands between two comments in its Markdown file, so that the file c
     …
     <!-- end of what is made -->
 
-`python -m tools.reference` writes all parts anew. tests/unit/test_reference.py fails if one is not as it would be
+`python -m tools.reference` writes all parts anew. tests/component/test_docs.py fails if one is not as it would be
 written. A fact of such a part is changed where the code says it: in the help of an option, the text of a setting, a
 docstring.
 """

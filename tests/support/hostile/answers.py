@@ -31,7 +31,6 @@ from tests.support.raw import ok
 # -- bombs: each inflates to a gigabyte or more
 
 
-GIGABYTE = 1 << 30
 _MEGABYTE = bytes(1 << 20)
 
 

@@ -1,4 +1,4 @@
-"""What `make dist` builds: a file that crawls with a Python that has nothing else. Needs the package index to build."""
+"""What `make dist` builds: a wheel, and a file that crawls where there is only Python. Needs the package index."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from pathlib import Path
 
 import pytest
 
+from demo.server import Server
+from demo.site import HOSTS, Site, seeds
 from tests.support.crawling import CHECKOUT, Running, check_tree, pages
 from tests.support.installing.debian import copy_of_checkout
 from tests.support.installing.pythons import another
 from tests.support.web import Web, linked_site
 from tools.build_pyz import pyz_for
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = [pytest.mark.gate, pytest.mark.timeout(400)]
 
 SETTINGS = ("politeness.delay=0", "fetch.allow_private_addresses=true", "politeness.user_agent=test/1 (a@b.example)")
 MOST_BYTES = 12_000_000
@@ -32,16 +34,6 @@ sysconfig.get_config_var = lambda name: "cpython-399-riscv64" if name == "SOABI"
 del sys.argv[0]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build both files, and give their directory."""
-    directory = tmp_path_factory.mktemp("dist")
-    words = [sys.executable, str(CHECKOUT / "tools/build_pyz.py"), str(directory)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return directory
 
 
 @pytest.fixture
@@ -71,24 +63,6 @@ def test_the_file_is_small_and_holds_the_wheel(built: Path) -> None:
     assert not {"pyarrow", "pytest", "numpy"} & names
 
 
-def test_another_directory_builds_the_same_bytes(built: Path, tmp_path: Path) -> None:
-    """A copy of the checkout elsewhere builds the same wheel, source and file, with nothing that git does not know."""
-    copy, out = tmp_path / "a copy", tmp_path / "out"
-    copy_of_checkout(copy)
-    words = [sys.executable, str(copy / "tools/build_pyz.py"), str(out)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    for path in built.iterdir():
-        assert path.read_bytes() == (out / path.name).read_bytes(), path.name
-    with tarfile.open(next(built.glob("*.tar.gz"))) as source:
-        inside = {name.partition("/")[2] for name in source.getnames()}
-    assert {name for name in inside if not (copy / name).exists()} == {"PKG-INFO"}
-    assert not [name for name in inside if name.startswith((".ci", ".venv")) or "__pycache__" in name]
-    with zipfile.ZipFile(next(built.glob("*.whl"))) as wheel:
-        [page] = [name for name in wheel.namelist() if name.endswith("share/man/man1/fscrawl.1")]
-        assert wheel.read(page) == (CHECKOUT / "docs/man/fscrawl.1").read_bytes()
-
-
 def test_the_index_would_take_them(built: Path) -> None:
     """Twine finds no fault with the metadata, and the wheel has every file of the package, once, and no others."""
     wheel, source = next(built.glob("*.whl")), next(built.glob("*.tar.gz"))
@@ -100,35 +74,53 @@ def test_the_index_would_take_them(built: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_another_python_gets_a_file_of_its_own(built: Path, tmp_path: Path) -> None:
-    """With `--python` there is one more file, which that Python runs and this one does not; two are the same bytes."""
-    python, out, again = another(), tmp_path / "out", tmp_path / "again"
-    words = [sys.executable, str(CHECKOUT / "tools/build_pyz.py"), str(out), "--python", python]
+def test_the_wheel_crawls_in_a_fresh_environment(built: Path, tmp_path: Path) -> None:
+    """Installed by pip, with no extra, its command crawls the demo's web; the manual page comes along."""
+    place, root, wheel = tmp_path / "env", tmp_path / "tree", next(built.glob("*.whl"))
+    for words in (
+        [sys.executable, "-m", "venv", str(place)],
+        [str(place / "bin/python"), "-m", "pip", "install", "-q", "-c", str(CHECKOUT / "constraints.txt"), str(wheel)],
+    ):
+        done = run(words)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert (place / "share/man/man1/fscrawl.1").read_bytes() == (CHECKOUT / "docs/man/fscrawl.1").read_bytes()
+    with Server(Site(), HOSTS, deadline_s=100) as server:
+        words = ["env", "-i", f"HOME={tmp_path}", str(place / "bin/fscrawl"), "crawl", "--root", str(root)]
+        words += [word for each in seeds(server.port) for word in ("--seed", each)]
+        done = run(words + [word for each in (*SETTINGS, "crawl.scope=any") for word in ("--set", each)])
+    assert done.returncode == 0, done.stderr
+    assert len(pages(root)) == 90
+    check_tree(root)
+
+
+@pytest.mark.proof
+def test_another_directory_builds_the_same_bytes(built: Path, tmp_path: Path) -> None:
+    """A copy of the checkout elsewhere builds the same wheel, source and file, with nothing that git does not know.
+
+    With `--python` it builds one file more, the same bytes each time, with which that Python crawls.
+    """
+    python, copy, out, again = another(), tmp_path / "a copy", tmp_path / "out", tmp_path / "again"
+    copy_of_checkout(copy)
+    words = [sys.executable, str(copy / "tools/build_pyz.py"), str(out), "--python", python]
     done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    version = run([python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]).stdout.strip()
-    made = out / f"fscrawl-{version}.pyz"
-    assert {path.name for path in out.iterdir()} == {path.name for path in built.iterdir()} | {made.name}
-    assert (out / "fscrawl.pyz").read_bytes() == (built / "fscrawl.pyz").read_bytes()
-    again.mkdir()
-    assert pyz_for(python, next(built.glob("*.whl")), again).read_bytes() == made.read_bytes()
+    for path in built.iterdir():
+        assert path.read_bytes() == (out / path.name).read_bytes(), path.name
+    with tarfile.open(next(built.glob("*.tar.gz"))) as source:
+        inside = {name.partition("/")[2] for name in source.getnames()}
+    assert {name for name in inside if not (copy / name).exists()} == {"PKG-INFO"}
+    assert not [name for name in inside if name.startswith((".ci", ".venv")) or "__pycache__" in name]
 
-    bare, root = ["env", "-i", f"HOME={tmp_path}"], tmp_path / "tree"
+    [made] = {path.name for path in out.iterdir()} - {path.name for path in built.iterdir()}
+    again.mkdir()
+    assert pyz_for(python, next(built.glob("*.whl")), again).read_bytes() == (out / made).read_bytes()
+    root = tmp_path / "tree"
     with Web(linked_site(12, 4)) as web:
-        words = [*bare, python, str(made), "crawl", "--root", str(root), "--workers", "2"]
-        words += ["--seed", web.url("127.0.0.1", "/"), *(word for each in SETTINGS for word in ("--set", each))]
-        crawled = run(words)
+        words = ["env", "-i", f"HOME={tmp_path}", python, str(out / made), "crawl", "--root", str(root)]
+        words += ["--workers", "2", "--seed", web.url("127.0.0.1", "/")]
+        crawled = run(words + [word for each in SETTINGS for word in ("--set", each)])
     assert crawled.returncode == 0, crawled.stderr
     assert len(pages(root)) == 13
-    refused = run([*bare, sys.executable, str(made), "--version"])
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert f"run it with python{version}" in refused.stderr
-
-
-def test_make_asks_for_each_python() -> None:
-    """The Pythons of `make dist PYTHONS=…` are those of `--python`."""
-    done = run(["make", "--dry-run", "-C", str(CHECKOUT), "dist", "PYTHONS=python3.12 python3.13"])
-    assert "tools/build_pyz.py dist --python python3.12 --python python3.13" in done.stdout
 
 
 @pytest.mark.parametrize("flags", [(), ("-I",)], ids=["plain", "isolated"])
@@ -147,16 +139,6 @@ def test_it_crawls_with_nothing_but_python(
         assert web.duplicates() == {}
     check_tree(root)
     assert run(bare("audit", "--root", str(root), flags=flags)).returncode == 0
-
-
-def test_two_start_at_once_on_a_new_machine(bare: Callable[..., list[str]], tmp_path: Path) -> None:
-    """Two that unpack themselves at the same time into the same place both work."""
-    with Running(bare("--version")) as one, Running(bare("--version")) as two:
-        first, second = one.wait(60), two.wait(60)
-    assert (first.code, second.code) == (0, 0)
-    assert first.out == second.out
-    assert first.out.startswith("fscrawl ")
-    assert len(list((tmp_path / ".shiv").glob("fscrawl.pyz_*"))) == 1
 
 
 def test_other_commands_work_too(built: Path, bare: Callable[..., list[str]], tmp_path: Path) -> None:

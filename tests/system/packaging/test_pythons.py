@@ -3,39 +3,30 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.crawling import CHECKOUT, Done, Running, check_tree, pages
+from tests.support.crawling import Done, Running, check_tree, pages
 from tests.support.installing.pythons import PYTHONS, python_of
 from tests.support.web import Web, linked_site
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = [pytest.mark.proof, pytest.mark.timeout(400)]
 
 FORMATS = ("parquet", "warc", "wacz", "jsonl", "jsonl.zst", "csv")
 SETTINGS = ("politeness.delay=0", "fetch.allow_private_addresses=true", "politeness.user_agent=test/1 (a@b.example)")
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("wheel")
-    words = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(directory), str(CHECKOUT)]
-    subprocess.run(words, check=True, timeout=200)
-    return next(directory.glob("*.whl"))
-
-
 @pytest.mark.parametrize("which", ["lowest-direct", "highest"])
 @pytest.mark.parametrize("version", PYTHONS)
-def test_it_works_with_the_dependencies_it_allows(wheel: Path, tmp_path: Path, version: str, which: str) -> None:
+def test_it_works_with_the_dependencies_it_allows(built: Path, tmp_path: Path, version: str, which: str) -> None:
     """It crawls, tells, tries, checks and exports to every format, with all extras. Compiled packages are not built."""
     place, root = tmp_path / "env", tmp_path / "tree"
     uv = [sys.executable, "-m", "uv"]
     told(uv, "venv", "--quiet", "--python", python_of(version), str(place))
     install = ["pip", "install", "--quiet", "--python", str(place), "--resolution", which, "--only-binary", ":all:"]
-    told(uv, *install, f"fscrawl[all] @ {wheel.as_uri()}")
+    told(uv, *install, f"fscrawl[all] @ {next(built.glob('*.whl')).as_uri()}")
     fscrawl = [str(place / "bin/fscrawl")]
     sets = [word for each in SETTINGS for word in ("--set", each)]
     with Web(linked_site(12, 4)) as web:
