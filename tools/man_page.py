@@ -72,7 +72,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _complain() -> int:
-    print(f"{PAGE.relative_to(CHECKOUT)} is not what the commands say; run: make man", file=sys.stderr)
+    print(f"{PAGE.relative_to(CHECKOUT)} is not what the commands say; run: make docs-write", file=sys.stderr)
     return 1
 
 
@@ -82,7 +82,7 @@ def page() -> str:
     [commands] = [action for action in whole._actions if isinstance(action, argparse._SubParsersAction)]  # noqa: SLF001
     summaries = {action.dest: action.help or "" for action in commands._choices_actions}  # noqa: SLF001
     lines = [
-        '.\\" Written by tools/man_page.py from the parsers of the commands. Do not edit it: run make man.',
+        '.\\" Written by tools/man_page.py from the parsers of the commands. Do not edit it: run make docs-write.',
         f'.TH FSCRAWL 1 {_date()} "fscrawl {__version__}" "User Commands"',
         ".SH NAME",
         "fscrawl \\- a web crawler for machines that share a directory",
