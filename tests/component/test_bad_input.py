@@ -1,12 +1,7 @@
-"""What a user can give wrongly: one line that helps, the right exit code, no debris.
-
-The variants of a mistake are made in this process in `make test`, which takes a hundredth of the time; and with the
-whole program where all is tried (see `tests/support/effort.py`).
-"""
+"""What a user can give wrongly: one line that helps, the right exit code, no debris."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import resource
 import shlex
@@ -18,16 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl import cli
 from fscrawl.config.settings import END
-from tests.support import effort
-from tests.support.crawling import Done, check_tree, crawl, lines_of, run
+from tests.support.crawling import Done, check_tree, crawl, fscrawl, lines_of
 from tests.support.web import Web, linked_site
 
 HOSTS = ["127.0.7.1", "127.0.7.2", "127.0.7.3"]
 SEED = ("--seed", "http://127.0.7.9:8/")
 Mount = Callable[[str], Path]
-Program = Callable[[Sequence[str]], Done]
+
+
+def run(words: Sequence[str]) -> Done:
+    return fscrawl("crawl", "--workers", "0", *words)
 
 
 def complains(done: Done, code: int, *words: str) -> None:
@@ -41,29 +37,11 @@ def complains(done: Done, code: int, *words: str) -> None:
     assert done.out == ""
 
 
-def refused(root: Path, flags: Sequence[str], code: int, *words: str, by: Program = run) -> None:
+def refused(root: Path, flags: Sequence[str], code: int, *words: str) -> None:
     """Run with these flags; assert that it complains, and that nothing is where nothing was."""
     there = sorted(root.parent.rglob("*"))
-    complains(by(["--root", str(root), *flags]), code, *words)
+    complains(run(["--root", str(root), *flags]), code, *words)
     assert sorted(root.parent.rglob("*")) == there
-
-
-@pytest.fixture
-def here(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Program:
-    """Give a `run` in this process, for what is refused before a machine starts; the real one where all is tried."""
-    if effort.FULL:
-        return run
-    monkeypatch.setattr(cli, "warm_up", lambda words: contextlib.nullcontext())  # no worker will be needed
-
-    def run_here(words: Sequence[str]) -> Done:
-        capfd.readouterr()
-        try:
-            code = cli.main(["crawl", *words])
-        except SystemExit as end:  # of argparse
-            code = int(str(end.code))
-        return Done(code, *capfd.readouterr(), elapsed_s=0.0)
-
-    return run_here
 
 
 @pytest.fixture(scope="module")
@@ -114,12 +92,12 @@ def test_a_directory_with_other_files(root: Path) -> None:
 
 
 @pytest.mark.parametrize("seeds", [(), SEED])
-def test_root_is_a_dataset(root: Path, seeds: tuple[str, ...], here: Program) -> None:
+def test_root_is_a_dataset(root: Path, seeds: tuple[str, ...]) -> None:
     """A dataset is no root, though it has a directory `links`; nothing is made in it."""
     (root / ".merge").mkdir(parents=True)
     (root / "links").mkdir()
     (root / "links" / "part-0001-00000.parquet").touch()
-    refused(root, seeds, 2, str(root), "this is a dataset, which fscrawl merge has made", by=here)
+    refused(root, seeds, 2, str(root), "this is a dataset, which fscrawl merge has made")
 
 
 def test_root_is_a_file(root: Path) -> None:
@@ -160,9 +138,9 @@ def test_seeds_txt_without_seeds(root: Path) -> None:
         ("--threads", ""),
     ],
 )
-def test_bad_number(root: Path, flag: str, number: str, here: Program) -> None:
+def test_bad_number(root: Path, flag: str, number: str) -> None:
     """A number of workers or threads is a whole one, and at least one thread is needed."""
-    refused(root, [*SEED, f"{flag}={number}"], 2, flag, "whole number", by=here)
+    refused(root, [*SEED, f"{flag}={number}"], 2, flag, "whole number")
 
 
 @pytest.mark.parametrize(
@@ -174,17 +152,17 @@ def test_bad_number(root: Path, flag: str, number: str, here: Program) -> None:
         (["--threads=1001"], ["--threads 1,001", "at most 1,000", "use more --workers"]),
     ],
 )
-def test_more_than_fits(root: Path, flags: list[str], words: list[str], here: Program) -> None:
+def test_more_than_fits(root: Path, flags: list[str], words: list[str]) -> None:
     """Workers that memory cannot hold are refused before they make the computer stand still."""
-    refused(root, [*SEED, *flags], 2, *words, by=here)
+    refused(root, [*SEED, *flags], 2, *words)
 
 
-def test_more_files_than_allowed(root: Path, here: Program) -> None:
+def test_more_files_than_allowed(root: Path) -> None:
     """Each worker takes pipes; those that have none would hang, and the machine with them."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (1024, before[1]))
     try:
-        refused(root, [*SEED, "--workers=112"], 2, "1,028 open files", "1,024 are allowed", "ulimit -n 1028", by=here)
+        refused(root, [*SEED, "--workers=112"], 2, "1,028 open files", "1,024 are allowed", "ulimit -n 1028")
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
@@ -222,9 +200,9 @@ def test_make_with_quotes() -> None:
 
 
 @pytest.mark.parametrize("seed", ["nonsense", ""])
-def test_bad_seed(root: Path, seed: str, here: Program) -> None:
+def test_bad_seed(root: Path, seed: str) -> None:
     """A --seed that is no URL is refused, with an example of one."""
-    refused(root, [f"--seed={seed}"], 2, f"--seed {seed}", "https://example.org/", by=here)
+    refused(root, [f"--seed={seed}"], 2, f"--seed {seed}", "https://example.org/")
 
 
 def test_seeds_file_that_is_missing(root: Path, tmp_path: Path) -> None:
@@ -233,16 +211,16 @@ def test_seeds_file_that_is_missing(root: Path, tmp_path: Path) -> None:
     refused(root, ["--seeds", missing], 2, f"--seeds {missing}: cannot be read: no such file or directory")
 
 
-def test_seeds_file_that_is_a_directory(root: Path, tmp_path: Path, here: Program) -> None:
+def test_seeds_file_that_is_a_directory(root: Path, tmp_path: Path) -> None:
     """A directory is no seeds file."""
-    refused(root, ["--seeds", str(tmp_path)], 2, f"--seeds {tmp_path}: cannot be read: is a directory", by=here)
+    refused(root, ["--seeds", str(tmp_path)], 2, f"--seeds {tmp_path}: cannot be read: is a directory")
 
 
 @pytest.mark.parametrize("content", [b"# no URL\n", b"", b"\xff\xfe\n\0"])
-def test_seeds_file_without_seeds(root: Path, tmp_path: Path, content: bytes, here: Program) -> None:
+def test_seeds_file_without_seeds(root: Path, tmp_path: Path, content: bytes) -> None:
     """A seeds file with no URL in it is refused."""
     (tmp_path / "seeds").write_bytes(content)
-    refused(root, ["--seeds", str(tmp_path / "seeds")], 2, str(tmp_path / "seeds"), by=here)
+    refused(root, ["--seeds", str(tmp_path / "seeds")], 2, str(tmp_path / "seeds"))
 
 
 @pytest.mark.parametrize(
@@ -262,9 +240,9 @@ def test_seeds_file_without_seeds(root: Path, tmp_path: Path, content: bytes, he
         ("fleet.dead_after=1", ("fleet.dead_after",)),
     ],
 )  # fmt: skip
-def test_bad_setting(root: Path, assignment: str, words: Sequence[str], here: Program) -> None:
+def test_bad_setting(root: Path, assignment: str, words: Sequence[str]) -> None:
     """A bad --set is refused with the name of the setting and what would be right."""
-    refused(root, [*SEED, "--set", assignment], 2, *words, by=here)
+    refused(root, [*SEED, "--set", assignment], 2, *words)
 
 
 def test_set_on_an_existing_tree(tree: Path) -> None:
@@ -283,17 +261,17 @@ def test_set_on_an_existing_tree(tree: Path) -> None:
         ("\udcff", ("crawl.toml:1:1: not valid TOML: byte 0xff is not UTF-8",)),
     ],
 )
-def test_bad_crawl_toml(tree: Path, text: str, words: Sequence[str], here: Program) -> None:
+def test_bad_crawl_toml(tree: Path, text: str, words: Sequence[str]) -> None:
     """A mistake in crawl.toml is said with file, key and what would be right."""
     (tree / "crawl.toml").write_bytes(f"{text}\n{END}".encode("utf-8", "surrogateescape"))
-    refused(tree, [], 2, f"{tree}/crawl.toml", *words, by=here)
+    refused(tree, [], 2, f"{tree}/crawl.toml", *words)
 
 
-def test_crawl_toml_is_a_directory(tree: Path, here: Program) -> None:
+def test_crawl_toml_is_a_directory(tree: Path) -> None:
     """A directory in place of the settings is named."""
     (tree / "crawl.toml").unlink()
     (tree / "crawl.toml").mkdir()
-    refused(tree, [], 75, f"{tree}/crawl.toml: it is a directory, not a file", by=here)
+    refused(tree, [], 75, f"{tree}/crawl.toml: it is a directory, not a file")
 
 
 def test_a_bad_byte_in_seeds_txt(tree: Path) -> None:
@@ -312,10 +290,10 @@ def test_mistake_in_crawl_toml_ends_the_program(tree: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"format": "1"}'])
-def test_torn_tree_json(tree: Path, text: str, here: Program) -> None:
+def test_torn_tree_json(tree: Path, text: str) -> None:
     """A damaged tree.json is named, and nothing is done to the tree."""
     (tree / ".fscrawl" / "tree.json").write_text(text)
-    refused(tree, [], 75, f"{tree}/.fscrawl/tree.json", by=here)
+    refused(tree, [], 75, f"{tree}/.fscrawl/tree.json")
 
 
 def test_newer_format(tree: Path) -> None:

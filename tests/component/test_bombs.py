@@ -59,12 +59,14 @@ def spent(way, page):
     return time.thread_time() - began
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_links_of_a_bomb(bomb):
     """The crawl reads a page that would hang the parser in a bounded time."""
     assert spent(WAYS["links"], BOMBS[bomb]) < BOUND_S
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("bomb", ["foreign cells", "hidden end tags", "end tags in quotes", "attributes of the root"])
 def test_html5lib_is_stopped(bomb, monkeypatch):
     """What looks harmless and is not, html5lib does not read to its end: the other parser finds the links."""
@@ -76,6 +78,7 @@ def test_html5lib_is_stopped(bomb, monkeypatch):
     assert found.links[:1] == (URL + "1",)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("way", [way for way in WAYS if way != "links"])
 @pytest.mark.parametrize("bomb", ["nesting", "foreign elements", "formatting", "attributes", "options"])
 def test_all_ways(way, bomb):
@@ -83,6 +86,7 @@ def test_all_ways(way, bomb):
     assert spent(WAYS[way], BOMBS[bomb]) < 4 * BOUND_S  # where coverage is measured, html5lib takes 8 s
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_fast_text_of_a_bomb(bomb):
     """Every one of them: resiliparse could not be stopped."""
@@ -122,6 +126,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
 """
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("way", ["tree", "fast text"])
 @pytest.mark.parametrize("bomb", MEMORY_BOMBS)
 def test_memory_of_a_bomb(bomb, way):

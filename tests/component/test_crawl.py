@@ -192,6 +192,7 @@ def test_allow_and_deny(root: Path) -> None:
     assert "left out      1 link by allow, 2 links by deny" in done.out
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     ("scope", "stored"),
     [
@@ -218,6 +219,7 @@ def test_scope(root: Path, names: Callable[..., dict[str, str]], scope: str, sto
         assert set(pages(root)) == {f"http://{name}:{web.port}/" for name in stored}
 
 
+@pytest.mark.gate
 def test_breadth_first(root: Path) -> None:
     """crawl.order = "breadth" takes a host's pages in the order in which they were found."""
     with Web(linked_site(40, 3), HOSTS) as web:
@@ -226,6 +228,7 @@ def test_breadth_first(root: Path) -> None:
     assert asked == ["/robots.txt", "/", *(f"/{n}" for n in range(1, 40)), "/0"]
 
 
+@pytest.mark.gate
 def test_depth_first(root: Path) -> None:
     """crawl.order = "depth" takes the page that was found last."""
     with Web(linked_site(40, 3), HOSTS) as web:
@@ -235,6 +238,7 @@ def test_depth_first(root: Path) -> None:
         assert len(paths(root, web)) == 41
 
 
+@pytest.mark.gate
 def test_random_order(root: Path) -> None:
     """crawl.order = "random" takes them in no order, and all of them once."""
     with Web(linked_site(60, 59), HOSTS) as web:
@@ -285,6 +289,7 @@ def test_json_lines_of_a_warning(root: Path, tmp_path: Path) -> None:
     assert [each["event"] for each in events(done.err)] == ["warning", "end"]
 
 
+@pytest.mark.gate
 def test_the_same_command_again(root: Path) -> None:
     """The same command with the same settings and seeds goes on; another value is named with its place."""
     with Web(linked_site(60, 10), HOSTS) as web:
@@ -326,6 +331,7 @@ def test_verbose(root: Path) -> None:
     assert all(line.isprintable() for line in said)
 
 
+@pytest.mark.gate
 def test_unnamed_user_agent_is_warned_of(root: Path) -> None:
     """A crawl under the program's own name is told to give an address, once."""
     with Web(linked_site(1, 0), HOSTS) as web:
@@ -362,6 +368,7 @@ def test_json_progress_line(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (line["event"], line["pages"], line["bytes"], line["errors"]) == ("progress", 3, 10, {})
 
 
+@pytest.mark.gate
 def test_progress_on_a_terminal(root: Path) -> None:
     """On a terminal one line is drawn over and over, with pages, rate and what is pending."""
     with Web(slowly(linked_site(20, 5), 0.1), HOSTS) as web:

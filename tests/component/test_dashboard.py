@@ -176,6 +176,7 @@ def test_who_may_control(pausable: tuple[Served, Path], headers: dict[str, str],
     assert paused == (status == 200)
 
 
+@pytest.mark.gate
 def test_control_of_a_crawl(controlled: Served, grown: Grown) -> None:
     """The page is told at once what control has done."""
     with controlled.events() as events:
@@ -188,6 +189,7 @@ def test_control_of_a_crawl(controlled: Served, grown: Grown) -> None:
     assert (grown.root / "seeds.txt").read_text().endswith("\nhttp://new.example/\n")
 
 
+@pytest.mark.gate
 def test_read_only(served: Served, grown: Grown) -> None:
     """Without --control there is no token, and every change is refused; so is every method that could be one."""
     assert served.token == ""
@@ -200,6 +202,7 @@ def test_read_only(served: Served, grown: Grown) -> None:
     assert sorted(grown.root.iterdir()) == before
 
 
+@pytest.mark.gate
 def test_tokens_differ(grown: Grown) -> None:
     """Each start has a token of its own, which is long."""
     tokens = set()
@@ -213,6 +216,7 @@ def test_tokens_differ(grown: Grown) -> None:
 # -- streams and the tree
 
 
+@pytest.mark.gate
 def test_events_follow_the_logs(served: Served, grown: Grown) -> None:
     """A beat that is written is an event soon after, without anybody asking."""
     with served.events("/events?window=1h") as events:
@@ -222,6 +226,7 @@ def test_events_follow_the_logs(served: Served, grown: Grown) -> None:
         assert len(until(events, "state", lambda state: state["totals"]["pages"] == 119)["machines"]) == 2
 
 
+@pytest.mark.gate
 def test_tree_that_goes_and_comes_back(served: Served, grown: Grown) -> None:
     """An unmounted tree is said in the stream, which goes on by itself; the process says nothing of it."""
     with served.events() as events:
@@ -236,6 +241,7 @@ def test_tree_that_goes_and_comes_back(served: Served, grown: Grown) -> None:
     assert (done.code, done.err.strip()) == (0, "")
 
 
+@pytest.mark.gate
 def test_metrics(served: Served) -> None:
     """Metrics are there for Prometheus, by their names."""
     answer = served.ask("GET", "/metrics")
@@ -246,6 +252,7 @@ def test_metrics(served: Served) -> None:
 # -- its life
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_end_with_open_streams(served: Served, number: signal.Signals) -> None:
     """Ctrl-C and SIGTERM end it at once, although pages are open and listen; only Ctrl-C is how it should end."""
@@ -263,6 +270,7 @@ def test_end_with_open_streams(served: Served, number: signal.Signals) -> None:
     assert (done.code, done.err.strip()) == ((0, "") if number == signal.SIGINT else (143, said))
 
 
+@pytest.mark.gate
 def test_port_that_is_taken(served: Served, grown: Grown) -> None:
     """A port that is taken is one line and exit code 2."""
     with Running(
@@ -274,6 +282,7 @@ def test_port_that_is_taken(served: Served, grown: Grown) -> None:
     assert done.err == f"fscrawl: --port {served.port}: this port is in use; choose another, or 0 for any free port\n"
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     ("flags", "code", "said"),
     [
@@ -304,6 +313,7 @@ def test_missing_extra(grown: Grown, tmp_path: Path) -> None:
     assert (done.code, done.err) == (2, "fscrawl: dashboard needs uvicorn: make setup EXTRAS=dashboard\n")
 
 
+@pytest.mark.gate
 def test_every_address(grown: Grown) -> None:
     """Listening on every address is said to be open to others, and still answers no foreign name."""
     words = [
@@ -327,6 +337,7 @@ def test_every_address(grown: Grown) -> None:
         assert get(port, b"/api/state", b"Host: evil.example") == 400
 
 
+@pytest.mark.gate
 def test_standard_output_is_closed(grown: Grown) -> None:
     """Whatever starts it may have closed that. It serves all the same, on the port that it was given."""
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -342,6 +353,7 @@ def test_standard_output_is_closed(grown: Grown) -> None:
         running.until(is_up, "the dashboard answers")
 
 
+@pytest.mark.gate
 def test_many_at_a_time(served: Served) -> None:
     """Fifty streams and requests besides are all answered, out of one look a second."""
     assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] > 200

@@ -228,6 +228,7 @@ def _hostile() -> dict[str, str | Response]:
     return {"/": "".join(f'<a href="{path}">' for path in (*bad, *good)), "/w": "w", **bad, **good}
 
 
+@pytest.mark.gate
 @pytest.mark.timeout(330)
 def test_hostile_documents(root: Path) -> None:
     """Documents that hang their reader, or are broken, are stored without links; the others are not held up.
@@ -248,6 +249,7 @@ def test_hostile_documents(root: Path) -> None:
     check_tree(root)
 
 
+@pytest.mark.gate
 @pytest.mark.timeout(120)
 def test_hostile_documents_in_the_dataset(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A PDF that cannot be read costs its own text, is in the dataset, and the merge says how many there are."""
@@ -266,6 +268,7 @@ def test_hostile_documents_in_the_dataset(root: Path, tmp_path: Path, capsys: py
     assert rows["/good.pdf"]["text"] == "good"
 
 
+@pytest.mark.gate
 def test_kill_in_the_middle(root: Path) -> None:
     """A crawl of documents that is killed goes on, and its tree is whole."""
     answers: dict[str, str | Response] = {f"/{n}": _type("application/pdf", pdfs.pdf(f"{n}")) for n in range(60)}
@@ -334,6 +337,7 @@ def _seeds(web: Web) -> list[str]:
     return [web.url(HOST), web.url(HOST, "/x")]
 
 
+@pytest.mark.gate
 def test_without_pypdf(root: Path, tmp_path: Path) -> None:
     """Where pypdf is missing, PDFs are stored without links, and one line says so, and what to install."""
     (tmp_path / "hidden").mkdir()

@@ -62,6 +62,7 @@ def edit(root: Path, room: str, url: str, values: dict[str, Any]) -> None:
     path.write_text(json.dumps(json.loads(path.read_bytes()) | values))
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("way", ["--reseed", "--refresh=0s", "--quiet"])
 def test_edited(grown: tuple[Path, Web], tmp_path: Path, way: str) -> None:
     """A crawl that reads them ends as ever, and no request has what stands there."""

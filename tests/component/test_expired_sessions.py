@@ -67,6 +67,7 @@ class Members:
         return Response(200, HTML, f"<h1>{number}</h1>{links}".encode())
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("gone", GONE)
 def test_a_session_that_expires(tmp_path: Path, gone: str) -> None:
     """It is opened anew, whatever the site answers then, and no page is lost."""
@@ -84,6 +85,7 @@ def test_a_session_that_expires(tmp_path: Path, gone: str) -> None:
         assert web.count(path="/login") == 2 * -(-PAGES // SERVES)
 
 
+@pytest.mark.gate
 def test_a_page_that_is_not_for_us(tmp_path: Path) -> None:
     """A session is not opened anew for a 403 if `check` does not say so: it is asked for once, and is a failure."""
     check = "        if page.status in (401, 403) or is_away:"

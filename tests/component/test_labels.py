@@ -7,6 +7,8 @@ import shutil
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.support.crawling import Running, check_tree, command, crawl, errors, fscrawl, pages
 from tests.support.web import HTML, Request, Response, Web, site
 
@@ -114,6 +116,7 @@ def _in_dataset(root: Path, out: Path) -> set[tuple[str, str | None]]:
     return {(_short(row["url"]), row["label"]) for row in rows}
 
 
+@pytest.mark.gate
 def test_retry_and_refresh_keep_the_label(root: Path) -> None:
     """So does a survey: nothing but the records is left, and what they lead to still has the label."""
     state = {"answer": 500}
@@ -148,6 +151,7 @@ def test_retry_and_refresh_keep_the_label(root: Path) -> None:
         assert labels(root)[f"{A}/last"] == "one"
 
 
+@pytest.mark.gate
 def test_a_task_is_stopped_while_it_runs_and_goes_on(root: Path) -> None:
     """Nothing of it is fetched meanwhile but what another task leads to, too; then all of it is fetched, once."""
     with Web(tasks, [A]) as web:
@@ -197,6 +201,7 @@ def test_a_stopped_task_that_was_never_begun(root: Path) -> None:
         assert web.duplicates() == {}
 
 
+@pytest.mark.gate
 def test_two_machines_and_a_kill(root: Path) -> None:
     """Figures are added up; those of a machine that is killed lack only its last seconds, and records have them all."""
     with Web(site({f"/{n}": "x" for n in range(60)}), [A, B]) as web:
@@ -239,6 +244,7 @@ def test_what_somebody_wrote_into_records_is_no_label(root: Path) -> None:
         }
 
 
+@pytest.mark.gate
 def test_found_for_both_before_one_is_stopped(root: Path) -> None:
     """A worker that has reported a link for one task reports it for the other, too, which may go on alone."""
     with Web(tasks, [A]) as web:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.crawling import check_tree, crawl, pages
 from tests.support.web import Web, site
 
@@ -28,6 +30,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.gate
 def test_a_seed_that_comes_too_late(root: Path, tmp_path: Path) -> None:
     """Nobody can look after the goodbye and be there, so the one that has added it is told what to do."""
     with Web(site({"/": "", "/late": ""}), ["127.0.5.9"]) as web:

@@ -41,6 +41,7 @@ class Shop(Site):
 """
 
 
+@pytest.mark.gate
 def test_a_wrong_password(tmp_path: Path) -> None:
     """It is sent some times, less and less often, and then the host is given up: accounts are locked for that."""
     root = tmp_path / "tree"
@@ -64,6 +65,7 @@ LOOKS = "        if send(Request("
 NEEDS_A_FORM = '        token = send("/login").css("input[name=csrf]::attr(value)")[0]\n'
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("first", ["", NEEDS_A_FORM])
 def test_a_log_in_that_asks_for_a_pause(tmp_path: Path, first: str) -> None:
     """Retry-After of a log-in holds for its host as that of a page does: nothing is asked before, and nothing is lost.
@@ -102,6 +104,7 @@ UNNOTICED = (
 )
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("refused", [Response(302, {"Location": "/login"}), Response(403)])
 def test_a_wrong_password_that_shows_on_pages(tmp_path: Path, refused: Response) -> None:
     """A site may take a wrong password with status 200, and send each page to the log-in: it is the same trouble."""

@@ -6,6 +6,8 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
+
 from tests.support.crawling import Running, check_tree, children_of, command, crawl, pages
 from tests.support.pdfs import pdf
 from tests.support.web import Request, Response, Web, linked_site, site, slowly
@@ -13,6 +15,7 @@ from tests.support.web import Request, Response, Web, linked_site, site, slowly
 HOST = "127.0.0.1"
 
 
+@pytest.mark.gate
 def test_no_process_is_started(root: Path) -> None:
     """Such a crawl has no child but the one of Python that removes semaphores; its tree is that of any crawl."""
     seen: set[int] = set()

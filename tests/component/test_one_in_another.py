@@ -54,6 +54,7 @@ def test_a_tree_in_a_tree(tree: Grown, place: str, capsys: pytest.CaptureFixture
     assert contents(tree.root) == before
 
 
+@pytest.mark.gate
 def test_a_tree_in_a_tree_from_python(tree: Grown) -> None:
     """The same from Python."""
     with pytest.raises(fscrawl.FscrawlError, match=f"it is inside the tree {tree.root}; name a directory outside"):

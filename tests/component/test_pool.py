@@ -67,6 +67,7 @@ def web(kill: Callable[[], None] | None = None) -> Iterator[Web]:
         yield served
 
 
+@pytest.mark.gate
 def test_every_task_comes_back_once(start: Start, root: Path) -> None:
     """As many outcomes come back as tasks were submitted, one for each."""
     with Web(linked_site(40, 5), HOSTS) as served:

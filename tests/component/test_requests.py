@@ -86,6 +86,7 @@ def _text_of(path: Path) -> str:
 # -- killed and completed
 
 
+@pytest.mark.gate
 def test_a_killed_crawl_is_completed(tmp_path: Path) -> None:
     """A crawl of POSTs that is killed in the middle is completed by the next one, to the dataset of one undisturbed."""
     settings = {"crawl.scope": "host", "fleet.beat": 2, "fleet.dead_after": 8, "politeness.per_host": 2}

@@ -202,6 +202,7 @@ def test_narrow_terminal(dataset: Path) -> None:
     assert max(map(len, re.sub(r"\x1b\[[\d;]*m", "", said).splitlines())) <= 40
 
 
+@pytest.mark.gate
 def test_no_color(dataset: Path) -> None:
     """With NO_COLOR there are no colours."""
     assert not re.search(r"\x1b\[[\d;]*3\dm", in_terminal(command(dataset, "hash"), 80, NO_COLOR="1"))
@@ -221,6 +222,7 @@ def test_old_encoding(dataset: Path) -> None:
     assert b"Rust??????" in done.stdout
 
 
+@pytest.mark.gate
 def test_two_at_once_while_a_merge_runs(tmp_path: Path) -> None:
     """Searches that run while merges add to the index find what was there, in each moment, and never fail."""
     tree = Grown(tmp_path / "tree")

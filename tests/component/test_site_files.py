@@ -103,6 +103,7 @@ def site_file(tmp_path: Path, web: Web, text: str = SITE) -> str:
     return str(path)
 
 
+@pytest.mark.gate
 def test_a_search_form(root: Path, tmp_path: Path) -> None:
     """Every list and every item is stored, captchas and log-ins are not; sessions are opened when they must be."""
     with Web(imitation := Journals(), [A]) as web:
@@ -122,6 +123,7 @@ def test_a_search_form(root: Path, tmp_path: Path) -> None:
     assert not any(b"sid=" in text for text in texts)  # nothing of a session is stored
 
 
+@pytest.mark.gate
 def test_killed_in_the_middle(root: Path, tmp_path: Path) -> None:
     """Machines that are killed lose their sessions and no page: others open theirs, and complete the crawl."""
     with Web(Journals(), [A]) as web:
@@ -138,6 +140,7 @@ def test_killed_in_the_middle(root: Path, tmp_path: Path) -> None:
     check_tree(root)
 
 
+@pytest.mark.gate
 def test_machines_must_have_the_same_file(root: Path, tmp_path: Path) -> None:
     """A machine that comes with another file, or without one, leaves with one line; the others go on."""
     with Web(Journals(), [A]) as web:
@@ -240,6 +243,7 @@ def test_mistakes_in_seeds(root: Path, tmp_path: Path, seeds: list[str], said: s
         assert done.err.count(said) == 1
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -262,6 +266,7 @@ IMPATIENT = "import fscrawl.engine.parsing\nfscrawl.engine.parsing._PATIENT_S = 
 QUICK = f"{IMPATIENT}import fscrawl.engine.site_process\nfscrawl.engine.site_process.MOST_WAIT_S = 3.0\n"
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("method", ["check", "requests"])
 def test_a_method_that_never_ends(root: Path, tmp_path: Path, method: str) -> None:
     """It is ended, and is a failure of its page; other hosts do not wait for it."""
@@ -276,6 +281,7 @@ def test_a_method_that_never_ends(root: Path, tmp_path: Path, method: str) -> No
         assert "takes more than" in failure.message
 
 
+@pytest.mark.gate
 def test_an_opening_that_never_ends(root: Path, tmp_path: Path) -> None:
     """It is ended, named with its line, and costs neither its worker nor another host anything."""
     own = "import fscrawl.handlers.sessions\nfscrawl.handlers.sessions.MOST_OWN_S = 0.5\n"
@@ -300,6 +306,7 @@ def test_an_opening_that_never_ends(root: Path, tmp_path: Path) -> None:
         assert all(f"{file}:" in each.message for each in found.values())
 
 
+@pytest.mark.gate
 def test_seeds_that_never_come(root: Path, tmp_path: Path) -> None:
     """Seeds that do not come are waited for, for a while, and all others are crawled meanwhile."""
     text = PLAIN.partition("        yield")[0] + "        while True: pass\n"
@@ -311,6 +318,7 @@ def test_seeds_that_never_come(root: Path, tmp_path: Path) -> None:
     assert done.err.count("class Plain: seeds: gave nothing for 3 s") == 1
 
 
+@pytest.mark.gate
 def test_a_file_that_is_never_loaded(root: Path, tmp_path: Path) -> None:
     """A file that does not end when it is loaded is refused after a while."""
     (tmp_path / "site.py").write_text("while True: pass\n")
@@ -320,6 +328,7 @@ def test_a_file_that_is_never_loaded(root: Path, tmp_path: Path) -> None:
     assert not root.exists()
 
 
+@pytest.mark.gate
 def test_seeds_that_end_their_process(root: Path, tmp_path: Path) -> None:
     """A process that ends while it gives seeds is noticed, and the other seeds are crawled."""
     with Web(linked, [A, B]) as web:
@@ -333,6 +342,7 @@ def test_seeds_that_end_their_process(root: Path, tmp_path: Path) -> None:
 SLOW = PLAIN.replace("        yield", "        import time\n        yield") + "        time.sleep(60)\n"
 
 
+@pytest.mark.gate
 def test_an_interrupt_while_seeds_are_awaited(root: Path, tmp_path: Path) -> None:
     """The machine stores what it has and leaves at once; the process of the seeds ends with it."""
     with Web(linked, [A]) as web, Running(command(root, "--site", site_file(tmp_path, web, SLOW))) as running:
@@ -343,6 +353,7 @@ def test_an_interrupt_while_seeds_are_awaited(root: Path, tmp_path: Path) -> Non
         await_end(running.process.pid)
 
 
+@pytest.mark.gate
 def test_an_edit_while_seeds_are_awaited(root: Path, tmp_path: Path) -> None:
     """An edit of the settings does not end the crawl before the seeds have come."""
     late = SLOW.replace("        yield", "        time.sleep(4)\n        yield").replace("time.sleep(60)", "return")

@@ -8,6 +8,8 @@ import signal
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.crawling import Running, check_tree, command, crawl, errors, pages
 from tests.support.neighbours import customised
 from tests.support.web import HTML, Request, Response, Web, site
@@ -124,6 +126,7 @@ def table(web: Web, follow: str) -> str:
     return f"[[site]]\nhosts = ['{A}']\nseeds = ['{web.url(A)}']\nfollow = {follow}\n"
 
 
+@pytest.mark.gate
 def test_an_edit_that_widens_finds_links_in_stored_pages(root: Path) -> None:
     """While machines run, links that `follow` did not find are found in stored pages, which are not fetched again."""
     with Web(site(CHAIN), [A]) as web:
@@ -157,6 +160,7 @@ def test_an_edit_between_two_runs(root: Path) -> None:
     check_tree(root)
 
 
+@pytest.mark.gate
 def test_a_list_that_grows(root: Path) -> None:
     """Lines that are added to a list of values become seeds while machines run, and only new ones are fetched."""
     with Web(site({f"/c/{name}": "x" for name in ("a", "b%2F1", "c")}), [A]) as web:
@@ -190,6 +194,7 @@ def test_what_is_wrong_is_said_in_one_line(root: Path) -> None:
 PATIENT = "import fscrawl.engine.parsing\nfscrawl.engine.parsing._PATIENT_S = 0.2\n"
 
 
+@pytest.mark.gate
 def test_an_expression_that_never_ends(root: Path, tmp_path: Path) -> None:
     """A page for which an expression takes for ever is ended, and costs no other host anything."""
     endless = "<p>" + "a" * 40 + "!"
@@ -210,6 +215,7 @@ def test_an_expression_that_never_ends(root: Path, tmp_path: Path) -> None:
         assert (error.class_, error.url) == ("parse", web.url(A))
 
 
+@pytest.mark.gate
 def test_killed_in_the_middle(root: Path) -> None:
     """A crawl of templates that is killed goes on where it was: all is stored, and hardly anything fetched twice."""
     with Web(site({f"/{n}": "x" for n in range(120)}), [A, B]) as web:
@@ -226,6 +232,7 @@ def test_killed_in_the_middle(root: Path) -> None:
     check_tree(root)
 
 
+@pytest.mark.gate
 def test_headers_and_forms(root: Path) -> None:
     """Headers of a table go to its hosts only, with secrets of the environment, and no file of the tree has them."""
     with Web(lambda request: NONE if "robots" in request.path else Response(200, HTML, b"x"), [A, B]) as web:
@@ -293,6 +300,7 @@ def test_a_list_with_bytes_that_are_no_text(root: Path) -> None:
         assert "classes.txt:3:2: a NUL byte is no text" in done.err
 
 
+@pytest.mark.gate
 def test_an_edit_that_names_a_list_before_it_is_there(root: Path, tmp_path: Path) -> None:
     """The edit is refused in one line, and taken in when the list has come."""
     with Web(site({f"/{name}": "x" for name in "abc"}), [A]) as web:
@@ -315,6 +323,7 @@ def test_an_edit_that_names_a_list_before_it_is_there(root: Path, tmp_path: Path
 FEW = "import fscrawl.parse.links\nfscrawl.parse.links.MAX_LINKS = 2\n"
 
 
+@pytest.mark.gate
 def test_a_list_with_more_than_is_kept(root: Path, tmp_path: Path) -> None:
     """Of a list of too many items its record says so, also if the rules that find them are written later."""
     ids = Response(200, JSON, b"[1, 2, 3]")

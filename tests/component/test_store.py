@@ -256,6 +256,7 @@ def test_missing_root(tree):
     assert not tree.root.exists()
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(("function", "when", "number"), [*STEPS, ("mkdir", "after", 1), ("mkdir", "after", 2)])
 def test_killed_while_storing(directory, function, when, number):
     """A process killed at any step leaves nothing torn under a final name, and the next one completes the page."""
@@ -278,6 +279,7 @@ def test_killed_while_storing(directory, function, when, number):
     assert not any(name.endswith(".tmp") for name in files(root))
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("number", [1, 2, 3, 4, 5])
 def test_killed_while_creating(directory, monkeypatch, when, number):

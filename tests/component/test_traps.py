@@ -30,6 +30,7 @@ def site(links: Links) -> Callable[[Request], Response]:
     return serve
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     ("links", "most", "rule"),
     [
@@ -74,6 +75,7 @@ def ids(request: Request, numbers: itertools.count[int], *, for_all: bool) -> li
     return [f"/{number}{mark}" for number in range(4)]
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(("deny", "found"), [("[]", 9), ("[';jsessionid=']", 1)])
 def test_session_ids_for_those_without_a_cookie(root: Path, deny: str, found: int) -> None:
     """The pages to which the first one links are stored twice; who denies such links gets no other page at all."""

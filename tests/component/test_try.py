@@ -204,6 +204,7 @@ def test_rules_that_never_end(
     assert "failed    parse: reading it by the rules of its site takes more than" in said
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("line", ["while True: pass", "re.search('(?:a+)+$', 60 * 'a' + '!')"])
 def test_values_that_never_come(
     web: Web, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, line: str

@@ -46,6 +46,7 @@ def test_text(crawl):
     assert sorted(row["text"] or "" for row in crawl.rows(["text"])) == ["", "One", "Two"]
 
 
+@pytest.mark.gate
 def test_one_that_takes_too_long(crawl, grown, monkeypatch):
     """A hostile PDF has no text, and the next one has its own."""
     url = HOME + "deep"
@@ -65,6 +66,7 @@ def test_without_the_package(crawl, monkeypatch):
     assert of_this_process._reader._process is None
 
 
+@pytest.mark.gate
 def test_threads(crawl):
     """Each thread gets the text of its own page."""
     wrong = []
@@ -80,6 +82,7 @@ def test_threads(crawl):
     assert not wrong
 
 
+@pytest.mark.gate
 def test_an_interrupt(crawl, monkeypatch):
     """Who is interrupted while a PDF is read gets the right text of the next one; so does who was idle meanwhile."""
     one, two = crawl.page(HOME + "one"), crawl.page(HOME + "two")
@@ -99,6 +102,7 @@ def test_an_interrupt(crawl, monkeypatch):
     assert one.text == "One"
 
 
+@pytest.mark.gate
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 def test_after_a_fork(crawl):
     """A child has a process of its own; that of its parent is not touched, whatever the child does."""

@@ -134,6 +134,7 @@ def test_a_reader_loads_what_it_needs(tmp_path):
     assert "fscrawl.api.running" not in found
 
 
+@pytest.mark.gate
 def test_the_commands_load_nothing_of_it():
     """`fscrawl --help` is as quick as without a library."""
     code = "import fscrawl.cli; fscrawl.cli.parser()"

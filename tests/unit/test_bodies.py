@@ -37,6 +37,7 @@ def read(body, coding, *, step=65536, max_bytes=MAX_BYTES):
     return read_body(raw, 200, {"content-encoding": coding}, max_bytes)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("coding", CODINGS)
 @pytest.mark.parametrize("step", [1, 7, 100, 1 << 20])
 @pytest.mark.parametrize("size", [0, 1, 65535, 65536, 65537, 98272, 200_000])

@@ -49,6 +49,7 @@ def test_joiner(base, name):
     assert 0 < kept.bytes < 2.5 * limit
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("base", [BASE, "http://a.example/"])
 def test_joiner_that_appends(base):
     """The same holds for references that are joined together, however many a page has."""

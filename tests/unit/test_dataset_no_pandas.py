@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("pandas")
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("kept_out", [True, False])
 def test_pandas(*, kept_out: bool) -> None:
     """Arrow does not load pandas, which can be imported all the same. Without the call Arrow loads it."""

@@ -147,6 +147,7 @@ def test_pickled():
     assert found.first("http://a.example/b") == "(?:b+)+$"
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     ("pattern", "plain"),
     [

@@ -122,6 +122,7 @@ def test_a_long_text(whole):
     assert len(value(whole, b"<div>" + b"x" * 11_000_000 + b"</div>")) == 11_000_000
 
 
+@pytest.mark.gate
 @ENGINES
 def test_time_grows_with_the_page(whole):
     """The whole text of a page of 100,000 elements takes time in proportion to it."""

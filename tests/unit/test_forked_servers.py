@@ -76,6 +76,7 @@ def test_output_is_printed_once() -> None:
     )
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(("program", "code"), [("pass", 0), ("raise SystemExit", 0), ("os.nothing", 1), ("1 / 0", 1)])
 def test_exit_codes(program: str, code: int) -> None:
     """A server ends by itself, and never goes on with the program that it is a copy of."""

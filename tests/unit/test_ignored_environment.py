@@ -23,6 +23,7 @@ _ASK = """
 """
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     ("flags", "words"),
     [

@@ -95,6 +95,7 @@ def test_names(monkeypatch):
     assert language(GERMAN) is None
 
 
+@pytest.mark.gate
 def test_no_network(monkeypatch, tmp_path):
     """The model is in the package: nothing is asked of the network, and nothing is written."""
     code = (

@@ -285,6 +285,7 @@ def test_max_links(read):
     assert read("<a rel=nofollow href=1></a><a rel=nofollow href=2></a>", max_links=1).truncated
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("unit", ["<div>", "<b x{}>", "<svg>", "<table><b>", "<span></x>"])
 def test_deep_nesting(read, unit):
     """A page of nothing but nesting takes seconds at most, and its links are found."""

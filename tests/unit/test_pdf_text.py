@@ -37,6 +37,7 @@ def test_no_text(reader):
     assert reader.of(pdfs.pdf("Two")) == ("Two", "")
 
 
+@pytest.mark.gate
 def test_too_long():
     """A PDF that takes too long ends the process, and the next one gets another."""
     reader = PdfText(limit_s=3.0)
@@ -53,6 +54,7 @@ def test_too_long():
         reader.close()
 
 
+@pytest.mark.gate
 def test_killed(reader):
     """A process that dies while it reads, for example of too little memory, costs the text of one PDF."""
     assert reader.of(pdfs.pdf("One")) == ("One", "")
@@ -64,6 +66,7 @@ def test_killed(reader):
     assert reader.of(pdfs.pdf("Three")) == ("Three", "")
 
 
+@pytest.mark.gate
 def test_killed_before(reader):
     """A process that dies between two PDFs costs nothing."""
     assert reader.of(pdfs.pdf("One")) == ("One", "")
@@ -72,6 +75,7 @@ def test_killed_before(reader):
     assert reader.of(pdfs.pdf("Two")) == ("Two", "")
 
 
+@pytest.mark.gate
 def test_large(reader):
     """A PDF that no pipe takes at once is read."""
     text, why = reader.of(pdfs.pdf("word " * 200_000))

@@ -216,6 +216,7 @@ def test_forbidding_line():
     assert found == ["DISALLOW :/%7ea", "Disallow: /", None, None]
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     "lines",
     [

@@ -35,6 +35,7 @@ def _calls_of_a_minute(world, machine):
     return machine.tally.minus(before).calls
 
 
+@pytest.mark.gate
 def test_beats_of_idle_machines_are_read_when_they_are_due():
     """A machine without work looks at a busy one in each round, and at those without work once for each heartbeat."""
     with _waiting(12) as (world, machine):
@@ -44,6 +45,7 @@ def test_beats_of_idle_machines_are_read_when_they_are_due():
     assert calls[BEATS] <= _ROUNDS * _LISTING + own + of_the_busy_one + of_the_others
 
 
+@pytest.mark.gate
 def test_logs_that_have_not_grown():
     """To see that a log has not grown takes a look at its last segment, and no listing."""
     with _waiting(4) as (world, machine):

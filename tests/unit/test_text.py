@@ -349,6 +349,7 @@ UNITS = [
 ]
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("unit", UNITS)
 def test_time_is_linear(unit):
     """A megabyte of anything takes no more than seconds; what nests too deeply does not come here."""

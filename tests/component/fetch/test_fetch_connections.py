@@ -135,6 +135,7 @@ def test_heads_are_not_kept(make: Make, answer: bytes) -> None:
     assert kept < 1_000_000
 
 
+@pytest.mark.gate
 def test_hosts_whose_connections_are_kept(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """A fetcher keeps so many connections open, of hosts that take turns."""
     monkeypatch.setattr(keeping, "MOST", 5)

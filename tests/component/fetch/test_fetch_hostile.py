@@ -239,6 +239,7 @@ def _zeros(coding: str, size: int) -> bytes:
     return head + megabyte * (size // 1_000_000 - 1) + packer.flush()  # with a checksum that nobody gets to
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd", "gzip, gzip", "gzip, br", "gzip, gzip, zstd"])
 def test_memory_of_bombs(coding: str) -> None:
     """A body that inflates to 300 MB takes no more memory than its limit, the window, and a little."""
@@ -251,6 +252,7 @@ def test_memory_of_bombs(coding: str) -> None:
     assert grown < 1.25 * MAX_BYTES + 20_000_000
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     "flood", ["chunk of -1", "chunks with a length", "deflate without output", "long header lines"]
 )

@@ -66,6 +66,7 @@ def test_endless_body(make: Make, behave: Callable[[socket.socket], None]) -> No
 # -- limits of time
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("part", SLOW)
 def test_slow_drip(make: Make, part: str) -> None:
     """A server that keeps sending a little of anything does not outlast the deadline of the whole exchange."""

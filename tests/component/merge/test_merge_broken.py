@@ -96,6 +96,7 @@ BROKEN = [
 ]
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("break_", BROKEN, ids=lambda change: change.__name__)
 def test_broken_page(
     tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]], break_: Callable[[Grown], None]

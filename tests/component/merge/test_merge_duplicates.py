@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from fscrawl import urls
 from tests.support.merging import EVERY, A, archived
 from tests.support.trees import Grown, Made, check
@@ -66,6 +68,7 @@ def test_duplicates_point_to_originals(tree: Grown, out: Path) -> None:
     assert found >= 9
 
 
+@pytest.mark.gate
 def test_dedupe(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
     """--dedupe leaves out what is a duplicate of any page, of an earlier run too, and says how many."""
     tree.page("http://c.example/1", tree.bodies[A])

@@ -46,6 +46,7 @@ def test_zstd(tree: Grown, out: Path) -> None:
             assert [json.loads(line) for line in file.read().splitlines()] == other.json_lines(table)
 
 
+@pytest.mark.gate
 def test_parquet_is_in_order(tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of pages say that they are sorted by host and key, if they are; the parts are in the order of hosts."""
     monkeypatch.setattr("fscrawl.dataset.dedupe._GROUP_ROWS", 100)
@@ -69,6 +70,7 @@ def test_parquet_is_in_order(tree: Grown, out: Path, monkeypatch: pytest.MonkeyP
     assert False in claims
 
 
+@pytest.mark.gate
 def test_archive_parts(tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Archives hold segments up to their limit, each begins with a warcinfo record that names it, and none is lost."""
     monkeypatch.setattr(archives, "PART_BYTES", 170_000)

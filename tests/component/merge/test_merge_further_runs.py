@@ -94,6 +94,7 @@ def test_options_are_kept(tree: Grown, out: Path, fscrawl: Callable[..., tuple[i
     assert contents(out) == before
 
 
+@pytest.mark.gate
 def test_rebuild(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
     """--rebuild makes the dataset anew with other options, and leaves what is not the dataset's own."""
     fscrawl(*EVERY)
@@ -117,6 +118,7 @@ def test_other_crawl(tree: Grown, out: Path, tmp_path: Path, fscrawl: Callable[.
     assert contents(out) == before
 
 
+@pytest.mark.gate
 def test_pages_come_while_it_reads(tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages that a machine stores during a merge are whole in it or not in it; the next run has the rest."""
     monkeypatch.setattr("fscrawl.dataset.plan.BATCH_PAGES", 10)

@@ -96,6 +96,7 @@ def test_dedupe(tree: Grown, out: Path, fscrawl: Run) -> None:
     assert urls_of(out, "three") == {"http://a.example/"}
 
 
+@pytest.mark.gate
 def test_hosts(tree: Grown, out: Path, fscrawl: Run) -> None:
     """A search in some hosts takes them in every form; ports count where they are named."""
     for host in ("p.example", "p.example:8080", "q.example"):
@@ -261,6 +262,7 @@ def test_disk_full(tree: Grown, out: Path, fscrawl: Run, monkeypatch: pytest.Mon
     assert list((out / "search").iterdir()) == []
 
 
+@pytest.mark.gate
 def test_no_fts5(tree: Grown, out: Path, fscrawl: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """A Python whose SQLite cannot index is told before anything is read."""
     monkeypatch.setattr(search_shard, "TOKENIZER", "none-such")
@@ -286,6 +288,7 @@ def test_a_search_that_takes_too_long(tree: Grown, out: Path, fscrawl: Run, monk
         search(out, parse("three"), limit_s=-1.0)
 
 
+@pytest.mark.gate
 def test_large_page(tree: Grown, out: Path) -> None:
     """A page of ten megabytes is found by its last word, and its snippet is short."""
     tree.page("http://l.example/", b"<p>" + b"some words of filler " * 480_000 + b"lastword")

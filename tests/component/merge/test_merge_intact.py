@@ -125,6 +125,7 @@ def test_an_index_of_a_damaged_file(out: Path, fscrawl: Command) -> None:
     assert fscrawl("--index", "--rebuild")[0] == 0
 
 
+@pytest.mark.gate
 def test_a_manifest_that_is_missing(tree: Grown, out: Path, fscrawl: Command) -> None:
     """Without it, a merge would write pages twice. It is refused, and can be put back."""
     for number in range(3):
@@ -178,6 +179,7 @@ ODD = [
 ]
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("change", ODD, ids=str)
 def test_a_manifest_that_was_edited(out: Path, fscrawl: Command, change: dict[str, object]) -> None:
     """One that no merge has written is one line, and so is one that names files outside of the dataset."""
@@ -187,6 +189,7 @@ def test_a_manifest_that_was_edited(out: Path, fscrawl: Command, change: dict[st
     refused(fscrawl(), 2, "manifest.json: not a manifest", "--rebuild")
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     "text",
     [

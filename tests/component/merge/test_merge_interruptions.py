@@ -105,6 +105,7 @@ TORN += ["group-*.pages.parquet", "group-*.warc.gz", "group-000000.arrow", "grou
 CUTS = [Path.unlink, emptied, halved]
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     ("name", "tear"),
     # an archive of zeros has its length, and no end that could be looked at

@@ -87,6 +87,7 @@ def test_an_older_dataset(several: Grown, out: Path, tmp_path: Path) -> None:
     assert "language_score" not in made.table().column_names
 
 
+@pytest.mark.gate
 def test_later_runs(several: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
     """A dataset keeps what it was made with: later runs detect without the option, or are refused with it."""
     assert fscrawl("--language")[0] == 0

@@ -204,6 +204,7 @@ def test_torn_memory(
     assert fscrawl("--rebuild")[0] == 0
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", ["manifest.json", ".merge/options.json", ".merge/seen-0001.parquet"])
 @pytest.mark.parametrize("number", [errno.EIO, errno.EACCES, errno.ESTALE, errno.EMFILE])
 def test_faults_of_the_file_system(
@@ -240,6 +241,7 @@ class A(Site):
 """
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
@@ -277,6 +279,7 @@ def test_a_rebuild_that_is_refused(
     check(Made(out))
 
 
+@pytest.mark.gate
 def test_a_rebuild_without_its_cluster(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
     """The same where the cluster cannot be reached."""
     fscrawl()
@@ -295,6 +298,7 @@ def test_newer_format(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, 
     refused(fscrawl(), 2, "format 2", "update fscrawl")
 
 
+@pytest.mark.gate
 @pytest.mark.root
 def test_read_only(tree: Grown, mount: Callable[[str], Path], fscrawl: Callable[..., tuple[int, str, str]]) -> None:
     """Where nothing can be written, one line says so, with exit code 75."""
@@ -303,6 +307,7 @@ def test_read_only(tree: Grown, mount: Callable[[str], Path], fscrawl: Callable[
     refused(fscrawl(to=point / "ds"), 75, "read-only")
 
 
+@pytest.mark.gate
 @pytest.mark.root
 @pytest.mark.parametrize("kilobytes", some(200, 8, 60, 600, 1400))
 def test_full_disk(

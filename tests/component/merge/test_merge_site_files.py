@@ -87,6 +87,7 @@ def test_what_never_ends_is_bad_where_it_counts(
     assert "field other: found on 0 of 1 page\n" in said
 
 
+@pytest.mark.gate
 def test_the_same_file_for_all_runs(fscrawl: Merge, site: Path) -> None:
     """A dataset keeps the digest of the file, never its text; later runs need the same file."""
     assert fscrawl("--site", str(site))[0] == 0

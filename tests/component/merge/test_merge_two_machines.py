@@ -50,6 +50,7 @@ def _grow(tree: Grown, host: str) -> None:
         tree.page(f"http://{host}.example/{number}", b"<p>%s %d" % (host.encode(), number))
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("first", [True, False])
 def test_the_later_one_goes_on(tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch, step: str, first: bool) -> None:
@@ -85,6 +86,7 @@ def test_one_without_news_removes_nothing(tree: Grown, out: Path, monkeypatch: p
     check(Made(out))
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("step", STEPS[1:])
 def test_plans_are_not_mixed(tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     """Two that begin at one moment have different plans. However far the later one comes, none of its pages is lost."""

@@ -32,6 +32,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("values", WRONG, ids=str)
 def test_wrong_value_of_a_page(any_made, values, tmp_path):
     """A page of which a merge refuses a value is named with the same words, and a repair has it fetched again."""

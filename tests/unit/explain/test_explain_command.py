@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from fscrawl import cli, urls
 from fscrawl.request import Request, spelling
 from tests.support.explained import MISSING, SEED, ask, line_of, say
@@ -157,6 +159,7 @@ def test_bad_rules_are_one_line(tree, capsys, tmp_path, monkeypatch):
     assert "--fields needs fscrawl.dataset" in capsys.readouterr().err
 
 
+@pytest.mark.gate
 def test_what_it_loads(tree):
     """To tell of a page, neither what parses pages is loaded nor what only machines need."""
     code = (

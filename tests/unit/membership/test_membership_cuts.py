@@ -60,6 +60,7 @@ def all_is_there(world):
     assert world.fetched == dict.fromkeys(ALL, 1)
 
 
+@pytest.mark.gate
 @percents
 def test_cut_after_its_machine_had_left(world, left):
     """A log that is cut between two runs: the next one finds that by the goodbye, and tells all from the records."""
@@ -77,6 +78,7 @@ def test_cut_after_its_machine_had_left(world, left):
     assert generations(world) == ["1"]
 
 
+@pytest.mark.gate
 @percents
 def test_cut_after_its_machine_was_killed(world, left):
     """The log of a machine that was killed: what others had read of it is more than there is."""
@@ -93,6 +95,7 @@ def test_cut_after_its_machine_was_killed(world, left):
     all_is_there(world)
 
 
+@pytest.mark.gate
 @percents
 def test_cut_while_its_machine_runs(world, left):
     """The log of a machine that runs: it ends, and joins anew; all that it has told is told again by somebody."""
@@ -111,6 +114,7 @@ def test_cut_while_its_machine_runs(world, left):
     assert "a" not in [member.name for member in world.members]
 
 
+@pytest.mark.gate
 @percents
 def test_cut_just_before_a_join(world, left):
     """A machine that joins has not read the log before: it believes what the beat says, and what others do."""

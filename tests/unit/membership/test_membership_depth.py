@@ -41,6 +41,7 @@ def within(web, start, limit):
     return found
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("far", [MINE[0], MINE[1], HERS[0]], ids=["same host", "other host", "other machine"])
 @pytest.mark.parametrize("longer", [0, 1])
 @pytest.mark.parametrize("machines", [1, 2])
@@ -64,6 +65,7 @@ def test_the_nearest_way_is_found_last(world, far, longer, machines):
     assert all(member.is_over() for member in members)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("seed", range(20))
 def test_any_web_in_any_order(world, seed):
     """On a web of any shape, with any pages late, with machines that join or are killed: the nearest way counts."""

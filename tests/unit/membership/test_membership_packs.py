@@ -257,6 +257,7 @@ def test_a_pack_that_somebody_removes(weeks):
     assert generations(weeks) == ["1"]
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("call", ["open", "link", "unlink", "rmdir", "fsync", "write"])
 def test_a_machine_that_ends_in_the_middle(weeks, monkeypatch, call):
     """Wherever that is, all is there, in files or in a pack; and the next machine goes on."""

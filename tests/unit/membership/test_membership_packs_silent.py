@@ -288,6 +288,7 @@ def test_what_it_says_when_it_is_packed(spot, asleep):
     assert len({member.membership.ledger.vector_hash() for member in (packer, other, late)}) == 1
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("call", ["open", "link", "unlink", "rmdir", "write", "stat"])
 def test_a_machine_that_ends_in_the_middle(spot, monkeypatch, call):
     """Wherever that is, all is there, in files or in a pack; and the next machine goes on."""

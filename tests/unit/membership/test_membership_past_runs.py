@@ -103,6 +103,7 @@ def test_places_are_hashed_once(weeks, monkeypatch):
     assert a.membership.ledger.vector_hash() != before
 
 
+@pytest.mark.gate
 def test_who_has_left_is_not_asked_for(weeks, monkeypatch):
     """A round costs next to nothing for each machine that has said goodbye and whose log was read."""
     a = weeks.join("a")

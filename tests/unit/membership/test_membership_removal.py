@@ -159,6 +159,7 @@ def night(world, number):
     member.leave(finished=False)
 
 
+@pytest.mark.gate
 def test_many_short_runs(nightly, monkeypatch):
     """What they say is kept for a while. After that each leaves one line, and costs a start one look at that."""
     open_segment, opened, read = TreeLogs.open_segment, [], []

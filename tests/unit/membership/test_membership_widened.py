@@ -134,6 +134,7 @@ def test_while_a_machine_runs(world, case):
     all_were_fetched_once(world, case)
 
 
+@pytest.mark.gate
 @cases
 def test_at_a_join(world, case):
     """So do two, of which one joins with the new limit before the other has read it."""

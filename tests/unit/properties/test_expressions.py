@@ -59,6 +59,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
             raise
 
 
+@pytest.mark.gate
 @settings(max_examples=tries(2000), deadline=None)
 @given(PATTERNS, st.lists(TEXTS, min_size=1, max_size=8))
 def test_same_as_re(pattern, texts):
@@ -73,6 +74,7 @@ def test_same_as_re(pattern, texts):
         assert (linear.search(text) is not None) == (there.search(text) is not None), (pattern, written, text)
 
 
+@pytest.mark.gate
 @settings(max_examples=tries(1000), deadline=None)
 @given(st.lists(PATTERNS, min_size=1, max_size=4), st.lists(TEXTS | st.text(max_size=5), min_size=1, max_size=5))
 def test_lists_are_the_same_as_re(patterns, texts):

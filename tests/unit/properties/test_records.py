@@ -81,6 +81,7 @@ def test_torn(kind, data):
         kind.from_json(written[: len(written) // 2].ljust(len(written), b"\0"))
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
 @fast

@@ -99,6 +99,7 @@ def all_settings(draw):
     return Settings(**groups)
 
 
+@pytest.mark.gate
 @given(all_settings())
 @fast
 def test_round_trip(settings):
@@ -115,6 +116,7 @@ TOML = st.sampled_from(
 )
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", names())
 @given(value=TOML)
 @tuned(deadline=None, max_examples=tries(30))

@@ -3,6 +3,7 @@
 import os
 import re
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -158,6 +159,7 @@ def test_nasty_hosts():
     assert len({urls.host(url) for url in normal}) == len({urls.hostname(url) for url in normal})
 
 
+@pytest.mark.gate
 @given(bases, references, st.booleans())
 @settings(deadline=None, max_examples=tries(1000))
 @example("http://a.example/x/y.html?z", "http:?q", False)
