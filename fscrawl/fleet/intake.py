@@ -177,6 +177,7 @@ class Intake:
         waiting: list[Found] = []
         for shard in sorted(shards) if starts is None else ():
             at = yield from self._load_snapshot(shard, shards, waiting)
+            self._ledger.hear_up_to(at)
             starts = at if starts is None else {m: min(place, at[m]) for m, place in starts.items() if m in at}
         for line in self._ledger.lines_of(frozenset(shards), starts or {}, ends):
             if line.shard in shards:

@@ -92,6 +92,7 @@ class Ledger:
         self._sent: RecentDepths[int] = RecentDepths(_SENT_MEMORY)
         self._flushed_at = clock()
         self._cut_since: dict[str, float] = {}
+        self._owed: dict[str, Place] = {}  # where logs go to by snapshots that were read
         self._hashed: tuple[dict[str, Place], str] | None = None
 
     # -- beginning and end
@@ -268,9 +269,22 @@ class Ledger:
                 continue
             if machine not in self._reader.places:
                 self._reader.begin_at(machine, self._first_place(machine, end))
-            for line in self._reader.read(machine, self._frontier.shards, until=end):
+            owed = self._owed.get(machine, BEGINNING)
+            until = max(owed, end or owed) if owed > self.read_to(machine) else end
+            for line in self._reader.read(machine, self._frontier.shards, until=until):
                 self.take_line(line)
         self.needed |= self._reader.needed
+
+    def hear_up_to(self, places: Mapping[str, Place]) -> None:
+        """Hear logs as far as a snapshot has them. One that has less is cut, whatever its last beat says.
+
+        A log that is not there at all is not asked for: it may have been lost with its pack, which is a cut of its own.
+        """
+        for machine in places.keys() & self._reader.places.keys():
+            place = places[machine]
+            if place > max(self.read_to(machine), self._reader.forgiven.get(machine, BEGINNING)):
+                self._owed[machine] = max(place, self._owed.get(machine, BEGINNING))
+        self.hear(dict.fromkeys(sorted(self._owed)))
 
     def first_places(self) -> dict[str, Place]:
         """Give where each log begins. The first segments of an old log may have been removed."""
@@ -396,3 +410,5 @@ class Ledger:
             what = f"the log of {machine} was cut" if is_log else f"{MACHINES}/{machine} cannot be read"
             self._warn(f"{what}; all records are read again")
         self._reader.forgive(machine, expected)
+        if self._owed.get(machine, BEGINNING) <= expected:
+            self._owed.pop(machine, None)

@@ -104,6 +104,17 @@ def test_retries_are_put_into_a_log(old, upgrade):
     assert len(Logs(tree).machines()) == 1, "the feeds are read once"
 
 
+def test_killed_before_the_retries_are_in_a_log(old, upgrade, monkeypatch):
+    """If the first machine is killed before it has written the retries, the next one reads the feeds."""
+    old.feed("far-1-aa", RETRY)
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "write_command_log", lambda *_: (_ for _ in ()).throw(TreeError("killed")))
+        with pytest.raises(TreeError, match="killed"):
+            upgrade()
+    upgrade("new-2-bb")
+    assert [line.url for line in said(old.root)] == ["http://a.example/x"]
+
+
 def test_a_shard_that_there_is_not(old, upgrade):
     """A line whose shard was damaged is passed by."""
     (old.root / ".fscrawl/feed/far-1-aa.log").write_text(f"{SHARDS} {RETRY}\n-1 {RETRY}\n")

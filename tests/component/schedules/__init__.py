@@ -6,18 +6,18 @@
 
 `--faults "crash join"`: only these, by their names in `faults.py`.
 
-`tests/model` is the protocol, and this is the product: `engine.machine`, its fleet, frontier, handlers and storage run
-as they are. What is replaced stands in `patches.py`: the calls on files, clocks and sleep, threads, worker processes
-and the network. A schedule is a seed. It has a small web, one to three machines (more join), and an adversary who
-chooses who does what, how old what they see is, and what goes wrong. Then comes a fair part in which the crawl must
-end, three times, twice after a change.
+`engine.machine`, its fleet, frontier, handlers and storage run as they are. What is replaced stands in `patches.py`:
+the calls on files, clocks and sleep, threads, worker processes and the network. A schedule is a seed. It has a small
+web, one to three machines (more join), and an adversary who chooses who does what, how old what they see is, and what
+goes wrong. Then comes a fair part in which the crawl must end, three times, twice after a change.
 
     share.py      the files, and how old the view of each machine is
     member.py     a machine: its main loop, its heart and its workers, each a step at a time
     world.py      the web, the clock, and what is checked
     faults.py     the adversary
     schedule.py   a schedule
-    breakages.py  what is broken on purpose, and the seed that finds each
+    broken.py     what is broken on purpose
+    breakages.py  the seed that finds each of these
 
 Invariants, by the number with which a violation begins:
 
@@ -25,7 +25,7 @@ Invariants, by the number with which a violation begins:
     2  In the fair part, the crawl ends.
     3  No machine asks a host whose shard another machine holds, or could still fetch from.
     4  Nothing is fetched twice, except for what was in flight at a fault, a retry, or a refresh.
-    5  What a retry asked for was asked for at the host.
+    5  What a retry or a refresh asked for was asked for at the host.
     6  Nobody writes to a log that is not its own.
     7  No machine fails by an error that it should have expected.
 

@@ -210,11 +210,12 @@ def retry(world: World) -> None:
 
 
 def refresh(world: World) -> None:
-    """A person starts a machine that fetches again what is older than now."""
+    """A person starts a machine that fetches again what is older than a second."""
     if len(world.up()) < MOST_MACHINES:
         for url in world.web.urls:
             world.excuse(url)
-        world.join(refresh_before=timestamp(EPOCH + world.now))
+        world.edited_at = world.now
+        world.join(refresh_before=timestamp(EPOCH + world.now - 1.0))  # a request may have begun a moment ago
 
 
 def cut(world: World) -> None:

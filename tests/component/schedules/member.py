@@ -80,7 +80,8 @@ class Pool:
             return True
         self.at_work = None
         self.outbox.append(answer)
-        if isinstance(answer, Returned) and answer.asked_at is not None and isinstance(answer.task, PageTask):
+        may_be_undone = isinstance(answer, Returned) and answer.asked_at is not None
+        if may_be_undone and isinstance(answer.task, PageTask) and not self._member.world.is_stored(answer.task.url):
             self._member.world.excuse(answer.task.url)
         return True
 

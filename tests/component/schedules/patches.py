@@ -38,7 +38,7 @@ from fscrawl.fleet import (
 )
 from fscrawl.fleet.beat import Hello
 from fscrawl.frontier.frontier import Frontier
-from fscrawl.handlers import context, meaning, pages, probes, records, refreshes, robots
+from fscrawl.handlers import context, meaning, pages, probes, records, refreshes, robots, writer
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.storage import (
     append_log,
@@ -74,7 +74,7 @@ _OF_CLOCKS = (
         records,
         refreshes,
     ),
-    *(robots, files, later_rooms, retrying),
+    *(robots, writer, files, later_rooms, retrying),
 )
 EPOCH = 1.7e9
 _A_LOOK_S = 0.0005  # at the clock takes time, so that work is done in slices
@@ -98,7 +98,7 @@ class Clock:
         return self._world.now + self._world.skew_s
 
     def time(self) -> float:
-        return EPOCH + self._world.now + self._world.skew_s
+        return EPOCH + self._world.now + (0.0 if self._world.are_clocks_right else self._world.skew_s)
 
     def thread_time(self) -> float:
         return 0.0  # nothing that a machine does takes time by itself

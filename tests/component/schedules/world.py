@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from fscrawl import urls
 from fscrawl.config.settings import Settings, apply, render
 from fscrawl.errors import FscrawlError, MemoryGone
+from fscrawl.fleet.generations import Generations, refresh_of
 from fscrawl.fleet.leases import Leases
 from fscrawl.http.answers import Fetched
 from fscrawl.storage.layout import LINKS, MACHINERY_ROOMS, MACHINES, PAGE_ROOMS, SEEDS, SETTINGS, TREE_RECORD, pack_of
@@ -133,6 +134,7 @@ class World:
         self.seed, self.rng = seed, random.Random(seed)
         rng = self.rng
         self.now, self.skew_s = 1000.0, 0.0
+        self.are_clocks_right = seed % 2 == 0  # those that show dates: by wrong ones, nobody knows how old a page is
         self.caches_s = C if stale else 0.0
         self.clock = Clock(self)
         self.share = Share(seed, lambda: self.now, stale=stale)
@@ -360,7 +362,26 @@ class World:
                 for url, failed_at in self.must_retry.items()
                 if url in reached and tree.failed_at(urls.host(url), urls.key(url)) == failed_at
             }
-            return [*sorted(reached - failed - there), *(f"{url} (retry)" for url in sorted(not_retried))]
+            since = self.refresh_before(tree) if self.are_clocks_right else ""
+            old = {url for url in reached & there if tree.page(urls.host(url), urls.key(url)).looked_at < since}
+            not_done = [
+                *(f"{url} (retry)" for url in sorted(not_retried)),
+                *(f"{url} (refresh)" for url in sorted(old)),
+            ]
+            return [*sorted(reached - failed - there), *not_done]
+        finally:
+            self.turn_back(before)
+
+    def refresh_before(self, tree: Tree) -> str:
+        """Give the latest time of all refreshes that somebody has asked for; "" if nobody has."""
+        generations = Generations(tree.files)
+        generations.newest()
+        return max((refresh_of(generations.reason(number)) for number in generations.after(0)), default="")
+
+    def is_stored(self, url: str) -> bool:
+        before = (self.current, self.share.view, self.skew_s)
+        try:
+            return self.tree().is_done(urls.host(url), urls.key(url))
         finally:
             self.turn_back(before)
 
@@ -370,5 +391,5 @@ class World:
             return
         missing = self.missing()
         if missing:
-            number = 5 if all("retry" in each for each in missing) else 1
+            number = 5 if all(each.endswith(")") for each in missing) else 1
             raise Violation(f"{number} nothing is missing: {member.name} leaves, but not {missing}")

@@ -131,6 +131,32 @@ def test_cut_just_before_a_join(world, left):
     all_is_there(world)
 
 
+@pytest.mark.parametrize("beats", [True, False])
+def test_cut_behind_a_snapshot(world, beats):
+    """A log that has less than a snapshot was made of is cut, also where no beat has told of what is lost."""
+    world.web = {url(MINE[0]): [url(HERS[0])]}
+    world.create(url(MINE[0]))
+    a = world.join("a")
+    a.tick()
+    a.membership.ledger.flush()
+    path = world.root / ".fscrawl" / "log" / "a" / "0.log"
+    before = path.stat().st_size
+    a.finish(a.take())
+    a.membership.ledger.flush()
+    a.membership._snapshots.make(shard(MINE[0]), 1, a.membership.ledger.ends(), a.membership.rules.term)
+    if beats:
+        a.tick()
+        a.beat()
+    a.kill()
+    with path.open("r+b") as file:
+        file.truncate(before)
+    world.join("b")
+    world.pass_time(100, *world.members)
+    finish(world)
+    assert world.fetched == {url(MINE[0]): 1, url(HERS[0]): 1}
+    assert generations(world) == ["1"]
+
+
 def test_a_damaged_log_is_read_from_records_once(world):
     """A damaged log makes one generation, by whichever machine, and no later start reads all records again.
 

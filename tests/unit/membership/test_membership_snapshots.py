@@ -7,7 +7,7 @@ import pytest
 from fscrawl.errors import RecordError
 from fscrawl.fleet import housekeeping
 from fscrawl.fleet.snapshot_file import SnapshotHead
-from tests.support.members import MINE, shard, url
+from tests.support.members import HERS, MINE, shard, url
 
 HOME = url(MINE[0])
 SHARD = shard(MINE[0])
@@ -51,6 +51,42 @@ def test_what_the_last_snapshot_has_is_not_counted(world):
     b.settle()
     b.membership.ledger.flush()
     assert lines_since(b) == 2
+
+
+def test_a_snapshot_has_nothing_that_is_not_flushed(world):
+    """A machine may be killed before it flushes: then nobody must find in a snapshot what stands in no log."""
+    world.create(HOME)
+    a = world.join("a")
+    a.tick()
+    snapshot(a)
+    a.finish(a.take(), [url(MINE[0], "x")])
+    ledger = a.membership.ledger
+    head = a.membership._snapshots.make(SHARD, 1, ledger.ends(), ledger.rules.term)
+    assert (head.told, head.waiting) == (0, 0)
+
+
+def test_a_snapshot_has_what_is_outside_the_settings(world):
+    """What a narrower scope leaves out waits in a snapshot that is made then, and is fetched when the scope is wide."""
+    page = url(HERS[0])
+    world.create(page)
+    a = world.join("a")
+    a.tick()
+    a.finish(a.take(), [url(MINE[0], "x")])
+    a.membership.ledger.flush()
+    a.kill()
+    world.set('crawl.deny=["/x"]')
+    b = world.join("b")
+    world.pass_time(80, b)
+    b.settle()
+    assert b.membership.rules.term.deny
+    head = b.membership._snapshots.make(SHARD, 2, b.membership.ledger.ends(), b.membership.rules.term)
+    assert head.waiting == 1
+    b.kill()
+    world.set("crawl.deny=[]")
+    c = world.join("c")
+    world.pass_time(80, c)
+    c.crawl()
+    assert world.fetched == {page: 1, url(MINE[0], "x"): 1}
 
 
 def test_a_snapshot_after_an_edit(world):

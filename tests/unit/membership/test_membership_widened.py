@@ -70,10 +70,14 @@ CASES = {
     "max_pages_per_host": (
         "crawl.max_pages_per_host=2",
         "crawl.max_pages_per_host",
-        {HOME: [url(MINE[0], "x"), url(MINE[0], "y")], url(MINE[0], "y"): [url(HERS[0])]},
+        {
+            HOME: [url(MINE[0], "x"), url(MINE[0], "y")],
+            url(MINE[0], "x"): [url(MINE[0], "z")],  # found when its host has as many pages as it may have
+            url(MINE[0], "y"): [url(HERS[0])],
+        },
         {},
         [HOME, url(MINE[0], "x")],
-        [url(MINE[0], "y"), url(HERS[0])],
+        [url(MINE[0], "y"), url(MINE[0], "z"), url(HERS[0])],
     ),
     "max_hosts_per_domain": (
         "crawl.max_hosts_per_domain=1",

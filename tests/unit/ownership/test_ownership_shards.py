@@ -2,7 +2,7 @@
 
 import pytest
 
-from fscrawl.errors import MemoryGone
+from fscrawl.errors import MemoryGone, TreeError
 from fscrawl.fleet import ownership
 from fscrawl.fleet.assignment import assign
 from fscrawl.fleet.shared import Changes
@@ -107,6 +107,22 @@ def test_hand_over(me, make, shared):
     assert other.look(0) == Changes(adopted=[3])
     assert other.held == {3: 2}
     assert other.look(0) == Changes()
+
+
+def test_hand_over_whose_reply_is_lost(me, make, shared, monkeypatch):
+    """A hand-over that failed may have been made: the giver holds nothing until a lease says so."""
+
+    def claim_lease(shard, epoch, holder):
+        shared.held[shard, epoch] = holder
+        raise TreeError("no reply")
+
+    me.claim(3)
+    with monkeypatch.context() as patched:
+        patched.setattr(shared, "claim_lease", claim_lease)
+        with pytest.raises(TreeError, match="no reply"):
+            me.hand_over(3, "other")
+    assert me.held == {}
+    assert make("other").look(0) == Changes(adopted=[3])
 
 
 def test_hand_over_of_what_was_lost(me, shared):

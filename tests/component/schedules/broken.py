@@ -1,0 +1,324 @@
+"""What is broken on purpose: each function takes one rule away, and gives what is put in the place of what."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import patch
+
+from fscrawl.engine.outcomes import Bookkeeper
+from fscrawl.fleet import ending
+from fscrawl.fleet.anchor import Anchor
+from fscrawl.fleet.blocks import Head
+from fscrawl.fleet.claims import Claims
+from fscrawl.fleet.edits import Seeds
+from fscrawl.fleet.ending import Ending
+from fscrawl.fleet.fence import Fence
+from fscrawl.fleet.generations import refresh_of
+from fscrawl.fleet.handover import Handover
+from fscrawl.fleet.heartbeat import Permit
+from fscrawl.fleet.intake import Intake
+from fscrawl.fleet.ledger import Ledger
+from fscrawl.fleet.lines import Told
+from fscrawl.fleet.log_reader import LogReader
+from fscrawl.fleet.log_writer import LogWriter
+from fscrawl.fleet.membership import Membership
+from fscrawl.fleet.ownership import Fleet
+from fscrawl.fleet.rulebook import Rulebook
+from fscrawl.fleet.snapshots import Snapshots
+from fscrawl.fleet.survey import Survey
+from fscrawl.fleet.terms import Terms
+from fscrawl.frontier.frontier import Frontier
+from fscrawl.frontier.url_table import UrlTable
+from fscrawl.handlers.outcome import Known
+from fscrawl.handlers.pages import PageHandler
+from fscrawl.handlers.refreshes import RefreshHandler
+
+Change = tuple[Any, str, Any]
+
+
+def told_without_reading() -> list[Change]:
+    def report(self: Any, task: Any, record: object) -> Known:
+        return Known(task, (), None, (), self._context.term)
+
+    return [(PageHandler, "report", report)]
+
+
+def told_first() -> list[Change]:
+    real = Bookkeeper._stored
+
+    def stored(self: Any, outcome: Any) -> None:
+        self._membership.told(outcome.task, outcome.term)
+        self._membership.ledger.flush()
+        real(self, outcome)
+
+    return [(Bookkeeper, "_stored", stored)]
+
+
+def no_survey() -> list[Change]:
+    return [(Intake, "_plan_survey", lambda self, shard: None)]
+
+
+def early_survey() -> list[Change]:
+    def plan(self: Any, shard: int) -> None:
+        if self._needs_survey(shard):
+            self._to_survey[shard] = 0.0
+
+    return [(Intake, "_plan_survey", plan)]
+
+
+def survey_tells_nothing() -> list[Change]:
+    return [(Survey, "run", lambda self, shards: iter(()))]
+
+
+def hands_over_in_flight() -> list[Change]:
+    def release(self: Any, shard: int, to: str, now: float) -> None:
+        self._ledger.flush()
+        self.lose([shard])
+        self._fleet.hand_over(shard, to)
+
+    return [(Handover, "_release", release)]
+
+
+def end_by_idleness() -> list[Change]:
+    return [(Ending, "seems_reached", lambda self, own, own_beats, now: True)]
+
+
+def end_without_leases() -> list[Change]:
+    return [(Ending, "_is_held", lambda self, shard, now: True)]
+
+
+def end_without_last_look() -> list[Change]:
+    def is_over(self: Any) -> bool:
+        return bool(self._is_end_in_sight(self._state))
+
+    return [(Membership, "is_over", is_over)]
+
+
+def snapshot_ahead() -> list[Change]:
+    return [(Snapshots, "_lines", lambda self, shard, starts, ends: iter(()))]
+
+
+def own_cut_ignored() -> list[Change]:
+    return [(LogWriter, "check", lambda self: None), (LogWriter, "_expect", lambda self, counted: None)]
+
+
+def generation_ignored() -> list[Change]:
+    return [(Rulebook, "_newest_read", lambda self, now: 0)]
+
+
+def cut_ignored() -> list[Change]:
+    return [
+        (Ledger, "believed_cut", lambda self, now, more: None),
+        (Ledger, "has_doubts", False),
+    ]
+
+
+def sent_forever() -> list[Change]:
+    real = Ledger.use
+
+    def use(self: Any, rules: Any) -> None:
+        sent = self._sent
+        real(self, rules)
+        self._sent = sent
+
+    return [(Ledger, "use", use)]
+
+
+def listing_only() -> list[Change]:
+    real = Frontier.hold
+
+    def hold(self: Any, shard: int, taken_at: Any = None, **facts: Any) -> Any:
+        return real(self, shard, taken_at, **{**facts, "check_s": 0.0})
+
+    return [(Frontier, "hold", hold)]
+
+
+def nothing_is_looked_for() -> list[Change]:
+    return [(PageHandler, "look_up", lambda self, task: None)]
+
+
+def told_forever() -> list[Change]:
+    return [(Terms, "covers", lambda self, term: True)]
+
+
+def term_at_telling() -> list[Change]:
+    def told(self: Any, task: Any, term: str) -> bool:
+        shard = self._frontier.location(task.url).shard
+        self.say(Told(shard, task.key, task.depth, self.rules.term.digest))
+        return True
+
+    return [(Ledger, "told", told)]
+
+
+def edit_unseen_in_links() -> list[Change]:
+    real = Ledger.discover
+    return [(Ledger, "discover", lambda self, *found: real(self, *found[:5]))]
+
+
+def depth_ignored() -> list[Change]:
+    real = UrlTable.told
+    return [(UrlTable, "told", lambda self, fingerprint, depth: real(self, fingerprint, 0))]
+
+
+def edit_retakes_nothing() -> list[Change]:
+    real = Rulebook.look
+
+    def look(self: Any, now: float) -> Any:
+        generation = self._generation
+        change = real(self, now)
+        return change and change._replace(retake=change.retake and self._generation != generation)
+
+    return [(Rulebook, "look", look)]
+
+
+def retake_in_flight() -> list[Change]:
+    return [
+        (Frontier, "in_flight_of", lambda self, shard: 0),
+    ]
+
+
+def no_wait_after_fence() -> list[Change]:
+    real = Fence.may_end
+
+    def may_end(self: Any, now: float) -> bool:
+        real(self, now)
+        return bool(self.is_up and self._heart.age_s() <= self._heart.lease_s)
+
+    return [(Fence, "may_end", may_end)]
+
+
+def fence_without_leases() -> list[Change]:
+    def end_fence(self: Any, now: float) -> None:
+        self._fence.take_down()
+
+    return [(Membership, "_end_fence", end_fence)]
+
+
+def no_permit() -> list[Change]:
+    return [(Permit, "holds", lambda self: True)]
+
+
+def deletion_ignored() -> list[Change]:
+    return [(Anchor, "check", lambda self: True), (Ledger, "check", lambda self: True)]
+
+
+def no_grace() -> list[Change]:
+    return [(Claims, "wait_for_old_permits", lambda self, now: None)]
+
+
+def claims_from_the_living() -> list[Change]:
+    def is_free(self: Any, shard: int, now: float) -> bool:
+        return shard not in self.held
+
+    return [(Fleet, "is_free", is_free)]
+
+
+def leases_stay_removed() -> list[Change]:
+    return [
+        (Fleet, "put_back", lambda self, now, confirm: 0),
+        (Fleet, "are_some_to_be_put_back", lambda self, now: False),
+    ]
+
+
+def claims_beside_removed_leases() -> list[Change]:
+    return [(Fleet, "are_some_to_be_put_back", lambda self, now: False)]
+
+
+def removed_leases_count_on() -> list[Change]:
+    return [(Fleet, "_doubt_removed", lambda self, now: None)]
+
+
+def own_parts_unread() -> list[Change]:
+    real = LogReader.read_shards
+
+    def read_shards(self: Any, machine: str, shards: Any, start: Any, end: Any) -> Any:
+        if machine == self.machine:
+            return iter(())
+        return real(self, machine, shards, start, end)
+
+    return [(LogReader, "read_shards", read_shards)]
+
+
+def logs_unread() -> list[Change]:
+    return [(Ledger, "lines_of", lambda self, shards, starts, ends: iter(()))]
+
+
+def seeds_forgotten() -> list[Change]:
+    return [(Seeds, "add", lambda self, seeds: None)]
+
+
+def taken_in_unflushed() -> list[Change]:
+    real = Intake._hold_arrived
+
+    def hold_arrived(self: Any) -> None:
+        with patch.object(self._ledger, "flush", lambda: None):
+            real(self)
+
+    return [(Intake, "_hold_arrived", hold_arrived)]
+
+
+def own_parts_unheard() -> list[Change]:
+    real = LogReader.read
+
+    def read(self: Any, machine: str, shards: Any, *, until: Any = None) -> Any:
+        def foreign(head: Head, shards: Any) -> Any:
+            return [part for part in head.foreign if part.shard in shards]
+
+        with patch.object(Head, "parts", foreign):
+            lines = list(real(self, machine, shards, until=until))
+        yield from lines
+
+    return [(LogReader, "read", read)]
+
+
+def retries_without_end() -> list[Change]:
+    real = PageHandler.look_up
+
+    def look_up(self: Any, task: Any) -> Any:
+        known = real(self, task)
+        return None if known is not None and known.failed_at and task.flags.retry_of else known
+
+    return [(PageHandler, "look_up", look_up)]
+
+
+def newest_refresh_only() -> list[Change]:
+    real = Rulebook._use
+
+    def use(self: Any, generation: int) -> None:
+        real(self, generation)
+        self.refresh_before = refresh_of(self._generations.reason(generation)) if generation else ""
+
+    return [(Rulebook, "_use", use)]
+
+
+def refresh_looked_up() -> list[Change]:
+    return [(RefreshHandler, "is_due", lambda self, task: task.flags.refresh)]
+
+
+def away_and_back() -> list[Change]:
+    real = Fleet._learn
+
+    def learn(self: Any, lease: Any, changes: Any, now: float) -> None:
+        if lease.holder == self.machine and lease.shard in self.held:
+            self.held[lease.shard] = lease.epoch
+            self._newest[lease.shard] = lease
+        else:
+            real(self, lease, changes, now)
+
+    return [(Fleet, "_learn", learn)]
+
+
+def end_by_idle_beats() -> list[Change]:
+    def agrees(beat: Any, own: Any, told: Any) -> bool:
+        return bool(beat.idle and beat.term == own.term and beat.held == told.held)
+
+    return [(ending, "_agrees", agrees)]
+
+
+def end_before_intake() -> list[Change]:
+    real = Ending._is_held
+
+    def is_held(self: Any, shard: int, now: float) -> bool:
+        return shard in self._fleet.held or real(self, shard, now)
+
+    return [(Intake, "is_done", True), (Ending, "_is_held", is_held)]
