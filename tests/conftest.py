@@ -12,6 +12,7 @@ import sys
 from collections.abc import Generator
 from functools import cache
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -119,10 +120,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(autouse=True)
-def _own_umask() -> Generator[None]:
-    """A command that a test runs in this process takes the umask that fits its tree."""
+def _own_umask_and_environment() -> Generator[None]:
+    """A command in this process takes the umask that fits its tree, and says in the environment how children begin."""
     os.umask(before := os.umask(0o077))
-    yield
+    with mock.patch.dict(os.environ):
+        yield
     os.umask(before)
 
 

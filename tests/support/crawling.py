@@ -176,11 +176,11 @@ def crawl(root: Path, *flags: str, workers: int = 0, timeout_s: float = DEADLINE
 
 
 def fscrawl(*words: str | Path) -> Done:
-    """Run a command of fscrawl in this process to its end. What it puts into the environment is taken away again."""
+    """Run a command of fscrawl in this process to its end."""
     out, err = io.StringIO(), io.StringIO()
     began = time.monotonic()
     with contextlib.ExitStack() as stack:
-        stack.enter_context(mock.patch.dict(os.environ))
+        stack.enter_context(mock.patch.dict(os.environ))  # of a command; the next one may be a process
         stack.enter_context(contextlib.redirect_stdout(out))
         stack.enter_context(contextlib.redirect_stderr(err))
         if words[0] == "merge":

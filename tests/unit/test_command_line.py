@@ -45,7 +45,7 @@ def words(line: str) -> list[str]:
         ("crawl --root --workers 2", "--root needs a value"),
         ("status", "missing: --root; for example:  fscrawl status --root /mnt/shared;"),
         ("--", "missing: COMMAND"),
-        ("crawl --root x --workers 0", "--workers 0: "),
+        ("crawl --root x --threads 0", "--threads 0: "),
         ("dashboard --root x --port 1e3", "--port 1e3: "),
         (f"doctor --root x --workers {'9' * 5000}", f"--workers '{'9' * 60}…': "),
         ("crawl --root x --quiet=1", "--quiet takes no value"),
