@@ -47,6 +47,7 @@ MARKERS = {
 }
 # When a test runs: by `make test`; by `make gate`, too; or by `make test-all` alone. This is what a folder says; a test
 # may say otherwise by a mark of its own.
+MEMORY = "/dev/shm"
 LEVELS = ("quick", "gate", "proof")
 LEVEL = {
     "unit": "quick",
@@ -75,6 +76,12 @@ NEVER_SKIPPED_IN_CI = (
     "faults",
     "power",
 )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the trees of quick tests lie in memory: to make and to remove 100,000 files was a third of their time."""
+    if config.args_source is pytest.Config.ArgsSource.TESTPATHS and os.access(MEMORY, os.W_OK):
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", MEMORY)
 
 
 @pytest.hookimpl(optionalhook=True)  # a guest has no xdist
