@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import pty
 import subprocess
@@ -13,9 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl.engine import progress
-from fscrawl.engine.progress import Counts, Progress
-from fscrawl.util import progress as progress_line
 from tests.support.crawling import (
     Running,
     body,
@@ -277,14 +273,6 @@ def test_json_lines(root: Path) -> None:
     assert (said[-1]["pages"], said[-1]["errors"]) == (1, {"http-4xx": 1})
 
 
-def test_json_lines_of_a_warning(root: Path, tmp_path: Path) -> None:
-    """With --log-json warnings are JSON too."""
-    with Web(site({"/": ""}), HOSTS) as web:
-        (tmp_path / "seeds").write_text(f"{web.url(A)}\nnonsense \x1b[31m\n")
-        done = crawl(root, "--log-json", "--seeds", str(tmp_path / "seeds"))
-    assert [each["event"] for each in events(done.err)] == ["warning", "end"]
-
-
 def test_the_same_command_again(root: Path) -> None:
     """The same command with the same settings and seeds goes on; another value is named with its place."""
     with Web(linked_site(60, 10), HOSTS) as web:
@@ -335,31 +323,6 @@ def test_unnamed_user_agent_is_warned_of(root: Path) -> None:
             done = running.wait()
     (line,) = lines_of(done.err)
     assert line.startswith("politeness.user_agent has no contact address")
-
-
-def test_plain_progress_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Away from a terminal a plain line comes at intervals, and none in between."""
-    stream = io.StringIO()
-    shown = Progress("line", verbose=False, stream=stream)
-    shown.show(Counts(pages=1))
-    assert stream.getvalue() == ""
-    monkeypatch.setattr(progress_line, "LINE_EVERY_S", 0.0)
-    shown.show(Counts(pages=1234, pending=5, hosts=6, in_flight=7))
-    monkeypatch.setattr(progress_line, "LINE_EVERY_S", 30.0)
-    shown.show(Counts(pages=2000))
-    shown.close(Counts(pages=2000))
-    (line,) = lines_of(stream.getvalue())
-    assert line.startswith("1,234 pages, ")
-    assert line.endswith("/s, 0 in the tree, 5 pending, 6 hosts, 0 failures, 7 in flight")
-
-
-def test_json_progress_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The JSON progress line has all counts."""
-    monkeypatch.setattr(progress, "LINE_EVERY_S", 0.0)
-    stream = io.StringIO()
-    Progress("json", verbose=False, stream=stream).show(Counts(pages=3, bytes=10))
-    (line,) = events(stream.getvalue())
-    assert (line["event"], line["pages"], line["bytes"], line["errors"]) == ("progress", 3, 10, {})
 
 
 def test_progress_on_a_terminal(root: Path) -> None:
