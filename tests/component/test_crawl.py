@@ -231,24 +231,6 @@ def test_depth_first(root: Path) -> None:
         assert len(paths(root, web)) == 41
 
 
-def test_random_order(root: Path) -> None:
-    """crawl.order = "random" takes them in no order, and all of them once."""
-    with Web(linked_site(60, 59), HOSTS) as web:
-        assert crawl(root, seeds=[web.url(A)], settings={"crawl.order": "random"}, workers=1).code == 0
-        asked = [e.path for e in web.requests(A)]
-        assert web.duplicates() == {}
-    assert len(asked) == 62
-    assert asked[2:61] not in ([f"/{n}" for n in range(1, 60)], [f"/{n}" for n in range(59, 0, -1)])
-
-
-def test_drop_query(root: Path) -> None:
-    """With crawl.drop_query all queries of a path are one page."""
-    answers: dict[str, str | Response] = {"/": '<a href="/a?1"><a href="/a?2"><a href="?3">', "/a": ""}
-    with Web(site(answers), HOSTS) as web:
-        assert crawl(root, seeds=[web.url(A)], settings={"crawl.drop_query": "true"}).code == 0
-        assert paths(root, web) == {"/", "/a"}
-
-
 def test_private_addresses_are_blocked_by_default(root: Path) -> None:
     """Without fetch.allow_private_addresses nothing on loopback is asked for."""
     with Web(linked_site(5, 4), HOSTS) as web:
@@ -302,16 +284,6 @@ def test_quiet_without_a_page(root: Path) -> None:
     assert done.code == 1
     (line,) = (line for line in done.out.splitlines() if line.startswith("next  "))
     assert line.endswith(f"show --root {root} {web.url(A, '/gone')}    says why it is not stored")
-
-
-def test_verbose(root: Path) -> None:
-    """With -v each URL has a line, and nothing from the web reaches the terminal raw."""
-    with Web(site({"/": "<a href='/\x9b31m\u202e'>"}), HOSTS) as web:
-        done = crawl(root, "-v", seeds=[web.url(A)])
-        said = lines_of(done.err)
-        assert said[0].split()[:2] == ["page", web.url(A)]
-    assert len(said) == 2
-    assert all(line.isprintable() for line in said)
 
 
 def test_unnamed_user_agent_is_warned_of(root: Path) -> None:

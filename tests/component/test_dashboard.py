@@ -223,13 +223,6 @@ def test_tree_that_goes_and_comes_back(served: Served, grown: Grown) -> None:
     assert (done.code, done.err.strip()) == (0, "")
 
 
-def test_metrics(served: Served) -> None:
-    """Metrics are there for Prometheus, by their names."""
-    answer = served.ask("GET", "/metrics")
-    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
-    assert re.search(rb'^fscrawl_pages\{machine="m-1-aa"\} 19$', answer.body, re.MULTILINE)
-
-
 # -- its life
 
 
