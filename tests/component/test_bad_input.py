@@ -100,13 +100,6 @@ def test_root_is_a_dataset(root: Path, seeds: tuple[str, ...]) -> None:
     refused(root, seeds, 2, str(root), "this is a dataset, which fscrawl merge has made")
 
 
-def test_root_is_a_file(root: Path) -> None:
-    """A root that is a file is refused."""
-    root.write_text("mine")
-    refused(root, SEED, 75, str(root), "file")
-    assert root.read_text() == "mine"
-
-
 def test_below_a_file(root: Path) -> None:
     """A root below a file is refused."""
     root.write_text("mine")
@@ -287,13 +280,6 @@ def test_mistake_in_crawl_toml_ends_the_program(tree: Path) -> None:
     """So it is with the whole program."""
     (tree / "crawl.toml").write_text("delay = 1\n")
     refused(tree, [], 2, f"{tree}/crawl.toml", "section")
-
-
-@pytest.mark.parametrize("text", ["", "{", '{"format": "1"}'])
-def test_torn_tree_json(tree: Path, text: str) -> None:
-    """A damaged tree.json is named, and nothing is done to the tree."""
-    (tree / ".fscrawl" / "tree.json").write_text(text)
-    refused(tree, [], 75, f"{tree}/.fscrawl/tree.json")
 
 
 def test_newer_format(tree: Path) -> None:

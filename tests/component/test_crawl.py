@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import pty
 import subprocess
@@ -13,9 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl.engine import progress
-from fscrawl.engine.progress import Counts, Progress
-from fscrawl.util import progress as progress_line
 from tests.support.crawling import (
     Running,
     body,
@@ -238,25 +234,6 @@ def test_depth_first(root: Path) -> None:
         assert len(paths(root, web)) == 41
 
 
-@pytest.mark.gate
-def test_random_order(root: Path) -> None:
-    """crawl.order = "random" takes them in no order, and all of them once."""
-    with Web(linked_site(60, 59), HOSTS) as web:
-        assert crawl(root, seeds=[web.url(A)], settings={"crawl.order": "random"}, workers=1).code == 0
-        asked = [e.path for e in web.requests(A)]
-        assert web.duplicates() == {}
-    assert len(asked) == 62
-    assert asked[2:61] not in ([f"/{n}" for n in range(1, 60)], [f"/{n}" for n in range(59, 0, -1)])
-
-
-def test_drop_query(root: Path) -> None:
-    """With crawl.drop_query all queries of a path are one page."""
-    answers: dict[str, str | Response] = {"/": '<a href="/a?1"><a href="/a?2"><a href="?3">', "/a": ""}
-    with Web(site(answers), HOSTS) as web:
-        assert crawl(root, seeds=[web.url(A)], settings={"crawl.drop_query": "true"}).code == 0
-        assert paths(root, web) == {"/", "/a"}
-
-
 def test_private_addresses_are_blocked_by_default(root: Path) -> None:
     """Without fetch.allow_private_addresses nothing on loopback is asked for."""
     with Web(linked_site(5, 4), HOSTS) as web:
@@ -279,14 +256,6 @@ def test_json_lines(root: Path) -> None:
         assert by_url == {web.url(A): "page", web.url(A, "/gone"): "failed", web.url(A, "/r"): "redirect"}
     assert said[-1]["event"] == "end"
     assert (said[-1]["pages"], said[-1]["errors"]) == (1, {"http-4xx": 1})
-
-
-def test_json_lines_of_a_warning(root: Path, tmp_path: Path) -> None:
-    """With --log-json warnings are JSON too."""
-    with Web(site({"/": ""}), HOSTS) as web:
-        (tmp_path / "seeds").write_text(f"{web.url(A)}\nnonsense \x1b[31m\n")
-        done = crawl(root, "--log-json", "--seeds", str(tmp_path / "seeds"))
-    assert [each["event"] for each in events(done.err)] == ["warning", "end"]
 
 
 @pytest.mark.gate
@@ -321,16 +290,6 @@ def test_quiet_without_a_page(root: Path) -> None:
     assert line.endswith(f"show --root {root} {web.url(A, '/gone')}    says why it is not stored")
 
 
-def test_verbose(root: Path) -> None:
-    """With -v each URL has a line, and nothing from the web reaches the terminal raw."""
-    with Web(site({"/": "<a href='/\x9b31m\u202e'>"}), HOSTS) as web:
-        done = crawl(root, "-v", seeds=[web.url(A)])
-        said = lines_of(done.err)
-        assert said[0].split()[:2] == ["page", web.url(A)]
-    assert len(said) == 2
-    assert all(line.isprintable() for line in said)
-
-
 @pytest.mark.gate
 def test_unnamed_user_agent_is_warned_of(root: Path) -> None:
     """A crawl under the program's own name is told to give an address, once."""
@@ -341,31 +300,6 @@ def test_unnamed_user_agent_is_warned_of(root: Path) -> None:
             done = running.wait()
     (line,) = lines_of(done.err)
     assert line.startswith("politeness.user_agent has no contact address")
-
-
-def test_plain_progress_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Away from a terminal a plain line comes at intervals, and none in between."""
-    stream = io.StringIO()
-    shown = Progress("line", verbose=False, stream=stream)
-    shown.show(Counts(pages=1))
-    assert stream.getvalue() == ""
-    monkeypatch.setattr(progress_line, "LINE_EVERY_S", 0.0)
-    shown.show(Counts(pages=1234, pending=5, hosts=6, in_flight=7))
-    monkeypatch.setattr(progress_line, "LINE_EVERY_S", 30.0)
-    shown.show(Counts(pages=2000))
-    shown.close(Counts(pages=2000))
-    (line,) = lines_of(stream.getvalue())
-    assert line.startswith("1,234 pages, ")
-    assert line.endswith("/s, 0 in the tree, 5 pending, 6 hosts, 0 failures, 7 in flight")
-
-
-def test_json_progress_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The JSON progress line has all counts."""
-    monkeypatch.setattr(progress, "LINE_EVERY_S", 0.0)
-    stream = io.StringIO()
-    Progress("json", verbose=False, stream=stream).show(Counts(pages=3, bytes=10))
-    (line,) = events(stream.getvalue())
-    assert (line["event"], line["pages"], line["bytes"], line["errors"]) == ("progress", 3, 10, {})
 
 
 @pytest.mark.gate

@@ -214,14 +214,6 @@ def test_locale_c(dataset: Path) -> None:
     assert "Rust语言编程很好" in in_terminal(command(dataset, "编程"), 80, LC_ALL="C", NO_COLOR="1", TERM="dumb")
 
 
-def test_old_encoding(dataset: Path) -> None:
-    """Where the terminal's encoding lacks letters, there are question marks, and no traceback."""
-    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    done = subprocess.run(command(dataset, "编程"), capture_output=True, env=env, timeout=60, check=False)
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert b"Rust??????" in done.stdout
-
-
 @pytest.mark.gate
 def test_two_at_once_while_a_merge_runs(tmp_path: Path) -> None:
     """Searches that run while merges add to the index find what was there, in each moment, and never fail."""

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from fscrawl import cli
-from fscrawl.commands import site_option
 from fscrawl.config.settings import END
 from fscrawl.engine import parsing
 from fscrawl.monitor import attempt
@@ -220,17 +219,6 @@ def test_values_that_never_come(
     said = capsys.readouterr().out
     assert "site.py:10: fields: TimeoutError: it has not ended after 0.3 s" in said
     assert "site.py:12: items: TimeoutError: it has not ended after 0.3 s" in said
-
-
-def test_a_file_that_never_ends(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A file that does not end when it is loaded is a mistake of one line."""
-    monkeypatch.setattr(site_option, "MOST_LOADING_S", 0.3)
-    file = tmp_path / "site.py"
-    file.write_text("while True:\n    pass\n")
-    assert cli.main(["try", "http://a.example/", "--site", str(file)]) == 2
-    assert capsys.readouterr().err == f"fscrawl: {file}:1: TimeoutError: it has not ended after 0.3 s\n"
 
 
 @pytest.mark.parametrize(

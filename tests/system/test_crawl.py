@@ -118,17 +118,6 @@ def test_retry_heals(root: Path) -> None:
     assert errors(root) == {}
 
 
-def test_retry_after_is_kept(root: Path) -> None:
-    """A host that says Retry-After is not asked for anything until then."""
-    with Web(failing_first(429, {"Retry-After": "1"}), HOSTS) as web:
-        assert crawl(root, seeds=[web.url(A)]).code == 0
-        first, _ = web.requests(A, "/1")
-        later = [e.arrived - first.answered for e in web.requests(A) if e.arrived > first.arrived]
-        assert len(later) == 3
-        assert min(later) >= 0.99
-        assert paths(root, web) == {"/", "/1", "/2", "/3"}
-
-
 def test_retries_end(root: Path) -> None:
     """A page that keeps failing is tried 1 + fetch.retries times and becomes an error record."""
     with Web(failing_first(503, times=99), HOSTS) as web:

@@ -6,10 +6,9 @@ import json
 import re
 import subprocess
 import sys
-import urllib.request
 from pathlib import Path
 
-from demo.server import Request, Server
+from demo.server import Server
 from demo.site import HOSTS, ODD, Site
 
 CHECKOUT = Path(__file__).parent.parent.parent
@@ -105,31 +104,3 @@ def test_a_taken_port_is_said_in_one_line(tmp_path: Path) -> None:
     assert run.returncode == 1
     assert run.stderr == f"demo: port {server.port} of {HOSTS[0]} to {HOSTS[-1]} is taken; is another demo running?\n"
     assert not (tmp_path / "tree").exists()
-
-
-def test_the_web_alone_prints_its_seeds_and_stops_by_itself() -> None:
-    """`python -m demo.web --port 0` prints where it is, serves, and ends when its seconds are over."""
-    command = [sys.executable, "-m", "demo.web", "--port", "0", "--seconds", "2"]
-    with subprocess.Popen(command, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True) as web:
-        assert web.stdout is not None
-        seed = web.stdout.readline().strip()
-        with urllib.request.urlopen(seed, timeout=10) as answer:
-            assert b"A small almanac" in answer.read()
-        assert web.wait(30) == 0
-
-
-def test_the_unwell_page_heals_at_the_second_request() -> None:
-    """The first visitor gets 503 with Retry-After, the second one the page."""
-    site, request = Site(), Request("GET", ODD, "/unwell", {"host": f"{ODD}:80"}, 0.0)
-    first, second = site(request), site(request)
-    assert (first.status, first.headers["Retry-After"], second.status) == (503, "1", 200)
-
-
-def test_the_leaflet_is_a_sound_pdf() -> None:
-    """Every offset of the PDF's cross-reference table points at its object, and startxref at the table."""
-    data = Site()(Request("GET", ODD, "/leaflet.pdf", {"host": f"{ODD}:80"}, 0.0)).body
-    table = int(data.rsplit(b"startxref\n", 1)[1].split()[0])
-    rows = data[table:].split(b"\n")
-    assert rows[0] == b"xref"
-    offsets = [int(row[:10]) for row in rows if row.endswith(b" n ")]
-    assert [data[offset:].startswith(b"%d 0 obj" % n) for n, offset in enumerate(offsets, 1)] == [True] * 5

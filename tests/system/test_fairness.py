@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -82,34 +79,6 @@ def test_beside_slow_hosts(tmp_path: Path, mix: str, slow: list[str]) -> None:
     web = neighbours.crawl_until(tmp_path, mix, over, 60, delay_s=0.02)
     late = [each for each in web.exchanges if each.host in slow and each.answered - each.arrived > 10]
     assert not late
-
-
-class Ports(Web):
-    """Listens on many ports of one address."""
-
-    def start(self) -> None:
-        sockets = [socket.create_server((self.hosts[0], 0)) for _ in range(300)]
-        self.ports = [each.getsockname()[1] for each in sockets]
-        self._thread = threading.Thread(target=self._run, args=(sockets,), daemon=True)
-        self._thread.start()
-        self._ready.wait()
-
-
-@pytest.mark.fleet
-@pytest.mark.proof
-def test_ports_of_one_address(tmp_path: Path) -> None:
-    """Three hundred ports of one address get at most ten requests in any second at default settings."""
-    with Ports(lambda request: Response(200, HTML, b"<p>"), ["127.5.30.1"]) as web:
-        seeds = tmp_path / "seeds"
-        seeds.write_text("".join(f"http://127.5.30.1:{port}/\n" for port in web.ports))
-        words = command(tmp_path / "tree", "--seeds", str(seeds), settings={"politeness.delay": 1}, threads=16)
-        with Running(words) as running:
-            running.until(lambda: web.exchanges, "the first request")
-            began = time.monotonic()
-            running.until(lambda: time.monotonic() > began + 8, "eight seconds")
-    taken = [each.arrived for each in web.requests()]
-    busiest = max(sum(at <= each < at + 1 for each in taken) for at in taken)
-    assert 4 <= busiest <= 10
 
 
 def _made_up(request: Request, way: str) -> Response:

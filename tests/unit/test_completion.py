@@ -10,14 +10,6 @@ import pytest
 from fscrawl import __version__, cli
 from fscrawl.commands import completion
 
-COMPLETE = """\
-source "$1"
-COMP_WORDS=({words})
-COMP_CWORD=$(( ${{#COMP_WORDS[@]}} - 1 ))
-_shtab_fscrawl
-printf '%s\\n' "${{COMPREPLY[@]}}"
-"""
-
 
 @pytest.fixture
 def script(tmp_path, capsys):
@@ -30,37 +22,6 @@ def script(tmp_path, capsys):
         return path
 
     return write
-
-
-def completed(script, words):
-    """Give what bash would offer for the last of some words."""
-    lines = ["bash", "--norc", "-c", COMPLETE.format(words=words), "bash", str(script("bash"))]
-    done = subprocess.run(lines, capture_output=True, text=True, timeout=30, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
-
-
-@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
-@pytest.mark.parametrize(
-    ("words", "offered"),
-    [
-        ("fscrawl cra", ["crawl"]),
-        ("fscrawl show --in", ["--inlinks"]),
-        ("fscrawl crawl --workers 4 --fol", ["--follow"]),
-        ("fscrawl pa", ["pause"]),
-    ],
-)
-def test_bash_completes(script, words, offered):
-    """Bash offers commands and options by their beginning."""
-    assert completed(script, words) == offered
-
-
-@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
-def test_bash_completes_directories(script, tmp_path):
-    """Bash offers directories, and no files, for an option that takes a directory."""
-    (tmp_path / "tree").mkdir()
-    (tmp_path / "trees.txt").touch()
-    assert completed(script, f"fscrawl crawl --root {tmp_path}/tre") == [f"{tmp_path}/tree"]
 
 
 @pytest.mark.parametrize("shell", completion.SHELLS)

@@ -4,8 +4,6 @@ import re
 import tomllib
 from pathlib import Path
 
-import pytest
-
 from fscrawl.admin.doctor.this_machine import EXTRAS
 from tools.build_pyz import EXTRAS as OF_PYZ
 
@@ -28,11 +26,6 @@ def test_all_is_all() -> None:
     assert sorted(named(requirement)) == OF_USERS
 
 
-def test_developers_have_all() -> None:
-    """The tests need what users may have."""
-    assert "all" in named(DECLARED["dev"][0])
-
-
 def test_doctor_looks_for_each() -> None:
     """The command doctor says of each extra whether it is installed."""
     assert sorted(EXTRAS) == OF_USERS
@@ -43,16 +36,8 @@ def test_one_file_has_some() -> None:
     assert set(OF_PYZ.split(",")) < set(OF_USERS)
 
 
-@pytest.mark.parametrize("extra", [*OF_USERS, "all"])
-def test_each_is_documented(extra: str) -> None:
-    """How to install has a row for each extra that users have."""
-    text = (CHECKOUT / "docs/how-to/install.md").read_text(encoding="utf-8")
-    rows = text.partition("\n## Extras\n")[2].partition("\n## ")[0].splitlines()
-    assert sum(row.startswith(f"| `{extra}` |") for row in rows) == 1
-
-
-def test_no_other_is_documented() -> None:
-    """How to install names no extra that is gone."""
+def test_each_is_documented() -> None:
+    """How to install has a row for each extra that users have, and for no other."""
     text = (CHECKOUT / "docs/how-to/install.md").read_text(encoding="utf-8")
     table = text.partition("\n## Extras\n")[2].partition("\n| way |")[0]
-    assert set(re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE)) == {*OF_USERS, "all"}
+    assert sorted(re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE)) == sorted([*OF_USERS, "all"])

@@ -52,9 +52,8 @@ def test_page_by_its_header(body):
     assert type_of(body, "text/html") == "text/html"
 
 
-@pytest.mark.parametrize("before", ["", "\n\t ", "\r\n\f", "\ufeff", "\ufeff \n"])
 @pytest.mark.parametrize(
-    "tag",
+    "beginning",
     [
         "<!DOCTYPE html>",
         "<!doctype\n html >",
@@ -78,12 +77,14 @@ def test_page_by_its_header(body):
         "<!-- x -->",
         "<!---->",
         "<!-->",
+        "\n\t <p>",
+        "\r\n\f<p>",
+        "\ufeff \n<p>",
     ],
 )
-@pytest.mark.parametrize("media_type", sorted(NO_MEANING))
-def test_page_by_its_beginning(media_type, tag, before):
+def test_page_by_its_beginning(beginning):
     """Under a type that says nothing a body is a page if, after white space, it begins with a tag of pages."""
-    assert type_of((before + tag).encode(), media_type) == "text/html"
+    assert {type_of(beginning.encode(), media_type) for media_type in NO_MEANING} == {"text/html"}
 
 
 @pytest.mark.parametrize(
@@ -106,10 +107,10 @@ def test_page_by_its_beginning(media_type, tag, before):
         b"{}",
     ],
 )
-@pytest.mark.parametrize("media_type", sorted(NO_MEANING))
-def test_no_page_by_its_beginning(media_type, body):
+def test_no_page_by_its_beginning(body):
     """Under a type that says nothing anything else stays of that type, or of an unknown one."""
-    assert type_of(body, media_type) == (media_type or "unknown/unknown")
+    for media_type in NO_MEANING:
+        assert type_of(body, media_type) == (media_type or "unknown/unknown")
 
 
 @pytest.mark.parametrize(

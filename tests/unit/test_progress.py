@@ -94,7 +94,7 @@ def test_json(make, clock):
 
 
 def test_quiet(make, clock):
-    """In mode "quiet" only warnings are printed."""
+    """In mode "quiet" only warnings are printed, and no notes."""
     progress = make("quiet")
     clock.now += 100
     progress.show(Counts())
@@ -105,13 +105,8 @@ def test_quiet(make, clock):
     assert said(progress) == ""
     progress.warn("a\tb")
     assert said(progress) == "a?b\n"
-
-
-def test_notes(make):
-    """What is good to know is printed like a warning, if not with --quiet."""
-    progress = make()
-    progress.note("good to know")
-    assert said(progress) == "good to know\n"
+    (other := make()).note("good to know")
+    assert said(other) == "good to know\n"
 
 
 def test_verbose(make):

@@ -101,21 +101,6 @@ def test_variables_in_headers(make: Make, monkeypatch: pytest.MonkeyPatch) -> No
     assert sent(web, "x-price") == ["$5 or $5"]
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"headers": {"X-Key": "$FSCRAWL_TEST_MISSING"}},
-        {"auth": {"a.example": "me:$FSCRAWL_TEST_MISSING"}},
-        {"proxies": ("http://me:$FSCRAWL_TEST_MISSING@127.0.0.1:1",)},
-    ],
-)
-def test_missing_variable(make: Make, settings: dict[str, object]) -> None:
-    """A variable that is not set is an error of one line that names it and the setting."""
-    assert "FSCRAWL_TEST_MISSING" not in os.environ
-    with pytest.raises(SettingsError, match=r"^fetch[.]\w+: the environment variable FSCRAWL_TEST_MISSING is not set"):
-        make(**settings)
-
-
 @pytest.mark.parametrize("name", ["headers", "auth", "proxies"])
 def test_variables_that_are_not_meant_for_the_crawl(make: Make, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Settings read no other variables than FSCRAWL_…, unless this machine allows one."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import subprocess
 from collections.abc import Callable
@@ -288,14 +287,6 @@ def test_a_rebuild_without_its_cluster(tree: Grown, out: Path, fscrawl: Callable
     done = subprocess.run(words, capture_output=True, text=True, timeout=100, check=False)
     refused((done.returncode, done.stdout, done.stderr), 2, "no Dask scheduler answers there")
     assert contents(out) == before
-
-
-def test_newer_format(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
-    """A dataset of a newer fscrawl is refused."""
-    fscrawl()
-    facts = Made(out).manifest
-    (out / "manifest.json").write_text(json.dumps({**facts, "format": 2}))
-    refused(fscrawl(), 2, "format 2", "update fscrawl")
 
 
 @pytest.mark.gate

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import subprocess
-import sys
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,22 +88,6 @@ def test_archive_has_the_files_served(exported: Exported) -> None:
     assert [url for url, body in bodies.items() if body != exported.crawl.served_file(url)] == []
 
 
-def test_fastwarc_verifies_every_block(exported: Exported) -> None:
-    """FastWARC finds a block digest, and the right one, on each record: one for the file, two for a page."""
-    counts: Counter[bool] = Counter()
-    for path in exported.archives():
-        with path.open("rb") as stream:
-            counts.update(each.verify_block_digest() for each in ArchiveIterator(stream, parse_http=False))
-    assert counts == {True: len(exported.archives()) + 3 * len(exported.crawl.records)}
-
-
-def test_warcio_check_passes(exported: Exported) -> None:
-    """`warcio check` finds nothing wrong."""
-    command = [f"{sys.executable.rpartition('/')[0]}/warcio", "check", *map(str, exported.archives())]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-
-
 def test_index_leads_to_every_page(exported: Exported) -> None:
     """The CDXJ names each record of the tree once, and its lines are sorted bytewise."""
     paths = sorted(exported.out.glob("warc/*.cdxj.gz"))
@@ -144,28 +125,3 @@ def test_links_in_scope_lead_to_pages_or_failures(exported: Exported) -> None:
     ).fetchall()[0]
     assert in_scope > 10_000
     assert lost == 0
-
-
-def test_datatrove_has_a_document_for_each_text(exported: Exported) -> None:
-    """ParquetReader of datatrove makes a document of each page with text: here, of each that is stored."""
-    from datatrove.pipeline.readers import ParquetReader
-
-    found = {each.id: each.text for each in ParquetReader(str(exported.out / "pages"), text_key="text", id_key="url")()}
-    assert found.keys() <= exported.crawl.stored().keys()
-    texts = pq.read_table(exported.out / "pages", columns=["url", "text"]).to_pylist()
-    assert found == {row["url"]: row["text"] for row in texts if row["text"]}
-    assert len(found) > 0.95 * len(exported.crawl.stored())
-
-
-def test_datatrove_reads_the_archive(exported: Exported) -> None:
-    """WarcReader of datatrove makes a document of each response whose body libmagic takes for HTML: of nearly all."""
-    pytest.importorskip("cchardet")
-    pytest.importorskip("magic")
-    from datatrove.pipeline.readers import WarcReader
-
-    found = {
-        each.metadata["url"]: each.text for each in WarcReader(str(exported.out / "warc"), glob_pattern="*.warc.gz")()
-    }
-    stored = len(exported.crawl.stored()) - exported.duplicates()
-    assert 0.9 * stored < len(found) <= stored
-    assert [url for url, text in found.items() if text != exported.crawl.served_file(url).decode()] == []

@@ -101,12 +101,6 @@ def test_no_tree(tmp_path, capsys, there):
     assert "is the share mounted" in capsys.readouterr().err
 
 
-def test_torn_tree_json(made, capsys):
-    """A tree whose tree.json cannot be read is exit code 75."""
-    (made.root / ".fscrawl/tree.json").write_bytes(b"{")
-    assert run(made) == 75
-
-
 def test_tree_that_cannot_be_read(made, monkeypatch, capsys):
     """An input/output error is exit code 75, with the place."""
 

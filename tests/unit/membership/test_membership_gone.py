@@ -35,7 +35,8 @@ def machinery(world):
 
 
 def files(world):
-    return {str(path.relative_to(machinery(world))): path.stat().st_size for path in machinery(world).rglob("*")}
+    paths = (path for path in machinery(world).rglob("*") if path.is_file())
+    return {str(path.relative_to(machinery(world))): path.stat().st_size for path in paths}
 
 
 def delete(world):
