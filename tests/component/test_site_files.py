@@ -266,7 +266,7 @@ IMPATIENT = "import fscrawl.engine.parsing\nfscrawl.engine.parsing._PATIENT_S = 
 QUICK = f"{IMPATIENT}import fscrawl.engine.site_process\nfscrawl.engine.site_process.MOST_WAIT_S = 3.0\n"
 
 
-@pytest.mark.gate
+@pytest.mark.proof
 @pytest.mark.parametrize("method", ["check", "requests"])
 def test_a_method_that_never_ends(root: Path, tmp_path: Path, method: str) -> None:
     """It is ended, and is a failure of its page; other hosts do not wait for it."""

@@ -45,6 +45,7 @@ def _large_pages(request: Request) -> Response:
     return linked_site(40, 5, body_bytes=50_000)(request)
 
 
+@pytest.mark.proof
 @pytest.mark.root
 def test_full_disk(mount: Mount) -> None:
     """A full disk ends the crawl with one line, nothing is torn, and with more room a second run completes it."""

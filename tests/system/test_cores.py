@@ -12,6 +12,8 @@ from tests.support.crawling import Running, children_of, command
 from tests.support.neighbours import customised
 from tests.support.web import Web, linked_site
 
+pytestmark = pytest.mark.proof
+
 HOST = "127.0.71.1"
 THREADS = 4
 # The cores of this computer, with locks that no other test has: another crawl may be at home there.

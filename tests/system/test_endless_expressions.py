@@ -9,6 +9,8 @@ import pytest
 from tests.support.crawling import Running, command, pages
 from tests.support.web import HTML, Request, Response, Web
 
+pytestmark = pytest.mark.proof
+
 A, B = "127.0.93.1", "127.0.93.2"
 ENDLESS = "(a+)+$"
 HOSTILE = ["/" + "a" * 40 + f"!{n}" for n in range(8)]

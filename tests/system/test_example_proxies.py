@@ -8,12 +8,16 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from examples.run import HERE, site_words
 from fscrawl import cli
 from fscrawl.request import read
 from tests.imitations.journals import Journals
 from tests.support.crawling import Running, check_tree, command, errors, pages
 from tests.support.web import Request, Response, Web
+
+pytestmark = pytest.mark.proof
 
 FOLDER = HERE / "journals"
 USES = 20  # three proxies together: not enough for all pages

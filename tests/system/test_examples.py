@@ -38,6 +38,8 @@ from tests.imitations.json_list import JsonList
 from tests.support.crawling import Done, Running, check_tree, errors, pages
 from tests.support.web import Request, Response, Web
 
+pytestmark = pytest.mark.proof
+
 KILLS = int(os.environ.get("FSCRAWL_KILLS", "4"))
 MACHINES = 3
 SPAN_S = 1.2  # a machine is killed within this time after the one before

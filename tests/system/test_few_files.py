@@ -9,6 +9,8 @@ import pytest
 from tests.support.crawling import Running, check_tree, command, errors, pages
 from tests.support.web import Web, linked_site
 
+pytestmark = pytest.mark.proof
+
 HOSTS = [f"127.0.44.{number}" for number in range(1, 40)]
 
 

@@ -16,6 +16,8 @@ from tests.support.crawling import CHECKOUT, DEADLINE_S, Running, command, pages
 from tests.support.trees import Grown, one_page
 from tests.support.web import Web, linked_site
 
+pytestmark = pytest.mark.proof
+
 TIMEOUT_S = 60
 URL = "http://a.example/"
 HOST = "127.0.1.1"

@@ -27,6 +27,8 @@ from tests.support.fuzz.mutator import repeated
 from tests.support.fuzz.target import Target
 from tests.support.fuzz.targets import TARGETS
 
+pytestmark = pytest.mark.proof
+
 INPUTS = tries(150)
 MOST_S = 15  # of what took minutes and gigabytes; 1 s alone, and 5 s where coverage is measured
 STRICT = 0.2  # five seconds where one is allowed: coverage is measured, and the machine is busy

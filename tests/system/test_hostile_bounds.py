@@ -81,7 +81,8 @@ class Crawled:
     at_the_peak: list[int]
 
 
-pytestmark = pytest.mark.timeout(DEADLINE_S + 60)  # a crawl of half a gigabyte of bodies
+# a crawl of half a gigabyte of bodies
+pytestmark = [pytest.mark.proof, pytest.mark.timeout(DEADLINE_S + 60)]
 
 
 @pytest.fixture(scope="module")

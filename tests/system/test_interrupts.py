@@ -29,6 +29,8 @@ from tests.support.sessions import await_end
 from tests.support.trees import Grown, Made, check, contents, stamps
 from tests.support.web import Web, linked_site
 
+pytestmark = pytest.mark.proof
+
 _FREE = re.compile(r"[0-9.,]+ [kMGT]?B free *|, in [0-9.]+ s$", re.MULTILINE)
 MOMENTS = int(os.environ.get("FSCRAWL_INTERRUPTS", "3"))
 ROUND = 3  # so many runs of one command are interrupted before one that is not

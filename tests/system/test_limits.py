@@ -10,6 +10,8 @@ import pytest
 from tests.support.crawling import check_tree, crawl, pages
 from tests.support.web import Response, Web, site
 
+pytestmark = pytest.mark.proof
+
 A, B = "127.0.44.1", "127.0.44.2"
 HTML = {"Content-Type": "text/html; charset=utf-8"}
 

@@ -20,6 +20,8 @@ from tests.support import datasets
 from tests.support.crawling import Running
 from tests.support.neighbours import customised
 
+pytestmark = pytest.mark.proof
+
 pytest.importorskip("distributed")
 
 _LIFETIME = ["timeout", "-k", "5", "110"]  # whatever happens to this test, nothing outlives it for long

@@ -30,6 +30,8 @@ from fscrawl.storage.records import ErrorRecord, PageRecord
 from tests.support import datasets
 from tests.support.crawling import CHECKOUT, errors, pages, run
 
+pytestmark = pytest.mark.proof
+
 EXPORT = CHECKOUT / "docs/how-to/export.md"
 VIRTUAL = sys.executable.rpartition("/")[0]
 

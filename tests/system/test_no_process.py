@@ -7,8 +7,12 @@ import signal
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.support.crawling import Running, check_tree, command, pages
 from tests.support.web import Web, linked_site
+
+pytestmark = pytest.mark.proof
 
 NO_FORK = """
 import errno, os

@@ -15,6 +15,8 @@ from fscrawl.interrupts import SAME_SIGNAL_S
 from tests.support.crawling import Done, Running, command, crawl
 from tests.support.web import Request, Response, Web, linked_site
 
+pytestmark = pytest.mark.proof
+
 HOST = "127.0.54.1"
 CLOSED = "http://127.0.54.2:18654/closed"
 # All that is read counts as slow, so that threads would read it.

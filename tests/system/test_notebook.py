@@ -17,7 +17,8 @@ from tests.support.web import Web, linked_site
 
 NOTEBOOK = CHECKOUT / "examples/notebook.ipynb"
 
-pytestmark = pytest.mark.filterwarnings("default")  # those of Jupyter's packages are no matter of ours
+# those of Jupyter's packages are no matter of ours
+pytestmark = [pytest.mark.proof, pytest.mark.filterwarnings("default")]
 
 
 @pytest.fixture(autouse=True)

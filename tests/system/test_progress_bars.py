@@ -21,6 +21,8 @@ import pytest
 from tests.support.dashboards import write_log
 from tests.support.trees import Grown
 
+pytestmark = pytest.mark.proof
+
 # Reading a record takes a while here, as over a share that is far away; the thread that draws is the real one.
 _SLOW = """\
 import sys, time

@@ -12,6 +12,8 @@ import pytest
 from fscrawl.admin.doctor import quota_program
 from fscrawl.admin.doctor.limits import Limits, Quota
 
+pytestmark = pytest.mark.proof
+
 HEADING = "     Filesystem  blocks   quota   limit   grace   files   quota   limit   grace"
 # as version 4.06 prints it
 ANSWER = f"""\

@@ -26,6 +26,8 @@ from tests.support.crawling import Running, check_tree, errors, pages
 from tests.support.recipes import ADDRESS, Recipe, RecipeWeb, on_loopback, recipes
 from tests.support.web import Request, Web
 
+pytestmark = pytest.mark.proof
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 SETTINGS = ("politeness.delay=0", "fetch.allow_private_addresses=true", "fleet.beat=1", "fleet.dead_after=5")
 DEADLINE_S = 90.0

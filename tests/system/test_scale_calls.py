@@ -11,6 +11,8 @@ import pytest
 
 from benchmarks.scale.memory_os import MemoryOs
 
+pytestmark = pytest.mark.proof
+
 WORK = """
 from pathlib import Path
 from fscrawl.storage.files import TreeFiles

@@ -17,7 +17,7 @@ import pytest
 
 from tests.support.crawling import CHECKOUT
 
-pytestmark = pytest.mark.shells
+pytestmark = [pytest.mark.proof, pytest.mark.shells]
 
 DEADLINE_S = 30.0
 # What a user sees before the Tab key, and what every shell makes of it. Bash alone shows no descriptions.

@@ -11,6 +11,8 @@ import pytest
 from tests.support.crawling import Running, check_tree, command
 from tests.support.web import Web, linked_site
 
+pytestmark = pytest.mark.proof
+
 HOST = "127.0.7.21"
 
 USERS = """

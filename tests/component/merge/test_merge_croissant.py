@@ -15,6 +15,8 @@ import pytest
 from tests.support.merging import A
 from tests.support.trees import Grown, Made, check
 
+pytestmark = pytest.mark.proof
+
 _LOAD = """\
 import json, os, sys
 import mlcroissant
@@ -51,7 +53,6 @@ def described(out: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.gate
 def test_tables(tree: Grown, out: Path) -> None:
     """Every table with rows is described, column for column, and its records are those of the Parquet files."""
     tree.page("http://d.example/latin", b"<title>\xe4</title>", robots=("noarchive", "nofollow"), ip="192.0.2.7")
@@ -91,7 +92,6 @@ def test_meanings(tree: Grown, out: Path) -> None:
         assert (each["sha256"], each["contentSize"]) == (hashlib.sha256(data).hexdigest(), f"{len(data)} B")
 
 
-@pytest.mark.gate
 def test_further_runs(tree: Grown, out: Path) -> None:
     """Each run that adds something writes it again, with its files and another version."""
     tree.merge(out)
@@ -118,7 +118,6 @@ def _as_before(made: Made, *columns: str) -> None:
     (made.out / "croissant.json").unlink()
 
 
-@pytest.mark.gate
 def test_a_dataset_of_an_earlier_version(tree: Grown, out: Path) -> None:
     """A column that some file does not have is not described: a reader would fail at that file."""
     tree.page(A, tree.bodies[A], ip="192.0.2.7")
@@ -149,7 +148,6 @@ def test_a_file_that_is_gone(tree: Grown, out: Path) -> None:
     assert "pages/title" in names
 
 
-@pytest.mark.gate
 def test_fields_and_items(tree: Grown, out: Path) -> None:
     """Columns and items by rules of the user are described, too."""
     rules = '[hosts."*"]\nhead = { css = "title" }\n\n[items."*"]\neach = "css:body"\nfields = { words = "css:p" }\n'

@@ -23,6 +23,8 @@ from fscrawl.request import Request, spelling
 from tests.support.merging import A, B, C
 from tests.support.trees import Grown, Made, check, contents
 
+pytestmark = pytest.mark.proof
+
 ROUTE = "http://b.example/app#/route"
 
 
@@ -69,7 +71,6 @@ def body_of(package: zipfile.ZipFile, url: str) -> bytes:
     return body
 
 
-@pytest.mark.gate
 def test_alone(tree: Grown, out: Path) -> None:
     """A dataset of WACZ alone has no WARC beside it; the reference tool finds it valid."""
     made = tree.merge(out, formats=("wacz",))
@@ -95,7 +96,6 @@ def test_beside_warc(tree: Grown, out: Path) -> None:
         assert package.read("indexes/index.cdx.gz") == made.files("warc/*.cdxj.gz")[0].read_bytes()
 
 
-@pytest.mark.gate
 def test_pages(tree: Grown, out: Path) -> None:
     """The list has what a reader opens: pages and PDF that a GET gives; no redirects, forms or pictures."""
     tree.page(spelling(Request(f"{A}search", form={"q": "a"})), b"<title>found</title>")
@@ -114,7 +114,6 @@ def test_pages(tree: Grown, out: Path) -> None:
     assert len({page["id"] for page in pages.values()}) == len(pages)
 
 
-@pytest.mark.gate
 def test_parts_and_further_runs(tree: Grown, out: Path, small: None) -> None:
     """A large run makes several files, a further one adds to them; each is whole, and one paper names all."""
     tree.many(3, 40)

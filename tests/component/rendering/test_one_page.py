@@ -43,6 +43,7 @@ def _tried(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.gate
 def test_try(web: Web, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It shows what a crawl would make of the page: links, title and fields are those of the DOM; --stored too."""
     home = web.url(HOST)

@@ -116,6 +116,7 @@ def _catalog(web: Web, host: str = HOST) -> set[str]:
     return {page, f"{page}#method=GET&fragment=/first", f"{page}#method=GET&fragment=!second"}
 
 
+@pytest.mark.gate
 def test_every_item_is_found(root: Path, tmp_path: Path, web: Web, capsys: pytest.CaptureFixture[str]) -> None:
     """Late JSON, shadow roots, POST, the history API, endless scrolling; each worker fetches the script once."""
     done = crawl(root, seeds=[web.url(HOST)], settings=_settings(web), timeout_s=90)

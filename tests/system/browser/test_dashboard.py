@@ -76,6 +76,7 @@ def tile(page: Any, name: str) -> str:
 # -- a running crawl
 
 
+@pytest.mark.gate
 def test_updates_by_itself(live: Served, open_page: Open) -> None:
     """Pages and curves of three machines grow on the page while nobody touches it."""
     page = open_page()
@@ -146,6 +147,7 @@ def test_a_word_in_all_pages(live: Served, open_page: Open) -> None:
     assert page.locator("#pages-found tbody tr").count() > 1
 
 
+@pytest.mark.gate
 def test_control_in_the_page(live: Served, open_page: Open) -> None:
     """The printed address makes buttons appear, is not kept in the address bar, and pauses, resumes, seeds, per host too."""
     page = open_page()

@@ -94,6 +94,7 @@ def test_the_wheel_crawls_in_a_fresh_environment(built: Path, tmp_path: Path) ->
 
 
 @pytest.mark.proof
+@pytest.mark.proof
 def test_another_directory_builds_the_same_bytes(built: Path, tmp_path: Path) -> None:
     """A copy of the checkout elsewhere builds the same wheel, source and file, with nothing that git does not know.
 
@@ -141,6 +142,7 @@ def test_it_crawls_with_nothing_but_python(
     assert run(bare("audit", "--root", str(root), flags=flags)).returncode == 0
 
 
+@pytest.mark.proof
 def test_other_commands_work_too(built: Path, bare: Callable[..., list[str]], tmp_path: Path) -> None:
     """The commands doctor and completion run from it, too, and merge says what it needs."""
     done = run(bare("doctor", "--root", str(tmp_path / "tree"), "--json", "--workers", "1"))
@@ -154,6 +156,7 @@ def test_other_commands_work_too(built: Path, bare: Callable[..., list[str]], tm
     assert f"pip install '{wheel.name}[merge]'; fscrawl.pyz cannot have it" in merge.stderr
 
 
+@pytest.mark.proof
 def test_it_unpacks_where_only_its_user_can_write(bare: Callable[..., list[str]], tmp_path: Path) -> None:
     """Whatever the umask is, others cannot write what was unpacked; where they can, it does not run."""
     done = subprocess.run(bare("--version"), umask=0, capture_output=True, text=True, timeout=120, check=False)
@@ -167,6 +170,7 @@ def test_it_unpacks_where_only_its_user_can_write(bare: Callable[..., list[str]]
     assert "others can write to" in refused.stderr
 
 
+@pytest.mark.proof
 def test_another_python_is_told_what_it_is_for(built: Path, tmp_path: Path) -> None:
     """With another version or architecture it says what it was built for and what to do, with exit code 2."""
     script = tmp_path / "elsewhere.py"
