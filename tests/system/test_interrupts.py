@@ -357,16 +357,3 @@ def test_a_second_signal(name: str, grown: Grown, web: Web, tmp_path: Path) -> N
             trial.interrupt(place, trial.moment(number, twice=True))
         trial.complete(place)
     trial.note()
-
-
-def test_the_usual_end(grown: Grown, tmp_path: Path) -> None:
-    """Ctrl-C is how a watch ends: with exit code 0, and without a word; SIGTERM is not."""
-    case = staying(grown, "status", "--watch", "--json")
-    case.prepare(tmp_path)
-    for number, ends in [(signal.SIGINT, (0, "")), (signal.SIGTERM, (143, "terminated: nothing was changed\n"))]:
-        with Running(case.words(tmp_path)) as running:
-            assert running.process.stdout is not None
-            assert running.process.stdout.readline().startswith(b"{")
-            running.signal(number)
-            done = running.wait(20)
-        assert (done.code, done.err) == ends

@@ -51,12 +51,13 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Terminal:
     """A command whose standard error, and output, are a terminal of so many columns."""
 
-    def __init__(self, words: list[str], columns: int = 80, *, piped: bool = False, **environ: str) -> None:
+    def __init__(self, words: list[str], columns: int = 80, **environ: str) -> None:
         self._leader, follower = pty.openpty()
         ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        out = subprocess.PIPE if piped else follower
         env = {name: value for name, value in os.environ.items() if name != "COLUMNS"} | environ
-        self.process = subprocess.Popen(words, stdin=follower, stdout=out, stderr=out, env=env, start_new_session=True)
+        self.process = subprocess.Popen(
+            words, stdin=follower, stdout=follower, stderr=follower, env=env, start_new_session=True
+        )
         os.close(follower)
         os.set_blocking(self._leader, False)
         self.said = ""
@@ -119,14 +120,6 @@ def test_retry_has_a_total(root: Path, run: Callable[..., Terminal]) -> None:
     assert "no failed URL matches" in on_screen(terminal.end())
 
 
-def test_short_work_shows_nothing(root: Path, run: Callable[..., Terminal], tmp_path: Path) -> None:
-    """What is done at once draws nothing."""
-    small = Grown(tmp_path / "tree")
-    small.page("http://a.example/")
-    said = run(small.root, 0.0, "report", "--out", str(tmp_path / "report.html")).end()
-    assert said.count("\r") == said.count("\r\n"), said
-
-
 def test_narrow(root: Path, run: Callable[..., Terminal], tmp_path: Path) -> None:
     """On a terminal of 40 columns the line stays one line."""
     terminal = run(root, 0.05, "report", "--out", str(tmp_path / "report.html"), columns=40, LC_ALL="C", NO_COLOR="1")
@@ -146,12 +139,3 @@ def test_interrupted(root: Path, run: Callable[..., Terminal], tmp_path: Path) -
     assert on_screen(said)[-1] == ""
     assert "Traceback" not in said
     assert not (tmp_path / "report.html").exists()
-
-
-def test_piped(root: Path, run: Callable[..., Terminal], tmp_path: Path) -> None:
-    """Where standard error is no terminal, no line is drawn."""
-    terminal = run(root, 0.005, "report", "--out", str(tmp_path / "report.html"), piped=True)
-    out, err = terminal.process.communicate(timeout=60)
-    assert err == b""
-    assert out.count(b"\n") == 1
-    assert b"\r" not in out

@@ -298,6 +298,14 @@ def test_names_of_a_root(root, named, monkeypatch):
     assert Tree(Path(named), "m").record == RECORD
 
 
+def test_a_root_that_is_a_file(root):
+    """A file is no root, whoever has named it."""
+    (root / "file").write_text("mine")
+    with pytest.raises(TreeError, match=r"file exists|a part of the path is a file"):
+        create(root / "file", RECORD, "", "")
+    assert (root / "file").read_text() == "mine"
+
+
 def test_a_link_in_place_of_a_new_room(root, monkeypatch):
     """A room that somebody replaces by a link at once: the directory behind the link keeps its group and its bits."""
     private = root.parent / "private"

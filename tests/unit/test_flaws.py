@@ -42,6 +42,7 @@ def test_right_records():
         (PAGE, {"bytes": 2**63}),
         (PAGE, {"elapsed": 1e300}),
         (FAILURE, {"failed_at": "9999-12-31T23:59:59-01:00"}),
+        (FAILURE, {"failed_at": "2026-11-21 10:00:00"}),
         (PAGE, {"referrer": "a b"}),
         (FAILURE, {"attempts": -2}),
     ],

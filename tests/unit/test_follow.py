@@ -74,6 +74,7 @@ def test_the_first_base_counts():
     ("srcset", "found"),
     [
         ("", ""),
+        (" , ", ""),
         ("a 1x", "a"),
         ("a 1x, b 2x", "b"),
         ("a 2x, b", "a"),

@@ -104,6 +104,8 @@ def test_a_field_that_fails():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        ("items = 1", "1:1: items: "),
+        ('[items."*"]\neach = "css:b"\nfields = {}', "3:1: "),
         ('[items]\n"a.example" = 1', '2:1: [items."a.example"]: must be a table, for example'),
         ('[items."http://a/"]\neach = "css:b"', "must be a host name or a pattern in quotes"),
         ('[items."*"]\nech = "css:b"', '2:1: [items."*"]: unknown key ech; did you mean each?'),

@@ -131,6 +131,7 @@ def test_numbers_are_rendered_exactly(value):
         ("fetch", 'accept = ["äö"]', 'looks like "application/pdf"'),
         ("fetch", 'accept_links = ["application/json"]', "searched for links"),
         ("fetch", "max_bytes_by_type = 5", "a table of whole numbers"),
+        ("fetch", "max_bytes_by_type = {pdf = 5}", 'did you mean "application/pdf"?'),
         ("fetch", 'max_bytes_by_type = {"image/*" = true}', "a table of whole numbers"),
         ("fetch", 'max_bytes_by_type = {"image/*" = 0}', '"image/*" must be 1 or more'),
         ("store", "fanout = 2", "one of 0, 1"),
@@ -240,6 +241,7 @@ def test_dead_after():
         ("politeness.robots=false", "politeness.robots", False),
         ("politeness.user_agent=me/1.0 (a=b)", "politeness.user_agent", "me/1.0 (a=b)"),
         ("fetch.headers={cookie = 'a'}", "fetch.headers", {"cookie": "a"}),
+        ("fetch.allow_addresses=['10.0.0.0/8', '::1']", "fetch.allow_addresses", ("10.0.0.0/8", "::1")),
         ("fetch.ca_file=/etc/ca.pem", "fetch.ca_file", "/etc/ca.pem"),
     ],
 )

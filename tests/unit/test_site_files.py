@@ -97,6 +97,7 @@ def test_requests_of_a_page() -> None:
         (method("requests", "while True:", "    yield '1'"), "site.py: requests: gave more than 1,000 requests"),
         (method("check", "page.css('<')"), "site.py:7: check: ValueError: the selector cannot be read"),
         (method("check", "return False"), "site.py: check: gave False; it must raise Unexpected, or nothing"),
+        (method("requests", "yield Request('1', body='')"), "a request for http://a.example/d/1: a part of it is of"),
     ],
 )
 def test_faults_of_a_page(lines: list[str], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,6 +148,9 @@ def test_a_page_that_is_not_expected() -> None:
         (file_of("def fields(self, page):", "    return {}").text, "class A: fields: it has no columns to fill; write"),
         (file_of("def items(self, page):", "    return []").text, "class A: items: it has no item_columns to fill"),
         (file_of("columns = {'a': 'str'}").text, "class A: columns['a'] = 'str': must be a type"),
+        (file_of("columns = {'A': 'string'}").text, "class A: columns['A'] = 'string'"),
+        (file_of("columns = {'a': 7}").text, "class A: columns['a'] = 7"),
+        (file_of("hosts = 'a.example'").text, "class A: hosts = 'a.example': must be a list"),
         (file_of("def __init__(self):", "    self.x").text, "site.py:7: __init__: AttributeError"),
         ("raise type('E', (Exception,), {})('a\\nb' + 'c' * 999)", "site.py:1: E: a b"),
     ],

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fscrawl.config import seeds as seeds_module
 from fscrawl.config import settings
 from fscrawl.config import watcher as module
-from fscrawl.config.seeds import read_seeds, wait_for_seeds
+from fscrawl.config.seeds import wait_for_seeds
 from fscrawl.config.settings import Settings, apply, parse, render
 from fscrawl.config.watcher import EditWatcher, read_settings
 from fscrawl.errors import NoBrowserError, SettingsError, TreeBusyError
@@ -225,13 +225,6 @@ def test_seeds_cut_anywhere(desk):
         (desk.root / "seeds.txt").write_bytes(whole.encode()[:cut])
         found += desk.watch.new_seeds()
     assert found == [f"{B}long/path?x=1", f"{C}%C3%A9"]
-
-
-def test_read_seeds():
-    """Blank lines and comments are skipped, and a line that is no URL is warned of with its place."""
-    warnings = []
-    assert list(read_seeds(f"\n# x\n {A} \nmailto:x\n", "seeds.txt", warnings.append)) == [A]
-    assert warnings == ["seeds.txt:4:1: not an http or https URL, skipped: mailto:x"]
 
 
 class Clock:

@@ -176,6 +176,7 @@ def test_records_under_other_rules() -> None:
         ("+seeds = 'http://a.example/'\njson = {a = '{'}", "seeds: http://a.example/: a { has no partner"),
         ("+headers = {a = 'secret\\u000a'}".replace("'", '"'), "3:16: [[site]] 1 (a.example): headers: "),
         ("+headers = {a = 1}", "3:16: [[site]] 1 (a.example): headers: "),
+        ("+headers = 1", "3:1: [[site]] 1 (a.example): headers: "),
         ("+headers = {Host = 'secret'}", "headers: Host cannot be set"),
         ("+fields = 1", "[[site]] 1 (a.example): fields: "),
         ("+[site.fields]\nx = 'h1'", "4:1: [[site]] 1 (a.example): fields: x: "),
