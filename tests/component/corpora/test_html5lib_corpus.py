@@ -35,6 +35,7 @@ def listed(table: str) -> set[bytes]:
     return {text.encode() for reason in DIFFERENCES[table] for text in reason["inputs"]}
 
 
+@pytest.mark.gate
 @needs_corpus
 @pytest.mark.parametrize("tail", [b"", TAIL], ids=["bare", "with-tail"])
 def test_parsers_agree(tail):
