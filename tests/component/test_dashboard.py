@@ -284,6 +284,7 @@ def test_what_cannot_be(grown: Grown, flags: list[str], code: int, said: str) ->
     assert said in done.err
 
 
+@pytest.mark.gate
 def test_missing_extra(grown: Grown, tmp_path: Path) -> None:
     """Without its extra the command says in one line what to install."""
     hidden = "import sys; sys.modules['uvicorn'] = None; from fscrawl.cli import main; sys.exit(main(sys.argv[1:]))"

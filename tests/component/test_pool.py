@@ -83,6 +83,7 @@ def test_every_task_comes_back_once(start: Start, root: Path) -> None:
     check_tree(root)
 
 
+@pytest.mark.gate
 def test_room(start: Start) -> None:
     """A pool has room until every thread has a page and every inbox as many more."""
     with web() as served:

@@ -119,6 +119,7 @@ def test_what_a_limit_left_waiting_names_the_limit(tmp_path: Path, capsys: pytes
     assert facts["lines"][0]["found_on"] == seed
 
 
+@pytest.mark.gate
 def test_a_directory_that_is_no_tree_is_refused(tmp_path: Path) -> None:
     """Without a tree the command says so in one line, with exit code 75."""
     words = [sys.executable, "-m", "fscrawl", "show", "--root", str(tmp_path), "http://a.example/"]

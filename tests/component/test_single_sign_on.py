@@ -73,6 +73,7 @@ def titles(root: Path) -> list[str]:
 ALL = [f"Page {number}" for number in range(PAGES)]
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("here", [False, True])
 @pytest.mark.parametrize("anew", [False, True])
 def test_a_log_in_on_the_way(root: Path, here: bool, anew: bool) -> None:

@@ -144,6 +144,7 @@ def test_rests_in_a_beat(chars, told):
     assert list(rests.to_tell(0.0)) == names[:told]
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(("value", "path"), [(100, 500), (4000, 0), (1, 1), (60, 90)])
 def test_cookies(value, path):
     """A jar that hostile sites fill takes at most 30 KB for each, however they cut their cookies."""

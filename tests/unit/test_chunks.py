@@ -84,6 +84,7 @@ def test_millions_of_lines(data: bytes) -> None:
     assert time.thread_time() - began_s < 1
 
 
+@pytest.mark.gate
 def test_small_chunks() -> None:
     """A page that comes in small pieces is read: some servers send each as they make it."""
     assert len(b"".join(pieces(io.BytesIO(b"1\r\nx\r\n" * 50_000 + b"0\r\n\r\n"), 65536))) == 50_000

@@ -107,6 +107,7 @@ def test_chain(length):
     assert nearest(chain(length)) == [-1 if n % 2 == 0 else n - 1 for n in range(length)]
 
 
+@pytest.mark.gate
 def test_many_rows():
     """A hundred thousand rows, half of them near to others, cost no quadratic time."""
     rng = np.random.default_rng(1)

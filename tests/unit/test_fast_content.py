@@ -78,6 +78,7 @@ def test_resiliparse_is_lazy():
 # Pages that would keep it busy: nothing can interrupt it. The first took 87 s, the others 5 s.
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     "html",
     [

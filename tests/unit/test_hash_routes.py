@@ -47,6 +47,7 @@ def test_routes(dom: str, found: list[str]) -> None:
     assert routes(page(dom, parser="html5lib")) == found
 
 
+@pytest.mark.gate
 def test_most_routes() -> None:
     """A page that links to endless routes gives the first ones, by their number and by their length."""
     found = page("".join(f'<a href="#/{number}">' for number in range(5)), max_links=2)

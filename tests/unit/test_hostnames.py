@@ -97,6 +97,7 @@ def test_filters_of_a_dataset(form: str, means: set[str]) -> None:
     assert all(filters.may_take_host(urls.host(URLS[name])) for name in means)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(("form", "means"), FORMS + GLOBS)
 def test_retries(tree: Tree, form: str, means: set[str]) -> None:
     """`retry --host` takes each form."""

@@ -126,6 +126,7 @@ def test_short_references_to_long_urls(read):
     assert (page.links, page.too_long) == (under("b"), 1)
 
 
+@pytest.mark.gate
 def test_thousands_of_links(read):
     """Of many references, those that are none are left out as of few."""
     html = "".join(f"<a href=' {n}#x '></a><a href='#{n}'></a>" for n in range(2500))
@@ -309,6 +310,7 @@ def test_many_unclosed_paragraphs():
     assert extract(html, URL, Joiner()).links == under("1")
 
 
+@pytest.mark.gate
 def test_recursion_of_html5lib():
     """Where html5lib gives up by recursion, the links are those of lexbor."""
     html = b"<div>" + b"<rt x='</rt>'>" * 1500 + b"</div><a href=1>"

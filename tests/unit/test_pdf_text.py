@@ -92,6 +92,7 @@ def test_without_pypdf(reader, monkeypatch):
     assert reader._process is None
 
 
+@pytest.mark.gate
 def test_nothing_is_left(reader):
     """The process ends with the one that uses it: its input ends then."""
     reader.of(pdfs.pdf("One"))

@@ -232,6 +232,7 @@ def test_urls_in_many_shards(make):
     assert names(frontier) == ["a.example"]
 
 
+@pytest.mark.gate
 def test_memory(make):
     """However many hosts a crawl has met, only those with something to do take much memory."""
     frontier = make("politeness.delay=0", shards=1)

@@ -185,6 +185,7 @@ def test_an_observer_that_is_behind_reads_the_end(tmp_path: Path, monkeypatch: p
     assert observer.look(logs.at(100_000)).total("pages") == 999_900
 
 
+@pytest.mark.gate
 def test_beats_are_kept_for_an_hour(logs: Logs) -> None:
     """Who looks on for weeks remembers some more than an hour of each machine, and of those that are over the end."""
     observer = logs.observer()

@@ -17,6 +17,7 @@ def endless() -> None:
         pass
 
 
+@pytest.mark.gate
 def test_the_main_thread() -> None:
     """What does not end is ended, also if it catches the exception once; what ends in time is left alone."""
     caught: list[str] = []

@@ -63,6 +63,7 @@ def test_broken_coding(make: Make, name: str) -> None:
     assert (answer.class_, answer.retry) == ("decode", False)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", CODINGS)
 def test_bomb(make: Make, name: str) -> None:
     """Ten megabytes packed into some kilobytes stop at the limit, before they take memory."""

@@ -56,6 +56,7 @@ FLOODS = {
 }
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("flood", FLOODS)
 def test_flood(make: Make, flood: str) -> None:
     """A flood of anything is cut long before the deadline, and its connection closed."""
@@ -167,6 +168,7 @@ def test_half_closed(make: Make) -> None:
         assert failed(make(timeout=30.0).get(server.url())).class_ == "protocol"
 
 
+@pytest.mark.gate
 def test_mutations(make: Make) -> None:
     """Whatever becomes of the bytes of good answers, the outcome is an answer or a failure, never an exception."""
     good = [
@@ -263,6 +265,7 @@ def test_memory_of_floods(flood: str) -> None:
     assert grown < 1.25 * MAX_BYTES + 20_000_000
 
 
+@pytest.mark.gate
 def test_memory_of_a_page() -> None:
     """A page as large as the limit is held once while it is read, decoded and given back."""
     body = random.Random(7).randbytes(MAX_BYTES - 20_000)

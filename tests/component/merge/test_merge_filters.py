@@ -43,6 +43,7 @@ def hosts(made: Made, table: str = "pages") -> set[str]:
     return {row["url"].split("/")[2] for row in made.rows(table)}
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     ("globs", "expected"),
     [

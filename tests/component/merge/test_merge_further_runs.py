@@ -109,6 +109,7 @@ def test_rebuild(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, 
     assert {path.name for path in out.iterdir()} == {*papers, "pages", "links", "errors", ".merge"}
 
 
+@pytest.mark.gate
 def test_other_crawl(tree: Grown, out: Path, tmp_path: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
     """The dataset of another crawl is refused, and left alone."""
     fscrawl()

@@ -89,6 +89,7 @@ def test_rebuild(tree: Grown, out: Path, fscrawl: Run) -> None:
     assert "no Parquet files" in said
 
 
+@pytest.mark.gate
 def test_dedupe(tree: Grown, out: Path, fscrawl: Run) -> None:
     """A duplicate that the dataset leaves out is not found."""
     tree.page("http://z.example/copy", tree.bodies["http://a.example/"])
@@ -108,6 +109,7 @@ def test_hosts(tree: Grown, out: Path, fscrawl: Run) -> None:
     assert find(out, "portly", "other.example").total == 0
 
 
+@pytest.mark.gate
 def test_many_merges_join_shards(tree: Grown, out: Path) -> None:
     """Shards do not grow in number with the merges; each page is in one, and results come in pages of one order."""
     tree.merge(out, index=True)
@@ -272,6 +274,7 @@ def test_no_fts5(tree: Grown, out: Path, fscrawl: Run, monkeypatch: pytest.Monke
     assert not list(out.glob("pages/*"))
 
 
+@pytest.mark.gate
 def test_no_text(tree: Grown, out: Path, fscrawl: Run) -> None:
     """Of a dataset without texts, titles are searched."""
     fscrawl("--index", "--text", "none")
@@ -298,6 +301,7 @@ def test_large_page(tree: Grown, out: Path) -> None:
     assert any(piece.hit for piece in result.pieces)
 
 
+@pytest.mark.gate
 def test_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of equal size are joined eight by eight; large ones stay alone."""
     from fscrawl.dataset.manifest import Part

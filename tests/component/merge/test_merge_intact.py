@@ -33,6 +33,7 @@ def replaced(path: Path) -> None:
 DAMAGE = [Path.unlink, cut, replaced, lambda path: shutil.rmtree(path.parent)]
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("spoil", DAMAGE)
 def test_a_file_that_is_missing_or_cut(
     tree: Grown, out: Path, fscrawl: Command, spoil: Callable[[Path], object]
@@ -90,6 +91,7 @@ def test_failures_that_are_missing_at_the_limit(tree: Grown, out: Path, fscrawl:
     check(Made(out))
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("spoil", [Path.unlink, cut])
 def test_an_index_of_files_that_are_missing(
     tree: Grown, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Path], object]
@@ -139,6 +141,7 @@ def test_a_manifest_that_is_missing(tree: Grown, out: Path, fscrawl: Command) ->
     assert Made(out).keys() == tree.keys()
 
 
+@pytest.mark.gate
 def test_a_manifest_that_is_old(tree: Grown, out: Path, fscrawl: Command) -> None:
     """One of some runs before, as of a backup, is refused; --rebuild helps."""
     fscrawl()
@@ -217,6 +220,7 @@ def test_options_that_are_missing(tree: Grown, out: Path, fscrawl: Command) -> N
     assert {"html", "text"}.isdisjoint(made.table().column_names)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", ["README.md", "errors/part-0001-00000.parquet", ".merge/lock", ".merge/plan"])
 def test_directories_in_place_of_files(tree: Grown, out: Path, fscrawl: Command, name: str) -> None:
     """Whatever stands where a merge writes, what comes of it is one line, or nothing."""

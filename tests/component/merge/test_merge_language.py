@@ -99,6 +99,7 @@ def test_later_runs(several: Grown, out: Path, fscrawl: Callable[..., tuple[int,
     refused(fscrawl("--language", to=other), 2, "language = false, not true", "--rebuild")
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("name", sorted(NAMES))
 def test_a_field_of_that_name(
     several: Grown, out: Path, tmp_path: Path, fscrawl: Callable[..., tuple[int, str, str]], name: str

@@ -188,6 +188,7 @@ def _damaged(data: bytes) -> bytes:
     return data[:4] + bytes(300) + data[304:]  # its beginning; its footer is whole
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("change", [lambda _: b"", lambda _: b"PAR1 torn", None, _damaged])
 def test_torn_memory(
     tree: Grown,

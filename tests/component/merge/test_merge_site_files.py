@@ -49,6 +49,7 @@ def test_columns(fscrawl: Merge, out: Path, site: Path) -> None:
     assert "field words: found on 1 of 2 pages, 1 with a value of the wrong type" in said
 
 
+@pytest.mark.gate
 def test_what_never_ends(
     tree: Grown, fscrawl: Merge, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,6 +108,7 @@ def test_a_dataset_without_site_file_stays_so(fscrawl: Merge, site: Path) -> Non
     assert (code, "was made with no site file" in said) == (2, True)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [

@@ -112,6 +112,7 @@ def test_plans_are_not_mixed(tree: Grown, out: Path, monkeypatch: pytest.MonkeyP
     _complete(tree, out)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("code", [errno.ENOENT, errno.ENOTCONN])
 def test_the_share_goes_away(tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch, step: str, code: int) -> None:

@@ -271,6 +271,7 @@ def test_asked_at(work: Work) -> None:
     assert outcome.exchange.asked_at >= web.requests(path="/")[0].arrived
 
 
+@pytest.mark.gate
 def test_more_links_than_are_kept(work: Work, root: Path) -> None:
     """The record of a page with more links than are kept says so."""
     with Web(site({"/": page("".join(f"<a href=/{n}></a>" for n in range(100_001)))}), [HOST]) as web:

@@ -245,6 +245,7 @@ def test_rules_that_take_long(work: Work, sitemap: str, path: str) -> None:
     assert rests == ([None, ("unknown", True)] if is_forbidden else [("answered", False), ("answered", True)])
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("many", [0, 30_000])
 def test_sitemaps_that_take_long(work: Work, many: int) -> None:
     """So does a host whose robots.txt names thousands of sitemaps, after one that is not among them."""

@@ -51,6 +51,7 @@ def test_wrong_value_of_a_page(any_made, values, tmp_path):
     assert made.audit().found == {}
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     "values",
     [

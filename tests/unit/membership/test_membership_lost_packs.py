@@ -52,6 +52,7 @@ def settle(world, *members):
     world.pass_time(300, *members)
 
 
+@pytest.mark.gate
 def test_machines_that_know_it_and_one_that_does_not(world, pack):
     """Who joins later does not know what was in it, and the others do. All agree on the end all the same."""
     (packer,) = world.members
@@ -87,6 +88,7 @@ def test_a_machine_that_needs_it_again(world, pack):
     assert again.is_over()
 
 
+@pytest.mark.gate
 def test_a_pack_that_comes_back(world, pack):
     """A generation was made because somebody could not read it. Who can read it goes on."""
     (packer,) = world.members
@@ -144,6 +146,7 @@ def test_a_repair(world, pack):
     assert generations(world) == ["1"]
 
 
+@pytest.mark.gate
 def test_many_packs_that_somebody_removes(world, packs):
     """One generation is made for those with numbers in a row."""
     (packer,) = world.members

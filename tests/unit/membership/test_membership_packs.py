@@ -204,6 +204,7 @@ def noticed(weeks):
     return member
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("damage", ["cut", "other", "link"])
 def test_a_pack_that_is_damaged(weeks, damage):
     """Nobody knows what it held. So all is told once more from the records, and the crawl goes on."""

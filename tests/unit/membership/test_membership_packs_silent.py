@@ -235,6 +235,7 @@ class OldListing:
         return [name for name in self._files.names(path) if not name.startswith("past.")]
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(("before", "times"), [("_run", True), ("_read", True), ("_write", True), ("_write", False)])
 def test_it_wakes_up_while_others_are_read(spot, asleep, monkeypatch, before, times):
     """Who packs looks once more at the last moment. So it is not packed, and goes on as if nothing had been.

@@ -42,6 +42,7 @@ class Phases:
         return self._logs.most_at_once
 
 
+@pytest.mark.gate
 def test_what_they_left_is_read_at_the_same_time(weeks, monkeypatch):
     """On a slow share a start waited for one file after the other: for a minute after a few hundred runs."""
     beats = Slow(monkeypatch, Machinery, "read_newest_heartbeats")
@@ -55,6 +56,7 @@ def test_what_they_left_is_read_at_the_same_time(weeks, monkeypatch):
     assert member.frontier.pending == RUNS + 1
 
 
+@pytest.mark.gate
 def test_a_long_log_is_not_in_memory(weeks, monkeypatch):
     """It is read line by line, also on a slow share, and all the same nothing is missing."""
     monkeypatch.setattr(ledger, "_SHORT_BYTES", 10)
@@ -65,6 +67,7 @@ def test_a_long_log_is_not_in_memory(weeks, monkeypatch):
     assert member.frontier.pending == RUNS + 1
 
 
+@pytest.mark.gate
 def test_one_of_them_cannot_be_read_at_first(weeks, monkeypatch):
     """What was read of the others meanwhile counts once."""
     member = weeks.join("a")
@@ -87,6 +90,7 @@ def test_one_of_them_cannot_be_read_at_first(weeks, monkeypatch):
     assert fleet.pages_elsewhere == 7 * RUNS
 
 
+@pytest.mark.gate
 def test_places_are_hashed_once(weeks, monkeypatch):
     """An idle machine tells how far it has read all logs. It works that out anew only when it has read more."""
     a = weeks.join("a")

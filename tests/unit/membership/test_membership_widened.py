@@ -116,6 +116,7 @@ def all_were_fetched_once(world, case):
     assert world.fetched == dict.fromkeys([*(first or [HOME]), *more], 1)
 
 
+@pytest.mark.gate
 @cases
 def test_between_two_runs(world, case):
     """The next run finds what the one before left out."""
@@ -127,6 +128,7 @@ def test_between_two_runs(world, case):
     all_were_fetched_once(world, case)
 
 
+@pytest.mark.gate
 @cases
 def test_while_a_machine_runs(world, case):
     """So does a machine that runs."""

@@ -142,6 +142,7 @@ def quoted(text):
     return '"' + "".join(f"\\U{ord(character):08x}" for character in text) + '"'
 
 
+@pytest.mark.gate
 @given(st.sampled_from(["css", "xpath", "regex"]), pieces)
 @example("css", "a[b='x::text")
 @example("xpath", "(" * 50_000)
