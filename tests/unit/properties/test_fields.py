@@ -5,6 +5,7 @@ import pickle
 import warnings
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import HealthCheck, example, given
 from hypothesis import settings as tuned
 from hypothesis import strategies as st
