@@ -48,9 +48,9 @@ def _modules(words: Sequence[str]) -> Sequence[str]:
 
         restrain_libraries()
         return _MERGE
-    return MODULES if words[:1] == ["crawl"] and not _is_alone(words) else ()
+    return MODULES if words[:1] == ["crawl"] and not _has_no_workers(words) else ()
 
 
-def _is_alone(words: Sequence[str]) -> bool:
+def _has_no_workers(words: Sequence[str]) -> bool:
     """Tell whether `--workers 0` stands there: then nothing is forked."""
     return "--workers=0" in words or ("--workers", "0") in itertools.pairwise(words)

@@ -57,7 +57,7 @@ class ParseServer:
         if has_threads:
             return
         if os.fork() == 0:
-            _run_alone(self._theirs, serve)
+            _run_until_closed(self._theirs, serve)
             os._exit(0)
         self._theirs.close()
 
@@ -81,7 +81,7 @@ class ParseServer:
     def _begin(self) -> None:
         context = multiprocessing.get_context("spawn")
         try:
-            context.Process(target=_run_alone, args=(self._theirs, self._serve), daemon=True).start()
+            context.Process(target=_run_until_closed, args=(self._theirs, self._serve), daemon=True).start()
         except OSError as error:
             raise NotStartedError(error.strerror) from error
         self._is_begun = True
@@ -118,7 +118,7 @@ class ParseServer:
         self._theirs.close()
 
 
-def _run_alone(connection: Connection, serve: Callable[[Connection, int], None]) -> None:
+def _run_until_closed(connection: Connection, serve: Callable[[Connection, int], None]) -> None:
     with contextlib.suppress(EOFError, OSError):
         _run(connection, serve)
 

@@ -2,7 +2,6 @@
 
     describe    load the file once, before the machine begins: is it right, and which sites does it have?
     Seeds       what `seeds` of a class gives, as it comes
-
     seeds_here  the same in this process, for `--workers 0`: there the user's code may take any time
 
 Promise: neither process is waited for longer than `MOST_WAIT_S`. They end with the machine.

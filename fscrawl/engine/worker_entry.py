@@ -36,16 +36,25 @@ def serve(cores: list[int]) -> None:
 
 def serve_here(connection: Connection, setup: WorkerSetup, config: CrawlConfig) -> None:
     """Work in a thread of the machine's own process until the machine says stop, or closes the pipe."""
-    from fscrawl.engine import worker_process  # noqa: PLC0415 - most machines need not load it
+    with connection, _tells_why_it_fails():
+        from fscrawl.engine import worker_process  # noqa: PLC0415 - most machines need not load it
 
-    with connection:
         worker_process.serve_here(connection, setup, config)
 
 
 @contextmanager
 def _ends_if_it_fails() -> Iterator[None]:
     try:
-        yield
-    except Exception as error:  # noqa: BLE001 - whatever it is, the process would stand there and do nothing
-        say_error(f"a worker process ends: {type(error).__name__}: {error}")
+        with _tells_why_it_fails():
+            yield
+    except Exception:  # noqa: BLE001 - whatever it is, the process would stand there and do nothing
         os._exit(_EXIT_SOFTWARE)
+
+
+@contextmanager
+def _tells_why_it_fails() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        say_error(f"a worker ends: {type(error).__name__}: {error}")
+        raise

@@ -116,7 +116,7 @@ def serve_here(connection: Connection, setup: WorkerSetup, config: CrawlConfig) 
     """
     _load(config)
     server = ParseServer(parse_process.serve, has_threads=True)
-    worker = _WorkerProcess(connection, setup, config, server, HomeCore([]), is_alone=False)
+    worker = _WorkerProcess(connection, setup, config, server, HomeCore([]), owns_process=False)
     with contextlib.suppress(EOFError, ConnectionError):
         worker.run()
 
@@ -130,15 +130,15 @@ class _WorkerProcess:
         parse_server: ParseServer,
         home: HomeCore,
         *,
-        is_alone: bool = True,
+        owns_process: bool = True,
     ) -> None:
-        """`is_alone`: the process has nothing else to do, and ends if it cannot be trusted with a page any more."""
+        """`owns_process`: the process may end, for example when it cannot be trusted with a page any more."""
         self._connection = connection
         self._home = home
-        self._is_alone = is_alone
+        self._owns_process = owns_process
         self._setup = setup
         self._parse_server = parse_server
-        self._parsing = Parsing(parse_server, self._park, self._unpark, rules_here=not is_alone)
+        self._parsing = Parsing(parse_server, self._park, self._unpark, rules_here=not owns_process)
         self._opened = Opened()
         self._worker = self._new_worker(config)
         self._inbox: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
@@ -283,7 +283,7 @@ class _WorkerProcess:
             self._tree_unusable = True
             return TreeUnusable(task, error)
         except (MemoryError, ServerGoneError) as error:
-            if self._is_alone:
+            if self._owns_process:
                 os._exit(_EXIT_MEMORY)
             return self._failed(task, "internal", type(error).__name__)
         except Exception as error:  # noqa: BLE001 - a defect must cost one page, not the crawl
@@ -327,7 +327,7 @@ class _WorkerProcess:
                 if batch:
                     frames.send(self._connection, batch)
             except OSError:  # the machine is gone
-                if self._is_alone:
+                if self._owns_process:
                     os._exit(0)
                 return
             finally:

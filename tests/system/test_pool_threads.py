@@ -69,7 +69,7 @@ def test_no_threads(served: Web, root: Path) -> None:
     with served:
         done = crawl(root, 4_096, 3_000, served)
     *reasons, answers, end = done.err.splitlines()
-    assert set(reasons) == {"a worker process ends: RuntimeError: can't start new thread"}, done
+    assert set(reasons) == {"a worker ends: RuntimeError: can't start new thread"}, done
     assert end.startswith("fscrawl: no worker process can be started: they end before they begin to work"), done
     assert answers == "answers: 0", "it is no page's fault"
     assert done.elapsed_s < 20.0
