@@ -80,8 +80,16 @@ NEVER_SKIPPED_IN_CI = (
 
 def pytest_configure(config: pytest.Config) -> None:
     """Let the trees of quick tests lie in memory: to make and to remove 100,000 files was a third of their time."""
-    if config.args_source is pytest.Config.ArgsSource.TESTPATHS and os.access(MEMORY, os.W_OK):
+    if config.args_source is pytest.Config.ArgsSource.TESTPATHS and _has_room(MEMORY):
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", MEMORY)
+
+
+def _has_room(directory: str) -> bool:
+    """Tell whether programs may be put there, and two gigabytes; a container often has 64 megabytes."""
+    if not os.access(directory, os.W_OK):
+        return False
+    found = os.statvfs(directory)
+    return found.f_bavail * found.f_frsize > 2 << 30 and not found.f_flag & os.ST_NOEXEC
 
 
 @pytest.hookimpl(optionalhook=True)  # a guest has no xdist
@@ -105,8 +113,11 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     markers, level = _markers_of(item.path)
     for marker in markers:
         item.add_marker(marker)
-    if not any(item.get_closest_marker(each) for each in LEVELS):
+    levels = {mark.name for mark in item.iter_markers() if mark.name in LEVELS}
+    if not levels:
         item.add_marker(level)
+    elif len(levels) > 1:
+        raise pytest.UsageError(f"{item.nodeid} has two levels: {', '.join(sorted(levels))}")
 
 
 @cache  # a file has dozens of tests

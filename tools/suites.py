@@ -14,6 +14,7 @@ import argparse
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,7 @@ _OUTCOMES = ("passed", "failed", "skipped")
 _AT_ONCE = 2
 _LIMIT = 4.0  # times its usual time: then a suite hangs
 _SSH = ("openssh-server", "openssh-client", "sshfs")
+_MOUNTS = (*_SSH, "fuse3", "iproute2")
 _GLUSTER = ("glusterfs-server", "glusterfs-client", "iproute2", "nftables", "strace")
 _GUESTS = ("qemu-system-x86", "debootstrap", "busybox-static", "e2fsprogs")
 _SLURM = ("slurm-wlm", "slurmctld", "slurmd", "munge")
@@ -71,14 +73,17 @@ _CHECKS = Suite("checks", "make --no-print-directory lint types docs", 2)
 GATE = (
     Suite("test", "make --no-print-directory test", 2, alone=True),
     _CHECKS,
-    Suite("gate", f"{_PYTEST} -n 2 tests -m 'gate and not fleet'", 10, (*_SHELLS, *_SSH, *_BROWSER, "fuse3")),
+    Suite(
+        "gate", f"{_PYTEST} -n 2 tests -m 'gate and not fleet'", 10, (*_SHELLS, *_SSH, *_BROWSER, "fuse3", "iproute2")
+    ),
     Suite("doctests", f"{_PYTEST} -n 0 --doctest-modules fscrawl tests/support", 1),
     Suite("fleet", f"{_PYTEST} -n 0 tests/system -m 'gate and fleet'", 2, alone=True),
 )
 ALL = (
     Suite(
         "covered",
-        f"FSCRAWL_TESTS=all {_PYTEST} -n 2 --doctest-modules fscrawl tests/unit tests/component -m 'not render'"
+        f"FSCRAWL_TESTS=all {_PYTEST} -n 2 --doctest-modules -m 'not render'"
+        " fscrawl tests/support tests/unit tests/component tests/harness"
         " --cov --cov-report=json:.coverage.json --cov-report="
         f" && {_PYTHON} tests/support/coverage_gate.py .coverage.json",
         25,
@@ -86,12 +91,17 @@ ALL = (
         alone=True,
     ),
     _CHECKS,
-    Suite("system", f"FSCRAWL_TESTS=all {_PYTEST} -n 2 tests/system/*.py -m 'not fleet'", 12, (*_SHELLS, *_SSH)),
+    Suite(
+        "system",
+        f"FSCRAWL_TESTS=all {_PYTEST} -n 2 tests/system/*.py -m 'not fleet'",
+        12,
+        (*_SHELLS, *_SSH, *_BROWSER, "strace", "fuse3"),
+    ),
     Suite("mounts", f"{_PYTEST} -n 3 tests/system/mounts", 15, (*_SSH, *_GLUSTER)),
     Suite("browser", f"{_PYTEST} -n 0 tests/system/browser tests/component/rendering", 8, _BROWSER),
     Suite("faults", f"{_PYTEST} -n 1 tests/faults -m 'not power' --timeout 600", 15, ("fuse3",)),
     Suite("packaging", f"{_PYTEST} -n 0 tests/system/packaging", 6, ("python3-venv",)),
-    Suite("nfs", f"{_PYTEST} -n 0 tests/system/nfs", 20, (*_GUESTS, "iproute2")),
+    Suite("nfs", f"{_PYTEST} -n 0 tests/system/nfs", 20, (*_GUESTS, *_SSH, "iproute2")),
     Suite("corpus", f"{_PYTEST} -n 0 tests/system/corpus", 3, ("nginx-light", "python3-doc", "rust-doc", "wget2")),
     Suite("cluster", f"{_PYTEST} -n 2 --dist loadfile tests/system/cluster", 5, _CLUSTER),
     Suite("power", f"{_PYTEST} -n 0 tests/faults/power --timeout 600", 6, ("fuse3",)),
@@ -155,10 +165,12 @@ def _part(suites: Sequence[Suite], number: int, of: int) -> list[Suite]:
 
 
 class Runner:
-    """Runs suites; prints the log of each whole when it ends."""
+    """Runs suites; prints the log of each whole when it ends. A signal ends those that run."""
 
     def __init__(self) -> None:
         self._printing = threading.Lock()
+        self._running: set[subprocess.Popen[bytes]] = set()
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
 
     def run(self, suites: Sequence[Suite]) -> list[Result]:
         """Run those that share the machine two at a time between those that do not, and give all results in order."""
@@ -168,24 +180,44 @@ class Runner:
             if suite is not None and not suite.alone:
                 together.append(suite)
                 continue
-            with ThreadPoolExecutor(_AT_ONCE) as pool:
-                results += pool.map(self._run, together)
+            results += self._run_all(together)
             together = []
             if suite is not None:
-                results.append(self._run(suite))
+                results += self._run_all([suite])
         return results
+
+    def _run_all(self, suites: Sequence[Suite]) -> list[Result]:
+        pool = ThreadPoolExecutor(_AT_ONCE)
+        try:
+            return list(pool.map(self._run, suites))
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in self._running:
+                process.terminate()  # `timeout` passes that on to all of its group
+            raise
+        finally:
+            pool.shutdown()
 
     def _run(self, suite: Suite) -> Result:
         print(f"== {suite.name} begins: {suite.command}", flush=True)
         began = time.monotonic()
         environment = {name: value for name, value in os.environ.items() if name not in _OF_MAKE}
+        environment["CI"] = "true"  # all is installed that a test may need: one that is skipped is lost
         with tempfile.TemporaryFile("w+", errors="replace") as log:
             words = ["timeout", "--kill-after=30", str(60 * _LIMIT * suite.minutes), "bash", "-c", suite.command]
             process = subprocess.Popen(
-                words, cwd=CHECKOUT, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+                words,
+                cwd=CHECKOUT,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                text=True,
             )
+            self._running.add(process)
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = code = os.waitstatus_to_exitcode(status)  # else its destructor would wait for it
+            self._running.discard(process)
             log.seek(0)
             text = log.read()
         elapsed_s = time.monotonic() - began

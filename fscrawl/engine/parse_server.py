@@ -51,53 +51,49 @@ class ParseServer:
         """
         self._asking = threading.Lock()  # one thread asks the server at a time
         self._ended: list[int] = []
-        self._connection, self._theirs = multiprocessing.Pipe()
-        self._is_begun = not has_threads
         self._serve = serve
-        if has_threads:
-            return
-        if os.fork() == 0:
-            _run_until_closed(self._theirs, serve)
-            os._exit(0)
-        self._theirs.close()
+        self._is_spawned = has_threads
+        self._connection = None if has_threads else _forked_server(serve)
 
     def start(self, nice: int) -> Started:
         """Start a process. Raises NotStartedError or ServerGoneError."""
         with self._asking:
-            if not self._is_begun:
-                self._begin()
             try:
                 ours, theirs = multiprocessing.Pipe()
             except OSError as error:
                 raise NotStartedError(error.strerror) from error
             try:
-                return Started(self._ask(theirs, nice), ours)
+                return Started(self._ask_for(theirs, nice), ours)
             except BaseException:
                 ours.close()
                 raise
             finally:
                 theirs.close()
 
-    def _begin(self) -> None:
-        context = multiprocessing.get_context("spawn")
+    def _ask_for(self, theirs: Connection, nice: int) -> int:
+        """Let the server fork; if it is a new interpreter that has ended, the next call begins another one."""
+        if self._connection is None:
+            self._connection = _spawned_server(self._serve)
         try:
-            context.Process(target=_run_until_closed, args=(self._theirs, self._serve), daemon=True).start()
-        except OSError as error:
-            raise NotStartedError(error.strerror) from error
-        self._is_begun = True
-        self._theirs.close()
+            return self._ask(self._connection, theirs, nice)
+        except ServerGoneError as error:
+            if not self._is_spawned:
+                raise
+            self.close()
+            self._connection = None
+            raise NotStartedError("what starts it has ended") from error
 
-    def _ask(self, theirs: Connection, nice: int) -> int:
+    def _ask(self, server: Connection, theirs: Connection, nice: int) -> int:
         """Let the server fork for one end of a pipe; give the id of the process."""
         try:
-            send_handle(self._connection, theirs.fileno(), 0)  # it fails before a byte is sent: both ends stay in step
+            send_handle(server, theirs.fileno(), 0)  # it fails before a byte is sent: both ends stay in step
         except ConnectionError as error:
             raise ServerGoneError from error
         except OSError as error:
             raise NotStartedError(error.strerror) from error
         try:
-            self._connection.send((nice, self._ended))
-            answer: int | str = self._connection.recv()
+            server.send((nice, self._ended))
+            answer: int | str = server.recv()
         except (EOFError, OSError) as error:
             raise ServerGoneError from error
         self._ended = []
@@ -114,8 +110,30 @@ class ParseServer:
             self._ended.append(process.pid)
 
     def close(self) -> None:
-        self._connection.close()
-        self._theirs.close()
+        if self._connection is not None:
+            self._connection.close()
+
+
+def _forked_server(serve: Callable[[Connection, int], None]) -> Connection:
+    """Fork this process, which has no threads yet, into a server; give the pipe to it."""
+    ours, theirs = multiprocessing.Pipe()
+    if os.fork() == 0:
+        _run_until_closed(theirs, serve)
+        os._exit(0)
+    theirs.close()
+    return ours
+
+
+def _spawned_server(serve: Callable[[Connection, int], None]) -> Connection:
+    """Begin a new interpreter as the server; give the pipe to it. NotStartedError if there is none."""
+    try:
+        ours, theirs = multiprocessing.Pipe()
+        with theirs:
+            context = multiprocessing.get_context("spawn")
+            context.Process(target=_run_until_closed, args=(theirs, serve), daemon=True).start()
+    except OSError as error:
+        raise NotStartedError(error.strerror) from error
+    return ours
 
 
 def _run_until_closed(connection: Connection, serve: Callable[[Connection, int], None]) -> None:

@@ -24,7 +24,7 @@ from fscrawl import urls
 from fscrawl.engine.parse_budget import ParseBudget, usual_s
 from fscrawl.engine.parse_process import ParseProcess
 from fscrawl.engine.parse_server import NotStartedError, ParseServer
-from fscrawl.handlers.reading import FEED, PDF, SITEMAP, Reading, UnreadableError, read_here, read_if_usual
+from fscrawl.handlers.reading import FEED, PDF, SITEMAP, Reading, UnreadableError, read_here, read_if_usual, understood
 from fscrawl.http.answers import Failed
 from fscrawl.parse.links import ParsedPage
 from fscrawl.urls import Joiner
@@ -92,7 +92,8 @@ class Parsing:
     def read(self, reading: Reading, joiner: Joiner) -> ParsedPage:
         """Read a page; UnreadableError if it takes too long, ServerGoneError if only another worker can do it."""
         if self._rules_here and reading.site is not None:
-            return read_here(reading, joiner)
+            read = self.read(reading._replace(site=None), joiner)
+            return understood(read, reading, reading.site, joiner)
         is_known = self._budget.is_blank or not self._budget.is_used_up(_site(urls.origin(reading.url)), _now())
         if is_known and reading.site is None:  # the rules of a site may take any time
             began_s = time.thread_time()

@@ -116,9 +116,8 @@ def serve_here(connection: Connection, setup: WorkerSetup, config: CrawlConfig) 
     """
     _load(config)
     server = ParseServer(parse_process.serve, has_threads=True)
-    worker = _WorkerProcess(connection, setup, config, server, HomeCore([]), owns_process=False)
     with contextlib.suppress(EOFError, ConnectionError):
-        worker.run()
+        _WorkerProcess(connection, setup, config, server, HomeCore([]), owns_process=False).run()
 
 
 class _WorkerProcess:
@@ -160,10 +159,18 @@ class _WorkerProcess:
             self._add_thread()
         try:
             self._serve()
-        finally:
-            self._is_held = True
-            for _ in self._threads:
-                self._inbox.put(None)
+        except BaseException:
+            if not self._owns_process:  # else it ends now, and its threads with it
+                self._return_waiting()  # to nobody: another worker does these tasks
+                self._end()
+            raise
+        self._end()
+
+    def _end(self) -> None:
+        """Let the threads do what is in the inbox, and end."""
+        self._is_held = True
+        for _ in self._threads:
+            self._inbox.put(None)
         for thread in self._threads:
             thread.join()
         self._parsing.close()
@@ -282,10 +289,10 @@ class _WorkerProcess:
         except TreeError as error:
             self._tree_unusable = True
             return TreeUnusable(task, error)
-        except (MemoryError, ServerGoneError) as error:
+        except (MemoryError, ServerGoneError):
             if self._owns_process:
                 os._exit(_EXIT_MEMORY)
-            return self._failed(task, "internal", type(error).__name__)
+            return self._failed(task, "internal", "memory is short")
         except Exception as error:  # noqa: BLE001 - a defect must cost one page, not the crawl
             return self._failed(task, "internal", f"{type(error).__name__}: {error}")
 

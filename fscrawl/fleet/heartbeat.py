@@ -213,8 +213,12 @@ class Heartbeat:
                 self._log.close()
 
     def abandon(self) -> None:
-        """Write nothing more, not even a goodbye: others must not take this machine's shards for complete."""
+        """Write nothing more, not even a goodbye: others must not take this machine's shards for complete.
+
+        The permit ends, too: a worker in this process may still be at work.
+        """
         self._over = True
+        self._permit.extend(0.0)
         self._wake.set()
 
     def _run(self) -> None:
@@ -253,7 +257,7 @@ class Heartbeat:
         if uptime() - self._beaten_at > self.lease_s:
             self.gaps += 1  # until `readmit` the permit stays as it ran out
         self._beaten_at = began
-        if not self.suspended:
+        if not (self.suspended or self._over):
             self._permit.extend(began + self.lease_s)
 
     def _write(self, line: Line, retrying: Retrying | None = _RETRYING) -> None:

@@ -280,6 +280,7 @@ class Ledger:
 
         A log that is not there at all is not asked for: it may have been lost with its pack, which is a cut of its own.
         """
+        self._owed = {machine: place for machine, place in self._owed.items() if place > self.read_to(machine)}
         for machine in places.keys() & self._reader.places.keys():
             place = places[machine]
             if place > max(self.read_to(machine), self._reader.forgiven.get(machine, BEGINNING)):

@@ -70,7 +70,7 @@ Reader = Callable[[Reading, Joiner], ParsedPage]  # raises UnreadableError
 def read_here(reading: Reading, joiner: Joiner) -> ParsedPage:
     """Read a page in this thread, however long it takes."""
     page = _read(reading, joiner)
-    return page if reading.site is None else _understood(page, reading, reading.site, joiner)
+    return page if reading.site is None else understood(page, reading, reading.site, joiner)
 
 
 def read_if_usual(reading: Reading, joiner: Joiner) -> ParsedPage | None:
@@ -130,7 +130,7 @@ def _sitemap(
 _DOCUMENTS = {FEED: feeds.extract, PDF: pdf.extract, SITEMAP: _sitemap, NO_LINKS: _without_links}
 
 
-def _understood(page: ParsedPage, reading: Reading, site: OfSite, joiner: Joiner) -> ParsedPage:
+def understood(page: ParsedPage, reading: Reading, site: OfSite, joiner: Joiner) -> ParsedPage:
     """Let the rules of its site say what they see in a page."""
     seen = Page(
         site.asked,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tests.support.pdfs import pdf
 from tests.support.web import Request, Response, Web, linked_site, site, slowly
 
 HOST = "127.0.0.1"
+BOTH = '["text/html", "application/pdf"]'
 
 
 @pytest.mark.gate
@@ -39,11 +41,31 @@ def test_documents(root: Path) -> None:
         "/paper": Response(200, {"Content-Type": "application/pdf"}, pdf("A paper", ["/found"])),
         "/found": "found",
     }
-    both = '["text/html", "application/pdf"]'
     with Web(site(answers), [HOST]) as web:
-        done = crawl(root, seeds=[web.url(HOST)], settings={"fetch.accept": both, "fetch.accept_links": both})
+        done = crawl(root, seeds=[web.url(HOST)], settings={"fetch.accept": BOTH, "fetch.accept_links": BOTH})
         assert done.code == 0, done
         assert web.url(HOST, "/found") in pages(root)
+
+
+def test_the_tree_goes_away(root: Path) -> None:
+    """Such a crawl ends, although a thread waits for its host and a process beside it has read a document."""
+    paper = Response(200, {"Content-Type": "application/pdf"}, pdf("A paper"))
+    answers = {
+        "/": "<a href=/paper>paper</a><a href=/slow>slow</a>",
+        "/paper": paper,
+        "/slow": Response(200, {}, b"", 3.0),
+    }
+    both = {
+        "fetch.accept": '["text/html", "application/pdf"]',
+        "fetch.accept_links": '["application/pdf", "text/html"]',
+    }
+    with (
+        Web(site(answers), [HOST]) as web,
+        Running(command(root, seeds=[web.url(HOST)], settings=both, workers=0)) as running,
+    ):
+        running.until(lambda: web.url(HOST, "/paper") in pages(root), "the document")
+        shutil.rmtree(root)
+        assert running.wait(20).code == 75
 
 
 def test_the_code_of_a_user_runs_in_this_process(root: Path, tmp_path: Path) -> None:

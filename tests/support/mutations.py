@@ -18,19 +18,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-_LEVELS = {
-    "make test": ["-m", "quick", "-n", "2", "tests/unit", "tests/component"],
-    "gate": ["-m", "gate and not dist", "-n", "2", "tests"],
-}
+_LEVELS = {"make test": ("quick", ["tests/unit", "tests/component"]), "the gate": ("gate and not dist", ["tests"])}
 _LIMIT_S = 1800.0
 
 
 class Mutation(NamedTuple):
-    """What stands in a file, and what stands there instead."""
+    """What stands in a file, what stands there instead, and a file of tests that is asked first, before all others."""
 
     file: str
     right: str
     wrong: str
+    first: str
 
 
 MUTATIONS = {
@@ -42,6 +40,7 @@ MUTATIONS = {
         "        self.put_record(host, record)\n"
         "        if body is not None:\n"
         "            self._put(self.body_path(host, record.key, record.file), body)\n",
+        "tests/component/test_store.py",
     ),
     "publish under the final name": Mutation(
         "storage/atomic.py",
@@ -51,69 +50,116 @@ MUTATIONS = {
         "        retrying(path, rename_once)\n"
         "        with open(path, 'wb') as file:\n"
         "            file.write(data)\n",
+        "tests/component/test_store.py",
     ),
-    "fence": Mutation("fleet/heartbeat.py", "return uptime() <= float(self._until.value)", "return True"),
+    "fence": Mutation(
+        "fleet/heartbeat.py",
+        "return uptime() <= float(self._until.value)",
+        "return True",
+        "tests/unit/membership/test_membership_fence.py",
+    ),
     "lease": Mutation(
         "fleet/leases.py",
         'return self._files.claim(lease_path(shard, epoch), json.dumps(claim).encode() + b"\\n")',
         'return self._files.claim(lease_path(shard, epoch), json.dumps(claim).encode() + b"\\n") or True',
+        "tests/unit/fleet",
     ),
     "told before its links": Mutation(
         "engine/outcomes.py",
         '        moved = outcome.kind == "redirect"\n',
         '        moved = outcome.kind == "redirect"\n        self._membership.told(task, outcome.term)\n',
+        "tests/unit/test_outcomes.py",
     ),
     "told at all": Mutation(
         "engine/outcomes.py",
         "        self._membership.told(task, outcome.term)\n"
         '        self._finish(task, outcome.exchange.asked_at, stored=outcome.kind == "page", told=True)\n',
         '        self._finish(task, outcome.exchange.asked_at, stored=outcome.kind == "page", told=True)\n',
+        "tests/unit/test_outcomes.py",
     ),
     "robots": Mutation(
-        "politeness/robots.py", "return not self._rules or self.forbidding_line(url) is None", "return True"
+        "politeness/robots.py",
+        "return not self._rules or self.forbidding_line(url) is None",
+        "return True",
+        "tests/unit/test_robots.py",
     ),
     "scope": Mutation(
-        "frontier/scope.py", 'if (name if self.mode == "host" else site(name)) not in self._members:', "if False:"
+        "frontier/scope.py",
+        'if (name if self.mode == "host" else site(name)) not in self._members:',
+        "if False:",
+        "tests/unit/test_scope.py",
     ),
     "deny": Mutation(
         "frontier/scope.py",
         "if self._deny is not None and self._deny.matches(url):",
         "if not self._allow and self._deny == url:",
+        "tests/unit/test_scope.py",
     ),
-    "depth": Mutation("frontier/frontier.py", "            if depth > limit:\n", "            if depth > limit + 1:\n"),
+    "depth": Mutation(
+        "frontier/frontier.py",
+        "            if depth > limit:\n",
+        "            if depth > limit + 1:\n",
+        "tests/unit/test_frontier.py",
+    ),
     "guard of addresses": Mutation(
         "http/fetch.py",
         "self._permits = addresses.permits(fetch.allow_private_addresses, fetch.allow_addresses)",
         "self._permits = addresses.permits(True, fetch.allow_addresses)",
+        "tests/component/fetch/test_fetch_guard.py",
     ),
     "digest": Mutation(
-        "handlers/writer.py", "sha256=sha256(body).hexdigest(),", "sha256=sha256(body[:-1]).hexdigest(),"
+        "handlers/writer.py",
+        "sha256=sha256(body).hexdigest(),",
+        "sha256=sha256(body[:-1]).hexdigest(),",
+        "tests/component/test_crawl.py",
     ),
-    "size of a body": Mutation("http/bodies.py", "        if total > max_bytes:\n", "        if total < 0:\n"),
+    "size of a body": Mutation(
+        "http/bodies.py",
+        "        if total > max_bytes:\n",
+        "        if total < 0:\n",
+        "tests/component/fetch/test_fetch_limits.py",
+    ),
     "delay": Mutation(
         "politeness/pace.py",
         "min(self.robots_delay_s, settings.max_delay))\n        if not settings.adaptive",
         "min(0.0, settings.max_delay))\n        if not settings.adaptive",
+        "tests/unit/test_pace.py",
     ),
-    "Retry-After": Mutation("handlers/meaning.py", 'if "retry-after" not in headers:', "if headers is not None:"),
+    "Retry-After": Mutation(
+        "handlers/meaning.py",
+        'if "retry-after" not in headers:',
+        "if headers is not None:",
+        "tests/component/worker/test_worker_failures.py",
+    ),
     "log-in of another host": Mutation(
         "http/fetch.py",
         "(login := self._authorizations.get(urls.origin(url))):",
         "(login := next(iter(self._authorizations.values()), None)):",
+        "tests/component/fetch/test_fetch_requests.py",
     ),
     "cookie of another host": Mutation(
-        "http/cookies.py", "    if cookie.host_only and host != cookie.domain:\n        return False\n", ""
+        "http/cookies.py",
+        "    if cookie.host_only and host != cookie.domain:\n        return False\n",
+        "",
+        "tests/unit/test_cookies.py",
     ),
     "error beside a page": Mutation(
-        "handlers/writer.py", "            self._tree.drop_error(task.host, task.key)\n", "            pass\n"
+        "handlers/writer.py",
+        "            self._tree.drop_error(task.host, task.key)\n",
+        "            pass\n",
+        "tests/component/worker/test_worker_failures.py",
     ),
     "noindex": Mutation(
-        "dataset/reading.py", "if not job.options.noindex and is_noindex(record):", "if job.options.noindex and False:"
+        "dataset/reading.py",
+        "if not job.options.noindex and is_noindex(record):",
+        "if job.options.noindex and False:",
+        "tests/component/merge/test_merge_filters.py",
     ),
     "key": Mutation(
         "urls.py",
         "return hashlib.sha224(url.encode()).hexdigest()[:_KEY_DIGITS]",
         "return hashlib.sha224(url.lower().encode()).hexdigest()[:_KEY_DIGITS]",
+        "tests/unit/test_urls.py",
     ),
 }
 
@@ -136,13 +182,15 @@ def _tried(name: str, mutation: Mutation) -> bool:
             print(f"{name}: fscrawl/{mutation.file} has no such place any more")
             return False
         path.write_text(text.replace(mutation.right, mutation.wrong))
-        for level, words in _LEVELS.items():
-            began = time.monotonic()
-            command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *words]
-            done = subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=_LIMIT_S, check=False)
-            if failed := re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE):
-                print(f"{name}: noticed by {level} after {time.monotonic() - began:.0f} s: {failed[0]}", flush=True)
-                return True
+        for files in ([mutation.first], []):
+            for level, (marks, everywhere) in _LEVELS.items():
+                began = time.monotonic()
+                command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-n", "2", "-m", marks]
+                command += files or everywhere
+                done = subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=_LIMIT_S, check=False)
+                if failed := re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE):
+                    print(f"{name}: {level} notices after {time.monotonic() - began:.0f} s: {failed[0]}", flush=True)
+                    return True
     print(f"{name}: NOT NOTICED", flush=True)
     return False
 

@@ -21,7 +21,7 @@ from tests.support.installing.pythons import another
 from tests.support.web import Web, linked_site
 from tools.build_pyz import pyz_for
 
-pytestmark = [pytest.mark.gate, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.timeout(400)]
 
 SETTINGS = ("politeness.delay=0", "fetch.allow_private_addresses=true", "politeness.user_agent=test/1 (a@b.example)")
 MOST_BYTES = 12_000_000
@@ -93,7 +93,6 @@ def test_the_wheel_crawls_in_a_fresh_environment(built: Path, tmp_path: Path) ->
     check_tree(root)
 
 
-@pytest.mark.proof
 @pytest.mark.proof
 def test_another_directory_builds_the_same_bytes(built: Path, tmp_path: Path) -> None:
     """A copy of the checkout elsewhere builds the same wheel, source and file, with nothing that git does not know.
