@@ -152,7 +152,7 @@ def test_machines_must_have_the_same_file(root: Path, tmp_path: Path) -> None:
                 (["--site", str(tmp_path / "other.py")], "all machines must have the same"),
                 (["--seed", web.url(A, "/item/2024-01-01-1")], "start this machine with the same, by --site FILE"),
             ):
-                done = crawl(root, *flags)
+                done = crawl(root, *flags, workers=1)
                 assert done.code == 2, done
                 assert said in done.err
                 assert "Traceback" not in done.err

@@ -56,13 +56,13 @@ MUTATIONS = {
         "fleet/heartbeat.py",
         "return uptime() <= float(self._until.value)",
         "return True",
-        "tests/unit/membership/test_membership_fence.py",
+        "tests/unit/test_heartbeat.py",
     ),
-    "lease": Mutation(
-        "fleet/leases.py",
-        'return self._files.claim(lease_path(shard, epoch), json.dumps(claim).encode() + b"\\n")',
-        'return self._files.claim(lease_path(shard, epoch), json.dumps(claim).encode() + b"\\n") or True',
-        "tests/unit/fleet",
+    "claim": Mutation(
+        "storage/atomic.py",
+        "    try:\n        temporary.link()\n",
+        "    try:\n        temporary.rename()\n",
+        "tests/component/test_store.py",
     ),
     "told before its links": Mutation(
         "engine/outcomes.py",
@@ -117,7 +117,7 @@ MUTATIONS = {
         "http/bodies.py",
         "        if total > max_bytes:\n",
         "        if total < 0:\n",
-        "tests/component/fetch/test_fetch_limits.py",
+        "tests/component/fetch/test_fetch_codings.py",
     ),
     "delay": Mutation(
         "politeness/pace.py",
@@ -135,7 +135,7 @@ MUTATIONS = {
         "http/fetch.py",
         "(login := self._authorizations.get(urls.origin(url))):",
         "(login := next(iter(self._authorizations.values()), None)):",
-        "tests/component/fetch/test_fetch_requests.py",
+        "tests/component/fetch/test_fetch_session.py",
     ),
     "cookie of another host": Mutation(
         "http/cookies.py",

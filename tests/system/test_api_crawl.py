@@ -154,7 +154,7 @@ def test_mistakes(tmp_path: Path, arguments: dict[str, object], said: str) -> No
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"workers": 0}, "workers=0: must be a whole number"),
+        ({"threads": 0}, "threads=0: must be a whole number"),
         ({"seeds": 3}, "seeds=3: must be URLs"),
         ({"root": ""}, "root is empty; name a directory"),
         ({"root": "~/tree"}, "root='~/tree': Python does not replace ~; write os.path.expanduser('~/tree')"),

@@ -5,10 +5,13 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.support.dashboards import Served
 from tests.support.trees import Grown
 
 
+@pytest.mark.proof
 def test_a_hundred_thousand_hosts(root: Path) -> None:
     """With 100,000 hosts each page of the table, in any order, is there within moments, and so is the state."""
     grown = Grown(root)

@@ -336,6 +336,7 @@ def test_chain_of_redirects(tmp_path: Path) -> None:
     assert run_audit(found.root).code == 0
 
 
+@pytest.mark.proof
 def test_million_links(tmp_path: Path) -> None:
     """Of a page with a million links the record has the first 100,000, and says that there are more."""
     found = crawl(tmp_path, "/page/million-links", **{"fetch.max_bytes": 25_000_000})

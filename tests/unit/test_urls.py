@@ -1,5 +1,6 @@
 """What a URL is called."""
 
+import hashlib
 import re
 
 import pytest
@@ -275,3 +276,9 @@ def test_hostname(url, name):
 def test_site(name, site):
     """A site is the registrable domain; an address, a bare suffix or a single label is its own."""
     assert urls.site(name) == site
+
+
+def test_keys() -> None:
+    """A key is the beginning of the SHA-224 of a URL, to the letter: /a and /A are two pages."""
+    for url in ("http://a.example/a", "http://a.example/A", "http://a.example/a?"):
+        assert urls.key(url) == hashlib.sha224(url.encode()).hexdigest()[:24]
