@@ -17,6 +17,7 @@ from unittest import mock
 import pytest
 
 HERE = Path(__file__).parent
+MEMORY = "/dev/shm"
 sys.path.insert(0, str(HERE.parent))  # for `from tests.support.web import Web` and `from demo.server import Server`
 
 from tests.support import effort  # noqa: E402
@@ -47,7 +48,6 @@ MARKERS = {
 }
 # When a test runs: by `make test`; by `make gate`, too; or by `make test-all` alone. This is what a folder says; a test
 # may say otherwise by a mark of its own.
-MEMORY = "/dev/shm"
 LEVELS = ("quick", "gate", "proof")
 LEVEL = {
     "unit": "quick",

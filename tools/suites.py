@@ -212,7 +212,6 @@ class Runner:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                text=True,
             )
             self._running.add(process)
             _, status, usage = os.wait4(process.pid, 0)
