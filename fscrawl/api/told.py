@@ -80,7 +80,8 @@ def do(task: dict[str, Any], out: TextIO, caller: threading.Thread) -> int:
         with as_our_error():
             caller.start()
             protect_children()
-            start_server(preload.MODULES)
+            if task["workers"]:
+                start_server(preload.MODULES)
             for name in ("root", "seeds", "site"):
                 task[name] = None if task[name] is None else Path(task[name])
             result, _ = run(argparse.Namespace(**task), progress)
