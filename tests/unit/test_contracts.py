@@ -44,10 +44,8 @@ FILES = {
     "fscrawl.util.children": "removes the directory of multiprocessing when a signal ends the process",
     "fscrawl.util.forked_servers": "/proc: how many threads this process has",
     "fscrawl.util.home_core": "/proc and /sys: the cores of this computer, and what each of them has to do",
-    "fscrawl.util.installed": "how this copy of fscrawl was installed: its own files, and PATH",
     "fscrawl.util.memory": "/proc: how much memory this process has",
     "fscrawl.util.safe_path": "the directory of the program that was started, which a link may have named",
-    "fscrawl.util.tool_environments": "the file by which pipx or uv say that they made the environment",
     "fscrawl.util.terminal": "standard output, in the middle of anything; /dev/null for what cannot be printed",
 }
 SOCKETS = {
@@ -58,7 +56,6 @@ SOCKETS = {
     "fscrawl.render": "the socket at which a machine's own processes meet, and a port that refuses a browser all",
 }
 PROCESSES = {
-    "fscrawl.admin.doctor.quota_program": "asks an NFS server for quotas by quota(1), for five seconds at most",
     "fscrawl.api.child": "ends the crawl with the process that has asked for it",
     "fscrawl.api.running": "starts the process of a crawl, and ends it",
     "fscrawl.engine": "starts the workers and ends them; ends a machine that hangs",
@@ -83,7 +80,6 @@ ENVIRONMENT = {
     "fscrawl.util.safe_path": "tells Python's child processes to keep the working directory off their path",
 }
 CODE = {
-    "fscrawl.admin.doctor.quotactl": "asks the kernel for quotas",
     "fscrawl.api.surface": "loads the module of a name of fscrawl.__all__, of a table",
     "fscrawl.commands": "loads the module of the command that is asked for, of a table",
     "fscrawl.engine.frames": "what a machine and its worker processes send each other",

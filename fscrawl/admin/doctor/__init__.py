@@ -12,16 +12,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
 
 from fscrawl import store, urls
-from fscrawl.admin.doctor import browser, crawl, directory, permissions, quotas, room, rooms, this_machine
+from fscrawl.admin.doctor import browser, crawl, directory, permissions, room, rooms, this_machine
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
-from fscrawl.admin.doctor.mounts import Mount
 from fscrawl.admin.doctor.repair import missing_settings
 from fscrawl.config import settings
 from fscrawl.config.seeds import read_seeds
@@ -114,8 +112,7 @@ def _directory(
         what = "is a file, and no directory" if holder.exists() else "does not exist"
         yield CheckResult(PROBLEM, f"{holder} {what}", "check that the share is mounted, and the path")
         return
-    mount = directory.mount_at(holder)
-    yield from step.of(chain(directory.mount(holder, mount), directory.free_space(holder)))
+    yield from step.of(chain(directory.mount(holder, directory.mount_at(holder)), directory.free_space(holder)))
     state = store.state_of(root)
     tree = Tree(root, new_machine_id()) if state == "tree" else None
     step.total = _STEPS if tree is None else _STEPS_OF_TREE
@@ -127,8 +124,8 @@ def _directory(
         yield missing_settings(tree, repair=repair)
     chosen, results = _settings(root, tree, allow_env)
     yield from step("the settings", results)
-    limits = chain(_room(holder, mount, tree, chosen), this_machine.open_files(workers, threads))
-    yield from step("room, quotas and limits", limits)
+    limits = chain(_room(holder, tree, chosen), this_machine.open_files(workers, threads))
+    yield from step("room and limits", limits)
     yield from step("trying the browser", browser.browser(chosen, warn))
     yield from step("resolving host names", _seeds(root, chosen, lookup, is_made=tree is not None))
     if tree is not None:
@@ -147,12 +144,10 @@ def _no_tree(root: Path, state: str) -> CheckResult:
     return CheckResult(OK, f"there is no tree at {root} yet; the first crawl with seeds makes it")
 
 
-def _room(holder: Path, mount: Mount | None, tree: Tree | None, chosen: Settings) -> Iterator[CheckResult]:
-    """Compare what is free, and what quotas leave, with the pages that may still come."""
+def _room(holder: Path, tree: Tree | None, chosen: Settings) -> Iterator[CheckResult]:
+    """Compare what is free with the pages that may still come."""
     pages, stored_bytes = (0, 0) if tree is None else crawl.stored(tree, chosen)
-    need = room.need(chosen, pages, stored_bytes)
-    yield from room.compare(holder, need)
-    yield from quotas.compare(holder, mount, need, time.time())
+    yield from room.compare(holder, room.need(chosen, pages, stored_bytes))
 
 
 def _settings(root: Path, tree: Tree | None, allow_env: Collection[str]) -> tuple[Settings, list[CheckResult]]:

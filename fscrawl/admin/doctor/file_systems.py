@@ -15,7 +15,6 @@ from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING
 
 LOCAL = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "bcachefs", "overlay"})
 NFS = frozenset({"nfs", "nfs4"})
-CEPH = frozenset({"ceph", "fuse.ceph", "fuse.ceph-fuse"})
 _ELSEWHERE = "use a local disk, NFS, sshfs or GlusterFS"
 _SECOND = "test it with a second machine before you rely on it"
 
@@ -36,7 +35,7 @@ _KINDS = {
     **dict.fromkeys(NFS, Known(OK, _LATE)),
     "fuse.sshfs": Known(OK, "a directory listing may be 20 s old; the crawl allows for that"),
     "fuse.glusterfs": Known(OK, "tested with replicated volumes"),
-    **dict.fromkeys(CEPH, Known(WARNING, _READ, _SECOND)),
+    **dict.fromkeys(("ceph", "fuse.ceph", "fuse.ceph-fuse"), Known(WARNING, _READ, _SECOND)),
     "lustre": Known(WARNING, _READ, f"{_SECOND}; look at your quota with `lfs quota`"),
     "beegfs": Known(
         WARNING, _READ, f"{_SECOND}; it must be of version 7.4 or newer, for hard links between directories"

@@ -4,7 +4,7 @@ A page takes two files, its body and its record. One that scripts made has its D
 (docs/design/tree-format.md). What the directories and robots.txt of a host take is not counted.
 
 statvfs tells what is free. Servers of NFS and the clients of CephFS fill it with a quota of the exported directory, and
-ext4 and XFS with that of a project. A quota of a user or group is not in it: `quotas` asks for these.
+ext4 and XFS with that of a project. A quota of a user or group is not in it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fscrawl.util.humanize import number_of, size
 
 LITTLE_BYTES = 1 << 30  # less is worth a warning, whatever the crawl needs
 FEW_FILES = 100_000  # 50,000 pages
-ADVICE = "lower it, get a larger quota, or use another file system: a full one ends the crawl, and nothing is lost"
+_ADVICE = "lower it, get a larger quota, or use another file system: a full one ends the crawl, and nothing is lost"
 _FILES = 2
 _FILES_RENDERED = 4
 _BLOCK_BYTES = 4096  # of which a file leaves a part empty
@@ -72,4 +72,4 @@ def compare(directory: Path, wanted: Need | None) -> Iterator[CheckResult]:
 def _judged(told: str, needed: str, fits: bool, free: str) -> CheckResult:
     if fits:
         return CheckResult(OK, f"{told}; there is room for their {needed}")
-    return CheckResult(WARNING, f"{told}, which need {needed}; {free} are free", ADVICE)
+    return CheckResult(WARNING, f"{told}, which need {needed}; {free} are free", _ADVICE)

@@ -17,14 +17,14 @@ def test_missing_extra(
 ) -> None:
     """Without the packages that merge and its options need, it says at once which to install."""
     monkeypatch.setitem(__import__("sys").modules, "fscrawl.merge", None)
-    refused(fscrawl(), 2, "merge needs fscrawl.merge: ", "EXTRAS=merge")
+    refused(fscrawl(), 2, "merge needs fscrawl.merge: ", "[merge]")
     monkeypatch.setattr("fscrawl.parse.text._extractor", lambda: importlib.import_module("not_there"))
     monkeypatch.setattr("fscrawl.parse.language._detector", lambda: importlib.import_module("gone"))
     said = "merge needs fscrawl.merge, --text main needs not_there, --language needs gone: "
-    refused(fscrawl("--text", "main", "--language"), 2, said, "EXTRAS=merge,main-text,language")
+    refused(fscrawl("--text", "main", "--language"), 2, said, "[merge,main-text,language]")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with_cluster = fscrawl("--text", "main", "--scheduler", "tcp://127.0.0.1:9")
-    refused(with_cluster, 2, "merge needs fscrawl.merge, --scheduler needs Dask: ", "EXTRAS=merge,dask")
+    refused(with_cluster, 2, "merge needs fscrawl.merge, --scheduler needs Dask: ", "[merge,dask]")
 
 
 def test_missing_extras_of_two_options(
@@ -34,7 +34,7 @@ def test_missing_extras_of_two_options(
     monkeypatch.setattr("fscrawl.parse.text._extractor", lambda: importlib.import_module("not_there"))
     monkeypatch.setattr("fscrawl.parse.language._detector", lambda: importlib.import_module("gone"))
     said = "--text main needs not_there, --language needs gone: "
-    refused(fscrawl("--text", "main", "--language"), 2, said, "EXTRAS=main-text,language")
+    refused(fscrawl("--text", "main", "--language"), 2, said, "[main-text,language]")
 
 
 def test_missing_extra_for_main_text(
@@ -42,7 +42,7 @@ def test_missing_extra_for_main_text(
 ) -> None:
     """Without trafilatura, --text main is refused in one line, before anything is made; also in a later run."""
     monkeypatch.setattr("fscrawl.parse.text._extractor", lambda: importlib.import_module("not_there"))
-    refused(fscrawl("--text", "main"), 2, "--text main needs not_there: ", "EXTRAS=main-text")
+    refused(fscrawl("--text", "main"), 2, "--text main needs not_there: ", "[main-text]")
     assert not out.exists()
     monkeypatch.undo()
     assert fscrawl("--text", "main")[0] == 0
@@ -68,7 +68,7 @@ def test_missing_extras(
 ) -> None:
     """The same for the other extras; and a merge that needs none of them asks for none."""
     monkeypatch.setattr(f"fscrawl.{part}", lambda: importlib.import_module("not_there"))
-    refused(fscrawl(*flags), 2, f"{' '.join(flags)} needs not_there: ", f"EXTRAS={extra}")
+    refused(fscrawl(*flags), 2, f"{' '.join(flags)} needs not_there: ", f"[{extra}]")
     assert not out.exists()
     assert fscrawl(to=out.with_name("plain"))[0] == 0
     monkeypatch.undo()
