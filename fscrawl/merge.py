@@ -8,7 +8,7 @@ The steps of a run, in order; `fscrawl.dataset` has the vocabulary, and a module
     write       the rows of a group of batches become parts of tables     write, tables, formats
     join        segments become Parquet files and archives                parquet_files, archives, wacz, cdxj
     failures    the tree's errors become a table                          write, tables
-    manifest    commit the run                                            manifest, papers, card
+    manifest    commit the run                                            manifest, card
     index       of searches, if it is wanted                              search_index
 
 Extract, write and join run on several processes of this machine, or on a Dask cluster (`crew`).
@@ -29,15 +29,15 @@ from pathlib import Path
 from typing import Any
 
 from fscrawl import hostnames
-from fscrawl.dataset import archives, dedupe, intact, parquet_files, plan, search_index
+from fscrawl.dataset import archives, dedupe, intact, parquet_files, plan, search_index, wacz
+from fscrawl.dataset.card import card
 from fscrawl.dataset.crew import Crew, open_crew
-from fscrawl.dataset.dataset_dir import MANIFEST, STATE, DatasetDir
+from fscrawl.dataset.dataset_dir import CARD, MANIFEST, STATE, DatasetDir
 from fscrawl.dataset.extract import BatchResult, extract_batch
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.manifest import Manifest, Part, RunResult, after_run
 from fscrawl.dataset.needs import missing
 from fscrawl.dataset.options import Filters, Options, choose
-from fscrawl.dataset.papers import papers
 from fscrawl.dataset.site_fields import check_columns, with_sites
 from fscrawl.dataset.write import GroupResult, part_name, segment_name, write_failures, write_group
 from fscrawl.errors import UsageError
@@ -337,5 +337,5 @@ def _commit(job: Job, before: Manifest | None, result: RunResult, warn: Warn) ->
 
 
 def _write_papers(job: Job, manifest: Manifest) -> None:
-    for name, text in papers(job, manifest).items():
+    for name, text in ((CARD, card(job, manifest)), (wacz.ALL, wacz.all_of(manifest))):
         job.directory.update(name, text)

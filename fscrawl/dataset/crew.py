@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 from fscrawl import interrupts
 from fscrawl.dataset import cluster, tally
 from fscrawl.dataset.job import Job
-from fscrawl.dataset.no_pandas import keep_pandas_out
 from fscrawl.errors import FscrawlError, UsageError
 from fscrawl.util.at_limit import ADVICE
 from fscrawl.util.children import SIGNALS, start_server
@@ -72,14 +71,12 @@ def open_crew(job: Job, processes: int | None, scheduler: str | None, line: Prog
         return
     width = processes or len(os.sched_getaffinity(0))
     restrain_libraries()
-    if job.site is None:
-        keep_pandas_out()
     start_server(["fscrawl.util.fork_errors", "fscrawl.merge"])
     context = multiprocessing.get_context("forkserver")
     with interrupts.later():  # its lock is a file that must be removed
         count = context.Value("q", 0)
     at_limit = context.Value("b", 0, lock=False)
-    pool = _Pool(width, context, _start, (count, at_limit, job.site is None))
+    pool = _Pool(width, context, _start, (count, at_limit))
     try:
         yield Crew(pool, width, line, lambda: int(count.get_obj().value))  # no lock: a process may die with it
     except BrokenProcessPool:
@@ -97,11 +94,11 @@ class _Pool(ProcessPool):
             raise FscrawlError(ADVICE) from None
 
 
-def _start(count: Synchronized[int], at_limit: Any, no_pandas: bool) -> None:
+def _start(count: Synchronized[int], at_limit: Any) -> None:
     """Set up a process of the pool. The pool ends it by SIGTERM if another one dies.
 
     `count`: of all pages that were worked on. `at_limit`: becomes 1 if the process can start no thread, and so must
-    end. `no_pandas`: no code of users runs here.
+    end.
     """
 
     def add(pages: int) -> None:
@@ -109,8 +106,6 @@ def _start(count: Synchronized[int], at_limit: Any, no_pandas: bool) -> None:
             count.value += pages
 
     tally.tell_by(add)
-    if no_pandas:
-        keep_pandas_out()
     keep_freed_memory()
     look_for_cycles_rarely()
     for number in (signal.SIGINT, signal.SIGHUP):  # both reach the whole process group; the parent handles them

@@ -2,7 +2,6 @@
 
     manifest.json   what the dataset holds (`manifest`); written last, it commits a run
     README.md       its card (`card`)
-    croissant.json  the tables, for programs (`croissant`)
     pages/ links/ items/ errors/ warc/ warc-index/ wacz/ jsonl/ jsonl.zst/ csv/       parts (`formats`, `archives`)
     search/         the index of searches, if it was asked for (`search_shards`)
     .merge/         options.json, lock, writer-<n> (`writer`), seen-<run>.parquet (`dedupe`); run-<run>/ while a run
@@ -37,7 +36,6 @@ from fscrawl.storage.inside import what_is_around
 
 MANIFEST = "manifest.json"
 CARD = "README.md"
-CROISSANT = "croissant.json"
 FOLDERS = (
     *("pages", "links", "items", "errors", "warc-index", "search"),
     *(each for each in FORMATS if each != "parquet"),
@@ -271,7 +269,7 @@ class DatasetDir:
         marker = self.root / STATE / "rebuilding"
         try:
             marker.touch()
-            for name in (MANIFEST, CARD, CROISSANT):
+            for name in (MANIFEST, CARD):
                 (self.root / name).unlink(missing_ok=True)
             for folder in FOLDERS:
                 shutil.rmtree(self.root / folder, ignore_errors=True)

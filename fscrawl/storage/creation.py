@@ -26,7 +26,7 @@ from pathlib import Path
 
 from fscrawl.errors import FscrawlError, NotATreeError, TreeError
 from fscrawl.storage.atomic import claim, make_directory, read_file, remove, sync_directory
-from fscrawl.storage.inside import OF_DATASETS
+from fscrawl.storage.inside import DATASET_STATE
 from fscrawl.storage.kinds import most_bytes
 from fscrawl.storage.layout import (
     MACHINERY,
@@ -106,7 +106,7 @@ def remains_of_tree(root: Path) -> str:
 
 def _is_of_dataset(names: list[str]) -> bool:
     """Tell whether a directory with these names is what a merge has made, and has nothing of a crawl."""
-    return any(mark.issubset(names) for mark in OF_DATASETS) and {SEEDS, SETTINGS}.isdisjoint(names)
+    return DATASET_STATE in names and {SEEDS, SETTINGS}.isdisjoint(names)
 
 
 def _is_used(room: Path) -> bool:

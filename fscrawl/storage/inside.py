@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fscrawl.storage.layout import MACHINERY, PAGE_ROOMS, PAUSE, SEEDS, SETTINGS, STOP, TREE_RECORD
 
-OF_DATASETS = (frozenset({".merge"}), frozenset({"manifest.json", "croissant.json"}))  # one of the two is enough
+DATASET_STATE = ".merge"  # what tells that a directory is a dataset
 
 
 def is_inside(root: Path, path: Path) -> bool:
@@ -33,7 +33,7 @@ def what_is_around(path: Path) -> str:
     for above in Path(os.path.realpath(path)).parents:
         if os.path.exists(above / TREE_RECORD):
             return f"the tree {above}"
-        if any(all(os.path.exists(above / name) for name in mark) for mark in OF_DATASETS):
+        if os.path.exists(above / DATASET_STATE):
             return f"the dataset {above}"
     return ""
 

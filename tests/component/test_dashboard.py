@@ -291,7 +291,8 @@ def test_missing_extra(grown: Grown, tmp_path: Path) -> None:
     with Running([sys.executable, "-c", hidden, "dashboard", "--root", str(grown.root)], cwd=CHECKOUT) as running:
         done = running.wait()
     assert done.code == 2
-    assert done.err.startswith("fscrawl: dashboard needs uvicorn: ") and done.err.endswith("'fscrawl[dashboard]'\n")
+    assert done.err.startswith("fscrawl: dashboard needs uvicorn: ")
+    assert done.err.endswith("'fscrawl[dashboard]'\n")
 
 
 @pytest.mark.gate

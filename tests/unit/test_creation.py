@@ -352,7 +352,6 @@ def test_a_root_that_leads_nowhere(tmp_path, target):
         (("links", "htmls/.x"), "there is no crawl here (no .fscrawl/tree.json); is the share mounted?"),
         (("links/a.example",), "pages are here, but .fscrawl/tree.json is missing; to make it again:  "),
         (("links/x", ".merge"), "this is a dataset, which fscrawl merge has made; name the directory of a crawl"),
-        (("links/x", "manifest.json", "croissant.json"), "this is a dataset, which fscrawl merge has made"),
         (("links/x", "manifest.json", "README.md"), "pages are here, but .fscrawl/tree.json is missing"),
         (("links/x", ".merge", "seeds.txt"), "pages are here, but .fscrawl/tree.json is missing"),
     ],
@@ -377,8 +376,8 @@ def test_a_file_in_place_of_a_room_holds_no_pages(root):
 
 
 def test_a_dataset_is_known_by_what_a_merge_makes():
-    """The names by which a dataset is known are those that a merge gives."""
-    assert ({dataset_dir.STATE}, {dataset_dir.MANIFEST, dataset_dir.CROISSANT}) == inside.OF_DATASETS
+    """The name by which a dataset is known is the one that a merge gives."""
+    assert dataset_dir.STATE == inside.DATASET_STATE
 
 
 def test_what_else_is_in_a_directory(tmp_path):
