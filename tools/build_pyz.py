@@ -31,8 +31,7 @@ import zipfile
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-EXTRAS = "dashboard,expressions,socks"
-_NOT_FOR_MUSL = "expressions"  # its package comes without a wheel for that C library, as of Alpine
+EXTRAS = "dashboard,socks"
 NAME = "fscrawl.pyz"
 _ENVIRONMENT = "environment.json"  # what shiv's part of the file reads
 _FROM = "direct_url.json"  # pip says here where the wheel was
@@ -139,20 +138,11 @@ def pyz_of(wheel: Path, path: Path) -> Path:
             *("--python", f"/usr/bin/env python{_minor_version()}", "--preamble", str(preamble)),
             "--extend-pythonpath",  # so that the forkserver, too, can load fscrawl
             "--reproducible",
-            f"{wheel}[{_extras(abi)}]",
+            f"{wheel}[{EXTRAS}]",
         )
         _replace_main(made, Path(scratch, NAME))
         made.replace(path)
     return path
-
-
-def _extras(abi: str) -> str:
-    """Give the extras that can be installed on a machine with this SOABI.
-
-    >>> _extras("cpython-313-x86_64-linux-gnu"), _extras("cpython-313-x86_64-linux-musl")
-    ('dashboard,expressions,socks', 'dashboard,socks')
-    """
-    return ",".join(each for each in EXTRAS.split(",") if "musl" not in abi or each != _NOT_FOR_MUSL)
 
 
 def _replace_main(path: Path, scratch: Path) -> None:

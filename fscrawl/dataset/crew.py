@@ -10,7 +10,7 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.sharedctypes import Synchronized
 from typing import Any, TypeVar
@@ -25,7 +25,6 @@ from fscrawl.util.humanize import size
 from fscrawl.util.memory import keep_freed_memory, limit_bytes, look_for_cycles_rarely, restrain_libraries
 from fscrawl.util.parallel import in_turn
 from fscrawl.util.parent import end_with_parent
-from fscrawl.util.process_pool import ProcessPool
 from fscrawl.util.progress import ProgressLine
 
 T = TypeVar("T")
@@ -86,10 +85,11 @@ def open_crew(job: Job, processes: int | None, scheduler: str | None, line: Prog
         pool.shutdown(cancel_futures=True)
 
 
-class _Pool(ProcessPool):
+class _Pool(ProcessPoolExecutor):
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
         try:
-            return super().submit(fn, *args, **kwargs)
+            with interrupts.later():  # a process that is half started could not be ended
+                return super().submit(fn, *args, **kwargs)
         except (EOFError, ConnectionError):  # the process that others are forked from could not, and has ended
             raise FscrawlError(ADVICE) from None
 

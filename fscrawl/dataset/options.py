@@ -17,8 +17,8 @@ from fscrawl.parse.columns import OF_PAGES
 from fscrawl.request import url_of
 from fscrawl.storage.records import ErrorRecord, PageRecord, timestamp
 from fscrawl.util.ages import moment_of
-from fscrawl.util.expressions import Expressions
-from fscrawl.util.user_text import decode, has_surrogates
+from fscrawl.util.expressions import Expressions, WrongExpressionError, compiled
+from fscrawl.util.user_text import decode
 
 FORMATS = ("parquet", "warc", "wacz", "jsonl", "jsonl.zst", "csv")
 ARCHIVES = frozenset({"warc", "wacz"})
@@ -149,11 +149,9 @@ def since(text: str, now: datetime) -> str:
 
 def expression(text: str, flag: str) -> str:
     """Check a regular expression. The dataset keeps it."""
-    if has_surrogates(text):
-        raise UsageError(f"{flag} {text}: not UTF-8")
     try:
-        re.compile(text)
-    except (re.error, OverflowError, RecursionError) as error:
+        compiled(text)
+    except WrongExpressionError as error:
         raise UsageError(f"{flag} {text}: not a regular expression: {error}") from None
     return text
 

@@ -25,9 +25,10 @@ import selectors
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from typing import NamedTuple, TypeGuard
 
+from fscrawl import interrupts
 from fscrawl.engine import frames, preload, worker_entry
 from fscrawl.engine.messages import (
     Answer,
@@ -50,7 +51,6 @@ from fscrawl.handlers.outcome import Returned
 from fscrawl.util.at_limit import is_at_limit
 from fscrawl.util.home_core import homes
 from fscrawl.util.lru import Lru
-from fscrawl.util.process_pool import ProcessPool
 
 _PAUSED_S = 5.0  # since the last `wait`: this process stood still itself, and has not read what the workers sent
 _HOSTS = 10_000  # so many hosts stay with their workers: more than all workers together keep connections to
@@ -121,9 +121,10 @@ class Pool:
                     slot.executor.submit(worker_entry.serve_here, *given)
                 else:
                     with theirs:
-                        slot.executor = ProcessPool(1, context, worker_entry.start, given)
+                        slot.executor = ProcessPoolExecutor(1, context, worker_entry.start, given)
                         undone.callback(slot.executor.shutdown, wait=False)
-                        slot.executor.submit(worker_entry.serve, slot.cores)
+                        with interrupts.later():  # a process that is half started could not be ended
+                            slot.executor.submit(worker_entry.serve, slot.cores)
                 undone.pop_all()
         except (OSError, EOFError, RuntimeError) as error:
             if isinstance(error, RuntimeError) and not (is_at_limit(error) and self._selector.get_map()):

@@ -27,6 +27,7 @@ from fscrawl.hostnames import pattern_covers, url_pattern
 from fscrawl.parse import json_paths, selectors
 from fscrawl.parse.json_paths import JsonPath
 from fscrawl.parse.selectors import Css, Page, XPath, fold
+from fscrawl.util.expressions import compiled
 from fscrawl.util.toml_file import TomlFile
 
 FILE = "fields.toml"
@@ -171,7 +172,7 @@ class Field:
     hosts: str
     column: Column
     selector: Selector
-    regex: re.Pattern[str] | None
+    regex: Any  # a compiled expression, or None
 
     def fill(self, page: Page, values: dict[str, Any], bad: dict[str, str]) -> None:
         """Add the value, and the first bad text if there is none of the column yet. Raises nothing."""
@@ -326,7 +327,7 @@ def _check_quoting(pattern: str, name: str, keys: dict[str, Any], file: TomlFile
         )
 
 
-def read_rule(name: str, keys: Any, taken: frozenset[str]) -> tuple[Column, Selector, re.Pattern[str] | None]:
+def read_rule(name: str, keys: Any, taken: frozenset[str]) -> tuple[Column, Selector, Any]:
     if not _NAME.fullmatch(name):
         raise RuleError("a column's name must consist of the letters a to z, digits and _, and begin with a letter")
     if name in taken:
@@ -343,7 +344,7 @@ def read_rule(name: str, keys: Any, taken: frozenset[str]) -> tuple[Column, Sele
         raise RuleError("type: must be one of " + ", ".join(_quoted(each) for each in TYPES), "type")
     if not isinstance(many, bool):
         raise RuleError("many: must be true or false", "many")
-    return Column(name, type_, many), read_selector(keys), _read(keys, "regex", _REGEX, re.compile)
+    return Column(name, type_, many), read_selector(keys), _read(keys, "regex", _REGEX, compiled)
 
 
 _Read = TypeVar("_Read")
@@ -382,7 +383,7 @@ def _read(keys: dict[str, Any], key: str, kind: _Kind, reader: Callable[[str], _
         return reader(text)
     except selectors.MissingPackageError as error:
         raise RuleError(f"{key}: {error}", key) from error
-    except (ValueError, re.error, OverflowError, RecursionError) as error:
+    except (ValueError, OverflowError, RecursionError) as error:
         raise RuleError(f"{key} = {_quoted(text)}: must be {kind.name}: {error}", key) from error
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import difflib
 import html
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -23,7 +22,8 @@ from fscrawl.parse import json_paths, selectors
 from fscrawl.parse.json_paths import JsonPath, as_text
 from fscrawl.parse.selectors import Css, XPath
 from fscrawl.sites.page import Page
-from fscrawl.util.user_text import BACKSPACE, shown
+from fscrawl.util.expressions import compiled
+from fscrawl.util.user_text import shown
 
 ARROW = " -> "
 _HERE = "{}"
@@ -103,7 +103,7 @@ class RegexMatcher:
         return _regex(self.pattern).search(page.text) is not None
 
 
-_regex = cache(re.compile)
+_regex = cache(compiled)
 
 
 class Follow(NamedTuple):
@@ -156,12 +156,7 @@ class _Kind(NamedTuple):
 
 
 def _read_regex(text: str) -> RegexMatcher:
-    if "\b" in text:
-        raise ValueError(BACKSPACE)
-    try:
-        _regex(text)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise ValueError(str(error)) from None
+    _regex(text)
     return RegexMatcher(text)
 
 

@@ -54,7 +54,6 @@ def linking(*paths: str) -> Web:
 
 def test_a_page_with_links_on_which_an_expression_never_ends(root: Path) -> None:
     """Its links are judged like others: those that do not match are fetched, and no host waits."""
-    pytest.importorskip("re2")
     with linking("/aaa", *HOSTILE) as web:
         write(root, 0, ENDLESS)
         with Running(command(root, seeds=[web.url(A), web.url(B)])) as running:
@@ -65,7 +64,6 @@ def test_a_page_with_links_on_which_an_expression_never_ends(root: Path) -> None
 
 def test_an_edit_that_brings_such_an_expression(root: Path) -> None:
     """A machine that judges its pending URLs anew, by an expression that never ends for some, goes on at once."""
-    pytest.importorskip("re2")
     with linking(*(f"/later/{n}" for n in range(400)), *HOSTILE) as web:
         write(root, 0.2)
         with Running(command(root, seeds=[web.url(A), web.url(B)])) as running:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import errno
-import multiprocessing
 import os
 import signal
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ from fscrawl.engine.pool import Pool
 from fscrawl.errors import FscrawlError
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import Outcome
-from fscrawl.util.process_pool import ProcessPool
 from tests.support.pools import HOSTS, SETTINGS, Start, pools, task
 from tests.support.web import Response, Web
 from tests.support.workers import TERM
@@ -43,13 +42,13 @@ def web() -> Iterator[Web]:
 def fail(monkeypatch: pytest.MonkeyPatch, errors: list[Exception]) -> None:
     """Let the next processes not be started, for these reasons."""
 
-    class Executor(ProcessPool):
+    class Executor(ProcessPoolExecutor):
         def submit(self, *args: Any, **options: Any) -> Any:
             if errors:
                 raise errors.pop()
             return super().submit(*args, **options)
 
-    monkeypatch.setattr(pools_module, "ProcessPool", Executor)
+    monkeypatch.setattr(pools_module, "ProcessPoolExecutor", Executor)
 
 
 def pids(pool: Pool) -> list[list[int]]:
@@ -118,13 +117,13 @@ def test_too_many_open_files_at_the_start(start: Start, web: Web, monkeypatch: p
     """A worker for which no pipe can be made begins later; the machine neither hangs nor shows a traceback."""
     errors = [OSError(errno.EMFILE, os.strerror(errno.EMFILE))]
 
-    class Executor(ProcessPool):
+    class Executor(ProcessPoolExecutor):
         def __init__(self, *args: Any, **options: Any) -> None:
             if errors:
                 raise errors.pop()
             super().__init__(*args, **options)
 
-    monkeypatch.setattr(pools_module, "ProcessPool", Executor)
+    monkeypatch.setattr(pools_module, "ProcessPoolExecutor", Executor)
     pool = start(workers=2)
     assert crawl(pool, web, [f"/{number}" for number in range(9)]) == 9
     errors.append(OSError(errno.EMFILE, os.strerror(errno.EMFILE)))
@@ -192,12 +191,3 @@ def test_a_worker_that_reads_nothing(start: Start, web: Web) -> None:
         os.kill(stopped, signal.SIGCONT)
     assert answered + crawl(pool, web, [f"/{number}" for number in range(30)]) >= 30
     assert not pool._slots[0].outgoing.waits
-
-
-def test_a_pool_that_is_over() -> None:
-    """What is asked of it then is an error of the usual kind, and not one of threads."""
-    pool = ProcessPool(1, multiprocessing.get_context("forkserver"), int, ())
-    assert pool.submit(abs, -1).result(60) == 1
-    pool.shutdown()
-    with pytest.raises(RuntimeError, match="after shutdown"):
-        pool.submit(abs, -1)

