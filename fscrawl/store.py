@@ -40,12 +40,10 @@ from fscrawl.storage.creation import (
 )
 from fscrawl.storage.files import TreeFiles
 from fscrawl.storage.flaws import is_word
-from fscrawl.storage.later_rooms import make_room
 from fscrawl.storage.layout import (
     BODY_ROOMS,
     ERRS,
     FILES,
-    LATER_ROOMS,
     LINKS,
     MACHINERY_ROOMS,
     PAGE_ROOMS,
@@ -57,9 +55,7 @@ from fscrawl.storage.layout import (
     TREE_RECORD,
     body_path,
     dom_path,
-    is_fan_out,
     is_host,
-    page_directory,
     page_file_of,
     page_path,
     robots_path,
@@ -68,7 +64,6 @@ from fscrawl.storage.many_files import Keys, list_keys, read_beside
 from fscrawl.storage.permissions import Access
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, RobotsRecord, TreeRecord
 from fscrawl.storage.retrying import BRIEF, Retrying
-from fscrawl.storage.upgrading import upgrade_record
 from fscrawl.util.installed import command, path_word
 
 __all__ = [
@@ -88,7 +83,6 @@ __all__ = [
     "remains_of_tree",
     "state_of",
     "strangers",
-    "upgrade_record",
     "wait_for_deletion",
 ]
 
@@ -113,7 +107,7 @@ class Tree:
         retrying: Retrying = BRIEF,
         record: TreeRecord | None = None,
     ) -> None:
-        """Open the tree at `root` as `machine`; NotATreeError if there is none, or one of a newer format.
+        """Open the tree at `root` as `machine`; NotATreeError if there is none, or one of another format.
 
         `record`: for a process that knows it already; then nothing is read.
         """
@@ -132,8 +126,8 @@ class Tree:
             record = TreeRecord.from_json(data)
         except RecordError as error:
             raise NotATreeError(f"{path}: {error}; it must be what the first machine wrote") from error
-        if record.format > FORMAT:
-            raise NotATreeError(f"{path}: format {record.format}; this fscrawl reads up to {FORMAT}: update it")
+        if record.format != FORMAT:
+            raise NotATreeError(f"{path}: the tree has format {record.format}; this fscrawl works with format {FORMAT}")
         return record
 
     def check_there(self) -> None:
@@ -151,27 +145,20 @@ class Tree:
                 f"If somebody has removed it:  mkdir {path_word(path)} && {command('audit', self.root)} --repair"
             )
 
-    def make_room(self, room: str) -> None:
-        """Make a room if it is missing; TreeError if the tree is gone. Which may be, `tree-format.md` says."""
-        make_room(self.files, room)
-
     def missing_rooms(self) -> list[str]:
-        """Give the directories that should be there, and are not; NotATreeError if the whole tree is gone.
-
-        A tree of format 1 gets some of them with its upgrade.
-        """
-        missing = list(self._missing_of(ROOMS if self.record.format >= FORMAT else PAGE_ROOMS))
+        """Give the directories that should be there, and are not; NotATreeError if the whole tree is gone."""
+        missing = list(self._missing_of(ROOMS))
         self.check_there()
         return missing
 
     def _missing_of(self, rooms: Iterable[str]) -> Iterator[str]:
-        return (room for room in rooms if room not in LATER_ROOMS and not self.files.exists(room))
+        return (room for room in rooms if not self.files.exists(room))
 
     # -- pages and failures
 
     def tree_path(self, room: str, host: str, key: str) -> str:
         """Give the path of a page's file in `room`, relative to the root."""
-        return page_path(room, host, key, self.record.fanout)
+        return page_path(room, host, key)
 
     def path_of(self, room: str, host: str, key: str) -> str:
         """Give the path of a page's file in `room`, with the root's."""
@@ -179,11 +166,11 @@ class Tree:
 
     def body_path(self, host: str, key: str, file: str | None) -> str:
         """Give the path of a page's body, relative to the root. `file`: of its record."""
-        return body_path(host, key, file or "", self.record.fanout)
+        return body_path(host, key, file or "")
 
     def dom_path(self, host: str, key: str) -> str:
         """Give the path of a rendered page, relative to the root."""
-        return dom_path(host, key, self.record.fanout)
+        return dom_path(host, key)
 
     def put_page(self, host: str, record: PageRecord, body: bytes | None, beside: Beside = None) -> None:
         """Store a page: the body first (None: it has none), then the record, which makes it done.
@@ -277,15 +264,12 @@ class Tree:
     def keys(self, room: str, host: str) -> list[str]:
         """List the keys of a host's files in `room`; none if the host has no directory."""
         return [
-            found[0]
-            for directory in self._directories(room, host)
-            for name in self.files.names(directory)
-            if (found := page_file_of(room, name)) is not None
+            found[0] for name in self.files.names(f"{room}/{host}") if (found := page_file_of(room, name)) is not None
         ]
 
-    def key_lists(self, room: str, host: str) -> list[tuple[str, Keys]]:
-        """List a host's files in `room` as `keys` does, sorted, in little memory: (directory, its keys)."""
-        return [(path, list_keys(self.files, room, path)) for path in sorted(self._directories(room, host))]
+    def sorted_keys(self, room: str, host: str) -> Keys:
+        """List the keys of a host's files in `room`, in little memory. `room`: not `files`."""
+        return list_keys(self.files, room, f"{room}/{host}")
 
     def read_beside(self, directory: str, names: Sequence[str], most: int) -> list[bytes | None]:
         """Read some files of a directory quickly; None for each that must be read by its path, which says why."""
@@ -304,7 +288,7 @@ class Tree:
     def bodies(self, host: str, key: str) -> list[str]:
         """List the paths of all bodies that a page has, whatever its record says. A directory is listed for that."""
         html = self.body_path(host, key, None)
-        directory = page_directory(FILES, host, key, self.record.fanout)
+        directory = f"{FILES}/{host}"
         found = [path for path in (html, self.dom_path(host, key)) if self.files.exists(path)]
         for name in self.files.names(directory):
             file = page_file_of(FILES, name)
@@ -330,7 +314,7 @@ class Tree:
 
     def temporaries(self, room: str, host: str) -> list[tuple[str, str]]:
         """List a host's temporaries in `room`."""
-        return self.files.temporaries(self._directories(room, host))
+        return self.files.temporaries([f"{room}/{host}"])
 
     def all_temporaries(self, host: str) -> list[tuple[str, str]]:
         """List a host's temporaries in all rooms of pages."""
@@ -342,12 +326,6 @@ class Tree:
 
     # -- directories
 
-    def _directories(self, room: str, host: str) -> list[str]:
-        path = f"{room}/{host}"
-        if not self.record.fanout:
-            return [path]
-        return [f"{path}/{name}" for name in self.files.names(path) if is_fan_out(name)]
-
     def _put(self, path: str, data: bytes) -> None:
         try:
             self.files.publish(path, data)
@@ -358,19 +336,7 @@ class Tree:
             self.files.publish(path, data)
 
     def _make_host(self, path: str) -> None:
-        """Make a host's directory, but never the room's: if that is missing, the share is gone.
-
-        The exception is a room that trees of older versions have not.
-        """
+        """Make a host's directory, but never the room's: if that is missing, the share is gone."""
         by_url = self.record.partition == "url"  # then many machines may meet a new host at once
         make = self.files.make_directory_alone if by_url else self.files.make_directory
-        room, host, *rest = path.split("/")
-        try:
-            make(f"{room}/{host}")
-        except TreeError as error:
-            if not (error.is_missing and room in LATER_ROOMS):
-                raise
-            self.make_room(room)
-            make(f"{room}/{host}")
-        if len(rest) > 1:
-            make(f"{room}/{host}/{rest[0]}")
+        make(path.rpartition("/")[0])

@@ -21,7 +21,6 @@ from fscrawl.fleet.command_log import write_command_log
 from fscrawl.fleet.heartbeat import Peer
 from fscrawl.fleet.lines import Found
 from fscrawl.fleet.logs import Logs
-from fscrawl.fleet.upgrade import check_format
 from fscrawl.frontier.flags import Flags, parse_flags
 from fscrawl.hostnames import Host
 from fscrawl.labels import sound
@@ -58,9 +57,8 @@ def retry(
 
     `classes`: if empty, all classes but NOT_BY_ITSELF. `hosts`: in any form of `hostnames`, also globs; if empty, all
     hosts. `tree`: opened under a machine id of its own. `line`: shows how many are read. UsageError if a host is none;
-    TreeError if the tree cannot be read or written, or is of format 1.
+    TreeError if the tree cannot be read or written.
     """
-    check_format(tree)
     wanted = [hostnames.option(host, globs=True) for host in hosts]
     put = Marked()
     if hosts:

@@ -17,7 +17,7 @@ from fscrawl.api.source import Source
 from fscrawl.api.values import values_of
 from fscrawl.errors import RecordError
 from fscrawl.storage.kinds import most_bytes
-from fscrawl.storage.layout import HTMLS, LINKS, page_directory
+from fscrawl.storage.layout import HTMLS, LINKS
 from fscrawl.storage.many_files import Keys
 from fscrawl.store import Tree
 from fscrawl.util.parallel import READERS
@@ -30,7 +30,7 @@ _FIRST_JOBS = 4
 _AHEAD_BYTES = 1 << 18  # a larger body is read when it is asked for
 _WASTED = 64  # bodies in a row that were read ahead for nothing
 
-Stretch = tuple[str, str, list[str]]  # host, directory, keys
+Stretch = tuple[str, list[str]]  # host, keys
 
 
 class Unread(NamedTuple):
@@ -48,29 +48,29 @@ def walk(source: Source, filters: Filters) -> Iterator[list[Page | Unread]]:
 
 def names(tree: Tree, room: str, filters: Filters) -> Iterator[tuple[str, str]]:
     """Give the names of all files of pages in a room that the filters may want: (host, key)."""
-    return ((host, key) for host, _, keys in _stretches(tree, room, filters) for key in keys)
+    return ((host, key) for host, keys in _stretches(tree, room, filters) for key in keys)
 
 
 def _stretches(tree: Tree, room: str, filters: Filters) -> Iterator[Stretch]:
     hosts = [host for host in sorted(tree.hosts(room)) if filters.may_take_host(host)]
     sizes = chain(repeat(_FIRST_FILES, _FIRST_JOBS), repeat(_FILES))
-    for host, lists in in_turn_if_slow(partial(_list, tree, room), hosts, READERS):
-        for directory, keys in lists:
-            wanted = iter(keys) if filters.has is None else filter(filters.has, keys)
-            while some := list(islice(wanted, next(sizes))):
-                yield host, directory, some
+    for host, keys in in_turn_if_slow(partial(_list, tree, room), hosts, READERS):
+        wanted = iter(keys) if filters.has is None else filter(filters.has, keys)
+        while some := list(islice(wanted, next(sizes))):
+            yield host, some
 
 
 def _pages(stretch: Stretch) -> int:
-    return len(stretch[2])
+    return len(stretch[1])
 
 
-def _list(tree: Tree, room: str, host: str) -> tuple[str, list[tuple[str, Keys]]]:
-    return host, tree.key_lists(room, host)
+def _list(tree: Tree, room: str, host: str) -> tuple[str, Keys]:
+    return host, tree.sorted_keys(room, host)
 
 
 def _read(source: Source, stretch: Stretch) -> list[Page | Unread]:
-    host, directory, keys = stretch
+    host, keys = stretch
+    directory = f"{LINKS}/{host}"
     read = source.tree.read_beside(directory, [f"{key}.json" for key in keys], most_bytes(directory) or 0)
     found = [_page(source, host, key, data) for key, data in zip(keys, read, strict=True)]
     if source.unused > _WASTED:
@@ -90,12 +90,7 @@ def _page(source: Source, host: str, key: str, data: bytes | None) -> Page | Unr
 
 def _read_bodies(source: Source, host: str, pages: list[Page]) -> None:
     """Read the small bodies of pages. One that is not as its record says is left to whoever asks for it."""
-    wanted: dict[str, list[Page]] = {}  # by directory
-    for page in pages:
-        if page._may_be_read_ahead(_AHEAD_BYTES):
-            directory = page_directory(HTMLS, host, page.key, source.tree.record.fanout)
-            wanted.setdefault(directory, []).append(page)
-    for directory, some in wanted.items():
-        bodies = source.tree.read_beside(directory, [f"{page.key}.html" for page in some], _AHEAD_BYTES)
-        for page, body in zip(some, bodies, strict=True):
-            page._take_ahead(body)
+    wanted = [page for page in pages if page._may_be_read_ahead(_AHEAD_BYTES)]
+    bodies = source.tree.read_beside(f"{HTMLS}/{host}", [f"{page.key}.html" for page in wanted], _AHEAD_BYTES)
+    for page, body in zip(wanted, bodies, strict=True):
+        page._take_ahead(body)

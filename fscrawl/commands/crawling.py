@@ -29,7 +29,6 @@ from fscrawl.fleet.anchor import cause_of
 from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.heartbeat import new_machine_id
 from fscrawl.fleet.logs import Logs
-from fscrawl.fleet.upgrade import upgraded
 from fscrawl.storage.inside import what_is_around
 from fscrawl.storage.layout import FILES
 from fscrawl.storage.records import FORMAT, TreeRecord, new_machinery, timestamp
@@ -302,7 +301,6 @@ def _open_or_create(
         from fscrawl.config.given_again import check_same  # noqa: PLC0415 - most runs need not load it
 
         check_same(chosen, assignments, tree.controls.settings_if_there() or "", f"{root}/{settings.FILE}")
-    tree = upgraded(tree, chosen.fleet.dead_after, progress.warn)
     tree.files.fsync = chosen.store.fsync
     return tree, chosen
 
@@ -333,7 +331,6 @@ def _record_for(chosen: settings.Settings) -> TreeRecord:
         crawl=new_machine_id().rpartition("-")[2],
         created_at=timestamp(time.time()),
         shards=chosen.fleet.shards,
-        fanout=chosen.store.fanout,
         partition=chosen.crawl.partition,
         machinery=new_machinery(),
     )

@@ -256,12 +256,6 @@ class StoreSettings:
         " then the machine stops with exit code 75",
         checks.at_least(0),
     )
-    fanout: int = _setting(
-        0,
-        "1 adds a level of directories, <host>/<ab>/<key>, for hosts with millions of pages; fixed when the tree is"
-        " created",
-        checks.one_of(0, 1),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +284,7 @@ class Settings:
 
 
 SECTIONS = tuple(section.name for section in fields(Settings) if section.name not in ("sites", "code"))
-FIXED = (("crawl", "partition"), ("fleet", "shards"), ("store", "fanout"))  # when the tree is created
+FIXED = (("crawl", "partition"), ("fleet", "shards"))  # when the tree is created
 
 
 def parse(text: str, where: str = FILE, record: TreeRecord | None = None) -> Settings:

@@ -9,7 +9,6 @@
                         snapshot_removal), housekeeping, tidying
     all together        membership, ending
     for readers only    all_lines
-    format 1            format1, upgrade
 
 The idea: each machine has a log. The state of a shard is a fold over all logs, and the order of lines does not matter.
 See docs/design/fleet.md.

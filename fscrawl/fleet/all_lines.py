@@ -16,7 +16,6 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from itertools import chain
 
 from fscrawl.errors import RecordError
-from fscrawl.fleet.format1 import feed_lines
 from fscrawl.fleet.generations import Generations, cut_of
 from fscrawl.fleet.lines import Line
 from fscrawl.fleet.log_reader import Cut, LogReader, cuts_of_packs
@@ -26,7 +25,6 @@ from fscrawl.fleet.logs import TreeLogs
 from fscrawl.fleet.past_runs import PastRuns
 from fscrawl.fleet.snapshot_file import Snapshot, SnapshotHead, list_snapshots, open_snapshot
 from fscrawl.storage.layout import snapshot_path
-from fscrawl.storage.records import FORMAT
 from fscrawl.store import Tree
 
 _BEGINNING = Place(0, 0)
@@ -117,19 +115,12 @@ class AllLines:
     # -- logs
 
     def lines(self, machines: Iterable[str] | None = None) -> Iterator[tuple[str, Line]]:
-        """Give all lines of logs, each with its machine. `machines`: only theirs.
-
-        A tree of format 1 has feeds in their place.
-        """
+        """Give all lines of logs, each with its machine. `machines`: only theirs."""
         forgiven = self._forgiven()
         for machine in self._machines() if machines is None else sorted(machines):
             for line in self._lines_of(machine, forgiven.get(machine, _BEGINNING)):
                 yield machine, line
         self.cuts |= cuts_of_packs(self._logs.lost_packs(), forgiven)
-        if machines is None and self._tree.record.format < FORMAT:
-            for machine, found in feed_lines(self._files):
-                if found.shard in self._shards:
-                    yield machine, found
 
     def _machines(self) -> list[str]:
         return list(dict.fromkeys([*self._logs.log_machines(), *sorted(self._said)]))

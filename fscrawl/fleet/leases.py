@@ -70,7 +70,8 @@ class Leases:
 
         TreeError if the tree is gone: nothing is made where there is none.
         """
-        self._tree.make_room(LEASES)
+        self._tree.check_there()
+        self._files.make_directory(LEASES)
         for shard, epoch in leases:
             self.claim_lease(shard, epoch, holder)
 

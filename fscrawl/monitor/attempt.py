@@ -256,7 +256,7 @@ class _Nowhere(Tree):
 
     def __init__(self, real: Tree | None, url: str) -> None:
         """`url`: of which the record, the body and the failure are wanted."""
-        record = real.record if real else TreeRecord(FORMAT, "", "", 1, 0, "host")
+        record = real.record if real else TreeRecord(FORMAT, "", "", 1, "host", "")
         super().__init__(real.root if real else _NOWHERE, "try", record=record)
         self._real = real
         self._url = url

@@ -61,7 +61,6 @@ the next crawl rebuilds it from ../links. Do not edit these files; edit ../crawl
   terms/      the settings by which links were chosen, by their digest
   robots/     robots.txt of each host as fetched
   settings.toml  a copy of ../crawl.toml without secrets, in case that somebody deletes it
-  upgraded, tree2.json, feed/      only in a crawl that an older version began
   waited      machines of a deleted directory have stopped
 """
 

@@ -5,8 +5,7 @@ Vocabulary:
   host        the name of a host's directory (`urls.host`)
   key         the name of a URL's files, without the suffix (`urls.key`)
   file        what a page's record says of its body: "" for HTML, which is in htmls; else its extension in files
-  fan-out     0, or 1 for a directory that is named by the first two digits of the key
-  path        where a file is, relative to the tree's root: "links/a.example/0a/0a1b….json"
+  path        where a file is, relative to the tree's root: "links/a.example/0a1b….json"
 
 Promise: nothing else in fscrawl spells these names, or takes such a path apart. No name is longer than 200 bytes,
 whatever hosts and machines are called. Most file systems take 255.
@@ -31,7 +30,6 @@ LINKS = "links"
 ERRS = "errs"
 BODY_ROOMS = (HTMLS, FILES)
 PAGE_ROOMS = (*BODY_ROOMS, LINKS, ERRS)  # read in this order: a page that is stored meanwhile has its body first
-LATER_ROOMS = (FILES,)  # trees of older versions have them not: they are made when they are first needed
 
 MACHINERY = ".fscrawl"
 MACHINES = f"{MACHINERY}/machines"
@@ -40,14 +38,11 @@ LOG = f"{MACHINERY}/log"  # with a directory for each machine
 SNAP = f"{MACHINERY}/snap"
 AGAIN = f"{MACHINERY}/again"
 TERMS = f"{MACHINERY}/terms"
-FEED = f"{MACHINERY}/feed"  # of format 1
 ROBOTS = f"{MACHINERY}/robots"
 MACHINERY_ROOMS = (MACHINERY, MACHINES, LEASES, LOG, SNAP, AGAIN, TERMS, ROBOTS)
 ROOMS = (*PAGE_ROOMS, *MACHINERY_ROOMS)
 
 TREE_RECORD = f"{MACHINERY}/tree.json"
-NEXT_TREE_RECORD = f"{MACHINERY}/tree2.json"  # the record of format 2 that replaces one of format 1
-UPGRADED = f"{MACHINERY}/upgraded"  # no machine of format 1 runs any more, and what it left was read
 WAITED = f"{MACHINERY}/waited"  # a machine has waited until those of the `.fscrawl` before were fenced
 KEPT_SETTINGS = f"{MACHINERY}/settings.toml"  # a copy of the settings, without secrets, in case they are deleted
 README = f"{MACHINERY}/README"
@@ -62,7 +57,6 @@ _NUMBER = "(?:0|[1-9][0-9]{0,14})"  # as machines write them; a longer one was m
 FILE_PATTERNS = {
     MACHINES: re.compile(rf"(?:{_MACHINE}\.(?:log|labels\.json|hosts\.json)|past\.{_NUMBER})\Z"),
     LEASES: re.compile(rf"{_NUMBER}\.{_NUMBER}\Z"),
-    FEED: re.compile(rf"{_MACHINE}\.log\Z"),
     SNAP: re.compile(rf"(?:{_NUMBER}\.{_NUMBER}|removed)\.{_NUMBER}\Z"),
     AGAIN: re.compile(rf"(?!0){_NUMBER}\Z"),
     TERMS: re.compile(r"[0-9a-f]{16}\.json\Z"),
@@ -82,7 +76,6 @@ PICTURE = "png"  # the extension of a screenshot, in files
 DOM = "dom.html"  # the suffix of a rendered page, beside its body
 _PAGE_FILE = re.compile(rf"({KEY_PATTERN})\.(dom\.html|[a-z0-9]{{1,8}})\Z")
 _EXTENSION = re.compile(r"[a-z0-9]{1,8}\Z")
-_FAN_OUT = re.compile(r"[0-9a-f]{2}\Z")
 
 
 def election_path(number: int) -> str:
@@ -117,11 +110,6 @@ def is_host(name: str) -> bool:
     return _A_HOST.match(name) is not None
 
 
-def is_fan_out(name: str) -> bool:
-    """Tell whether a directory in a host's directory is one that a fan-out makes."""
-    return _FAN_OUT.match(name) is not None
-
-
 # -- the files of a page
 
 
@@ -139,41 +127,33 @@ def is_extension(text: str) -> bool:
     return _EXTENSION.match(text) is not None
 
 
-def page_directory(room: str, host: str, key: str, fanout: int) -> str:
-    """Give the path of the directory that holds a page's file in `room`."""
-    return f"{room}/{host}/{key[:2]}" if fanout else f"{room}/{host}"
-
-
-def page_path(room: str, host: str, key: str, fanout: int) -> str:
+def page_path(room: str, host: str, key: str) -> str:
     """Give the path of a page's file in `room`.
 
-    >>> page_path("htmls", "a.example", "599370d5687c3fd078c314ad", 1)
-    'htmls/a.example/59/599370d5687c3fd078c314ad.html'
-    """
-    suffix = ".html" if room == HTMLS else ".json"
-    return f"{room}/{host}/{key[:2]}/{key}{suffix}" if fanout else f"{room}/{host}/{key}{suffix}"
-
-
-def body_path(host: str, key: str, file: str, fanout: int) -> str:
-    """Give the path of a page's body. `file`: of its record.
-
-    >>> body_path("a.example", "599370d5687c3fd078c314ad", "pdf", 0)
-    'files/a.example/599370d5687c3fd078c314ad.pdf'
-    >>> body_path("a.example", "599370d5687c3fd078c314ad", "", 0)
+    >>> page_path("htmls", "a.example", "599370d5687c3fd078c314ad")
     'htmls/a.example/599370d5687c3fd078c314ad.html'
     """
-    if not file:
-        return page_path(HTMLS, host, key, fanout)
-    return f"{page_directory(FILES, host, key, fanout)}/{key}.{file}"
+    return f"{room}/{host}/{key}{'.html' if room == HTMLS else '.json'}"
 
 
-def dom_path(host: str, key: str, fanout: int) -> str:
+def body_path(host: str, key: str, file: str) -> str:
+    """Give the path of a page's body. `file`: of its record.
+
+    >>> body_path("a.example", "599370d5687c3fd078c314ad", "pdf")
+    'files/a.example/599370d5687c3fd078c314ad.pdf'
+    >>> body_path("a.example", "599370d5687c3fd078c314ad", "")
+    'htmls/a.example/599370d5687c3fd078c314ad.html'
+    """
+    return f"{FILES}/{host}/{key}.{file}" if file else page_path(HTMLS, host, key)
+
+
+def dom_path(host: str, key: str) -> str:
     """Give the path of what a page looks like when its scripts have run.
 
-    >>> dom_path("a.example", "599370d5687c3fd078c314ad", 0)
+    >>> dom_path("a.example", "599370d5687c3fd078c314ad")
     'htmls/a.example/599370d5687c3fd078c314ad.dom.html'
     """
-    return f"{page_directory(HTMLS, host, key, fanout)}/{key}.{DOM}"
+    return f"{HTMLS}/{host}/{key}.{DOM}"
 
 
 def page_file_of(room: str, name: str) -> tuple[str, str] | None:
@@ -273,22 +253,6 @@ def is_machine(name: str) -> bool:
     (True, False, False)
     """
     return _A_MACHINE.match(name) is not None
-
-
-def feed_path(machine: str, segment: int) -> str:
-    return f"{FEED}/{machine}{f'.{segment}' if segment else ''}{_LOG_SUFFIX}"
-
-
-def feed_of(name: str) -> tuple[str, int] | None:
-    """Give the machine and the segment of a feed's file; None if the file is none.
-
-    >>> feed_of("host-7-ab12.log"), feed_of("host-7-ab12.3.log"), feed_of("notes.txt")
-    (('host-7-ab12', 0), ('host-7-ab12', 3), None)
-    """
-    machine, _, number = name.removesuffix(_LOG_SUFFIX).partition(".")
-    if not FILE_PATTERNS[FEED].match(name) or (number and not _is_number(number)):
-        return None
-    return machine, int(number or 0)
 
 
 def lease_path(shard: int, epoch: int) -> str:

@@ -233,12 +233,11 @@ def _withhold(record: PageRecord | ErrorRecord) -> None:
 class TreeRecord(JsonRecord):
     """What is fixed when a tree is created.
 
-    format              2; a program must refuse a tree whose format is higher than it knows
+    format              2; a program must refuse a tree of another format
     crawl, created_at   an id of the crawl, and when it was made
     shards              how many parts the URLs are divided into, as in the settings
-    fanout              0, or 1 for <host>/<ab>/<key>, as in the settings
     partition           "host" or "url": what decides about the shard of a URL, as in the settings
-    machinery           128 random bits as 32 hexadecimal digits, new whenever a `.fscrawl` is made; absent in format 1
+    machinery           128 random bits as 32 hexadecimal digits, new whenever a `.fscrawl` is made
     over_pages          this `.fscrawl` was made where pages were stored already; machines of the one before may still
                         run
     """
@@ -247,14 +246,13 @@ class TreeRecord(JsonRecord):
     crawl: str
     created_at: str
     shards: int
-    fanout: int
     partition: str
-    machinery: str | None = None
+    machinery: str
     over_pages: bool | None = None
 
     def check(self) -> None:
-        """Raise RecordError if it is of format 2, and does not name its machinery."""
-        if self.format == FORMAT and not _MACHINERY.fullmatch(self.machinery or ""):
+        """Raise RecordError if it is of this format, and does not name its machinery."""
+        if self.format == FORMAT and not _MACHINERY.fullmatch(self.machinery):
             raise RecordError("field 'machinery' must be 32 hex digits")
 
 

@@ -7,6 +7,7 @@ One suite, a directory on each file system in turn: pytest's own, /dev/shm, and 
 import os
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,9 @@ from fscrawl import store
 from fscrawl.errors import NotATreeError, TreeError
 from fscrawl.storage import creation
 from fscrawl.storage.atomic import claim, publish
-from fscrawl.storage.records import ErrorRecord, RobotsRecord, TreeRecord
+from fscrawl.storage.records import ErrorRecord, RobotsRecord
 from fscrawl.store import Tree, create
-from tests.support.stores import BODY, FANNED, HOST, KEY, OTHER, RECORD, STEPS, at_once, crash, files, page, verify
+from tests.support.stores import BODY, HOST, KEY, OTHER, RECORD, STEPS, at_once, crash, files, page, verify
 
 PLACES = ["tmp_path", "/dev/shm", *filter(None, os.environ.get("FSCRAWL_STORE_DIRS", "").split(":"))]
 
@@ -34,9 +35,9 @@ def directory(request, tmp_path):
     shutil.rmtree(path)
 
 
-@pytest.fixture(params=[RECORD, FANNED], ids=["flat", "fanout"])
-def tree(request, directory):
-    create(directory / "root", request.param, "", "")
+@pytest.fixture
+def tree(directory):
+    create(directory / "root", RECORD, "", "")
     return Tree(directory / "root", "m-1-aa", fsync=True)
 
 
@@ -156,9 +157,7 @@ def test_listing(tree):
     keys = [f"{n:024x}" for n in range(0, 2**96, 2**90)]
     for key in keys:
         tree.put_page(HOST, page(key), None)
-    publish(
-        Path(tree.path_of("links", HOST, KEY)).parent / "x" if not tree.record.fanout else tree.root / "x", b"", "m"
-    )
+    publish(Path(tree.path_of("links", HOST, KEY)).parent / "x", b"", "m")
     for name in (f".{KEY}.json.m-2-bb.7-0.tmp", ".nfs0001"):
         Path(tree.path_of("links", HOST, keys[0])).with_name(name).touch()
     assert sorted(set(tree.keys("links", HOST)) - {"x"}) == keys
@@ -183,7 +182,7 @@ def test_create(directory):
     root = directory / "root"
     assert store.state_of(root) == "nothing"
     create(root, RECORD, "[crawl]\n", "http://a.example/\n")
-    create(root, FANNED, "[fetch]\n", "http://b.example/\n")
+    create(root, replace(RECORD, partition="url"), "[fetch]\n", "http://b.example/\n")
     tree = Tree(root, "m")
     assert (tree.record, tree.controls.settings(), tree.controls.seeds()) == (
         RECORD,
@@ -207,9 +206,7 @@ def test_create_in_a_directory(directory):
 def test_create_race(directory):
     """Many machines that create a tree at once make one, and all of them can use it."""
     root = directory / "root"
-    records = [
-        TreeRecord(format=1, crawl=f"c{n}", created_at="t", shards=n + 1, fanout=0, partition="host") for n in range(12)
-    ]
+    records = [replace(RECORD, crawl=f"c{n}", shards=n + 1) for n in range(12)]
 
     def job(number):
         create(root, records[number], f"# {number}\n", f"http://{number}.example/\n")

@@ -16,7 +16,7 @@ from fscrawl.fleet.log_writer import LogWriter, Place
 from fscrawl.fleet.logs import TreeLogs
 from fscrawl.fleet.snapshots import Snapshots
 from fscrawl.fleet.terms import Term, Terms
-from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord
+from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, RobotsRecord, TreeRecord
 from fscrawl.store import Tree
 
 SEED = "http://a.example/"
@@ -45,12 +45,12 @@ class Time:
 class Made:
     """A small tree, as machine `m-1-aa` of long ago left it: all that it stored stands in its log."""
 
-    def __init__(self, root, fanout=0, partition="host", record_format=2):
+    def __init__(self, root, partition="host"):
         self.root = root
         self.known, self.first = {}, set()
-        facts = {"crawl": "c1", "created_at": "t", "shards": SHARDS, "fanout": fanout, "partition": partition}
-        record = TreeRecord(format=record_format, machinery="0" * 32 if record_format > 1 else None, **facts)
-        fixed = [f"fleet.shards={SHARDS}", f"store.fanout={fanout}", f"crawl.partition={partition}"]
+        facts = {"crawl": "c1", "created_at": "t", "shards": SHARDS, "partition": partition}
+        record = TreeRecord(format=FORMAT, machinery="0" * 32, **facts)
+        fixed = [f"fleet.shards={SHARDS}", f"crawl.partition={partition}"]
         store.create(root, record, render(apply(Settings(), ["crawl.scope=any", *fixed])), f"{SEED}\n")
         self.tree = Tree(root, "m-1-aa")
         self.page(SEED, (ONE, TWO, MOVED, TYPE, BAD), depth=0)

@@ -305,7 +305,6 @@ class World:
             crawl="c",
             created_at="t",
             shards=SHARDS,
-            fanout=0,
             partition=partition,
         )
         create(self.root, record, render(self.settings()), "".join(f"{seed}\n" for seed in seeds))

@@ -50,10 +50,10 @@ ALL = ("parquet", "warc", "wacz", "jsonl", "csv")
 class Grown:
     """A tree that grows by whole pages, as of a machine that was here once."""
 
-    def __init__(self, root: Path, *, crawl: str = "c1", fanout: int = 0, record_format: int = FORMAT) -> None:
+    def __init__(self, root: Path, *, crawl: str = "c1") -> None:
         self.root = root
-        record = TreeRecord(record_format, crawl, "t", 512, fanout, "host", "0" * 32 if record_format > 1 else None)
-        store.create(root, record, f"[store]\nfanout = {fanout}\n", "http://a.example/\n")
+        record = TreeRecord(FORMAT, crawl, "t", 512, "host", "0" * 32)
+        store.create(root, record, "", "http://a.example/\n")
         self.tree = Tree(root, MACHINE)
         self.records: dict[str, PageRecord] = {}
         self.bodies: dict[str, bytes] = {}

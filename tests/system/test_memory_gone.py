@@ -13,9 +13,7 @@ import pytest
 from fscrawl.fleet import packing
 from fscrawl.fleet.leases import Machinery
 from fscrawl.store import Tree
-from tests.support import crawling
 from tests.support.crawling import Running, check_tree, command, pages
-from tests.support.format1 import OldTree
 from tests.support.web import Web, linked_site, slowly
 
 HOSTS = ["127.0.43.1", "127.0.43.2"]
@@ -111,18 +109,3 @@ def test_the_share_is_gone(root: Path) -> None:
         assert done.code == 75, done
         assert "joining anew" not in done.err
         assert list(root.iterdir()) == []
-
-
-def test_a_tree_of_format_1(root: Path) -> None:
-    """A crawl of format 1 goes on at once: its seeds are fetched, and what a person wanted to be tried again."""
-    settings = tuple(f"{name}={value}" for name, value in crawling.SETTINGS.items())
-    with Web(linked_site(5, 3), HOSTS) as web:
-        old = OldTree(root, (web.url(HOSTS[0]),), settings)
-        old.stands("far-1-aa", f"1 {'7a' * 12} {web.url(HOSTS[1], '/4')} again=2026-11-22T09:35:49.454Z")
-        old.bye("far-1-aa")
-        done = crawling.crawl(root, workers=1)
-        assert done.code == 0, done
-        assert "older fscrawl" not in done.err
-        wanted = {web.url(host, f"/{n}") for host in HOSTS for n in range(5)}
-        assert set(pages(root)) == {web.url(HOSTS[0]), *wanted}
-        check_tree(root)

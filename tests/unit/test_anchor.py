@@ -86,10 +86,6 @@ def record_of_another(moored):
     moored.tree_json.write_bytes(replace(moored.record, machinery=new_machinery()).to_json())
 
 
-def record_of_format_1(moored):
-    moored.tree_json.write_bytes(replace(moored.record, format=1, machinery=None).to_json())
-
-
 def delete_the_log(moored):
     moored.path.unlink()
 
@@ -129,7 +125,7 @@ def restore_in_place(moored):
 @pytest.mark.parametrize(
     "harm",
     [
-        *(delete, delete_the_record, make_anew, record_of_another, record_of_format_1),
+        *(delete, delete_the_record, make_anew, record_of_another),
         *(delete_the_log, cut_the_log, empty_the_log, restore_an_older_log, swap_for_an_equal_copy, restore_in_place),
     ],
 )

@@ -19,7 +19,7 @@ from fscrawl.storage.records import FORMAT, TreeRecord, new_machinery
 from tests.support.beats import facts_of
 from tests.support.checks import levels, says
 
-RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=512, fanout=0, partition="host")
+RECORD = TreeRecord(format=2, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
 NAMED = 'politeness.user_agent="me/1 (+mailto:me@a.example)"'
 ELSEWHERE = {"host": "other", "boot": "b", "pidns": "p", "pid": 9, "start": "1"}
 
@@ -102,14 +102,6 @@ def test_a_tree_that_is_gone_has_no_missing_directories(tree):
         list(rooms.missing(tree))
 
 
-def test_directories_that_may_be_missing(tree):
-    """Older trees have no directory for documents, and those of format 1 get parts of `.fscrawl` with their upgrade."""
-    (tree.root / "files").rmdir()
-    assert levels(rooms.missing(tree)) == [OK]
-    (tree.root / ".fscrawl/again").rmdir()
-    assert (tree.record.format, levels(rooms.missing(tree))) == (1, [OK])
-
-
 def test_a_directory_that_will_hold_a_tree_is_checked(tmp_path):
     """Without a tree the directory that will hold it is tried out, whether it exists or only the one above it."""
     for root in (tmp_path, tmp_path / "new"):
@@ -181,7 +173,7 @@ def test_pages_without_the_files_of_machines_are_a_problem(tree, instead, said):
 def test_a_tree_of_a_later_format_is_a_problem(tree):
     """A tree that this program does not understand is a problem, in the words of every command."""
     (tree.root / ".fscrawl/tree.json").write_bytes(
-        TreeRecord(format=9, crawl="c", created_at="t", shards=1, fanout=0, partition="host").to_json()
+        TreeRecord(format=9, crawl="c", created_at="t", shards=1, partition="host").to_json()
     )
     assert says(examine(tree.root)[0], PROBLEM, "format 9")
 

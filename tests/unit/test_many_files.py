@@ -8,7 +8,6 @@ import pytest
 from fscrawl.storage import many_files
 from fscrawl.storage.layout import HTMLS, LINKS
 from fscrawl.storage.many_files import Keys, list_keys
-from fscrawl.storage.records import FORMAT
 from tests.support.stores import HOST, KEY, OTHER
 from tests.support.trees import Grown
 
@@ -35,16 +34,6 @@ def test_keys_are_those_of_the_tree_in_order(grown):
         assert path == f"{room}/{HOST}"
         assert keys == sorted(set(grown.tree.keys(room, HOST)))
         assert len(keys) == 41
-
-
-def test_a_tree_with_fan_out(tmp_path):
-    """Of a tree with fan-out, each directory is listed, in order."""
-    grown = Grown(tmp_path / "tree", fanout=1, record_format=FORMAT)
-    for number in range(20):
-        grown.page(f"http://{HOST}/{number}")
-    lists = grown.tree.key_lists(LINKS, HOST)
-    assert [key for _, keys in lists for key in keys] == sorted(grown.tree.keys(LINKS, HOST))
-    assert all(key.startswith(path[-2:]) for path, keys in lists for key in keys)
 
 
 def test_what_is_no_directory_has_no_keys(grown):

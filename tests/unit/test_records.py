@@ -33,7 +33,7 @@ PAGE = PageRecord(
     elapsed=0.25,
     links=("http://a.example/b", "http://a.example/c"),
 )
-TREE = TreeRecord(format=1, crawl="c", created_at="t", shards=512, fanout=0, partition="host")
+TREE = TreeRecord(format=2, machinery="0" * 32, crawl="c", created_at="t", shards=512, partition="host")
 
 
 def page_file(**changes):
@@ -237,7 +237,7 @@ def test_links_to_follow():
 
 @pytest.mark.parametrize("machinery", [None, "", "ab", "0" * 33, "G" * 32, "0" * 31 + "\n"])
 def test_tree_without_its_machinery(machinery):
-    """A tree of format 2 names its machinery by 32 hex digits; one of format 1 names none."""
+    """A tree names its machinery by 32 hex digits."""
     torn = dataclasses.replace(TREE, format=2, machinery=machinery)
     with pytest.raises(RecordError, match="'machinery' must be 32 hex digits"):
         TreeRecord.from_json(torn.to_json())

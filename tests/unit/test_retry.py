@@ -20,15 +20,14 @@ from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, TreeRecord,
 from fscrawl.store import Tree, create
 from fscrawl.util.installed import command
 from tests.support.dashboards import write_log
-from tests.support.format1 import OldTree
 
 SHARDS = 8
 MOMENT = "2026-01-02T03:04:05.678Z"
 REFERRER = "ab" * 12
 
 
-def make(root, partition="host", fanout=0):
-    record = TreeRecord(FORMAT, "c", "t", SHARDS, fanout, partition, new_machinery())
+def make(root, partition="host"):
+    record = TreeRecord(FORMAT, "c", "t", SHARDS, partition, new_machinery())
     create(root, record, f"[crawl]\n{END}\n", "")
     return Tree(root, "retry-1-aa")
 
@@ -86,8 +85,8 @@ def test_line_of_a_sitemap(tree, warned, sitemap, end):
 
 
 def test_line_by_url(tmp_path, warned):
-    """With partition = "url", and with fanout, the shard is that of the key."""
-    tree = make(tmp_path / "by-url", "url", 1)
+    """With partition = "url" the shard is that of the key."""
+    tree = make(tmp_path / "by-url", "url")
     links = [f"http://a.example/{n}" for n in range(9)]
     for url in links:
         fail(tree, url)
@@ -223,15 +222,6 @@ def test_stored_meanwhile(tree, warned, monkeypatch):
     monkeypatch.setattr(tree, "error", gone)
     with pytest.raises(TreeError, match="lost the connection"):
         retry(tree, [], [], warned.append)
-
-
-def test_a_tree_of_format_1(tmp_path, warned):
-    """The command does not write for machines that could not read it, and brings no tree to format 2 under them."""
-    tree = Tree(OldTree(tmp_path / "old").root, "retry-1-aa")
-    fail(tree, "http://a.example/")
-    with pytest.raises(TreeError, match="fscrawl crawl --root"):
-        retry(tree, [], [], warned.append)
-    assert Logs(tree).machines() == []
 
 
 def test_robots_are_left_out_unless_they_are_named(tree, warned):

@@ -11,7 +11,7 @@ from fscrawl.config.settings import Settings, apply, names, parse, render
 from fscrawl.errors import SettingsError
 from fscrawl.storage.records import TreeRecord
 
-RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=512, fanout=0, partition="host")
+RECORD = TreeRecord(format=2, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
 INT_RIGHT = "must be a whole number"
 FLOAT_RIGHT = "must be a number below 1e9"
 
@@ -134,8 +134,6 @@ def test_numbers_are_rendered_exactly(value):
         ("fetch", "max_bytes_by_type = {pdf = 5}", 'did you mean "application/pdf"?'),
         ("fetch", 'max_bytes_by_type = {"image/*" = true}', "a table of whole numbers"),
         ("fetch", 'max_bytes_by_type = {"image/*" = 0}', '"image/*" must be 1 or more'),
-        ("store", "fanout = 2", "one of 0, 1"),
-        ("store", "fanout = 0x" + "f" * 5000, "one of 0, 1"),
     ],
 )
 def test_bad_value(section, line, right):
@@ -299,7 +297,7 @@ def test_end_marker():
     assert render(Settings()).endswith(f"\n{settings.END}\n")
 
 
-@pytest.mark.parametrize("assignment", ["crawl.partition=url", "fleet.shards=7", "store.fanout=1"])
+@pytest.mark.parametrize("assignment", ["crawl.partition=url", "fleet.shards=7"])
 def test_fixed_settings(assignment):
     """What was fixed when the tree was created cannot be edited, and the error names both values."""
     changed = apply(Settings(), [assignment])

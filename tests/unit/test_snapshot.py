@@ -86,18 +86,10 @@ def test_a_process_that_is_over_is_dead_at_once(logs: Logs) -> None:
 
 
 def test_a_command_is_no_machine(logs: Logs) -> None:
-    """The log of a command that wrote URLs into a log is none of a machine, in format 1 and in format 2."""
+    """The log of a command that wrote URLs into a log is none of a machine."""
     logs.write("retry", [{"bye": True, "log": [0, 90]}])
     logs.write("old-retry", [{"bye": True, "finished": False, "sent": 90, "consumed": 0}])
     assert logs.observer().look(logs.at(1)).machines == ()
-
-
-def test_heartbeats_of_format_1(logs: Logs) -> None:
-    """Of a machine of format 1 all is shown that is shown of one of format 2."""
-    beat = {**logs.beat(90), "pages": 7, "sent": [0, 90], "consumed": 80, "clean": [1, 2]}
-    logs.write("old", [beat, {**beat, "bye": True, "finished": True, "pages": 8}])
-    (machine,) = logs.observer().look(logs.at(100)).machines
-    assert (machine.state, machine.finished, machine.last.pages, machine.last.log) == ("left", True, 8, None)
 
 
 def test_a_clock_that_is_wrong_matters_at_the_first_look_only(logs: Logs) -> None:

@@ -15,8 +15,7 @@ from fscrawl.store import Tree, create, state_of
 from tests.support.stored_files import KEY, names
 
 HOST = "a.example"
-RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=512, fanout=0, partition="host")
-FANNED = TreeRecord(format=1, crawl="c1", created_at="t", shards=512, fanout=1, partition="host")
+RECORD = TreeRecord(format=2, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
 PAGE = PageRecord(f"http://{HOST}/", KEY, 0, "", "t", "m", 200, {}, 4, "", 0.1, ())
 ERROR = ErrorRecord(f"http://{HOST}/", KEY, 0, "", "t", "m", "timeout", "no answer", 1)
 
@@ -105,17 +104,6 @@ def test_layout(tree):
     found = [str(path.relative_to(tree.root)) for path in tree.root.rglob(f"{KEY}*")]
     assert sorted(found) == [f"errs/{HOST}/{KEY}.json", f"htmls/{HOST}/{KEY}.html", f"links/{HOST}/{KEY}.json"]
     assert tree.path_of("htmls", HOST, KEY) == f"{tree.root}/htmls/{HOST}/{KEY}.html"
-
-
-def test_fanout_layout(tmp_path):
-    """With fanout a host's files lie below the first two digits of their keys, and are found there."""
-    create(tmp_path / "root", FANNED, "", "")
-    tree = Tree(tmp_path / "root", "m")
-    for key in (KEY, "ff" * 12):
-        tree.put_error(HOST, dataclasses.replace(ERROR, key=key))
-    assert tree.path_of("errs", HOST, KEY) == f"{tree.root}/errs/{HOST}/0a/{KEY}.json"
-    assert sorted(tree.keys("errs", HOST)) == [KEY, "ff" * 12]
-    assert (tree.error(HOST, KEY), tree.keys("links", HOST)) == (ERROR, [])
 
 
 def test_torn_records(tree):
@@ -207,10 +195,10 @@ def test_torn_tree_json(root, text):
 
 
 def test_newer_format(root):
-    """A tree of a newer format is refused with the advice to update."""
-    newer = TreeRecord(format=FORMAT + 1, crawl="c", created_at="t", shards=1, fanout=0, partition="host")
+    """A tree of another format is refused."""
+    newer = TreeRecord(format=FORMAT + 1, crawl="c", created_at="t", shards=1, partition="host")
     (root / ".fscrawl/tree.json").write_bytes(newer.to_json())
-    with pytest.raises(NotATreeError, match=f"format {FORMAT + 1}; .*up to {FORMAT}: update it"):
+    with pytest.raises(NotATreeError, match=f"the tree has format {FORMAT + 1}; .*format {FORMAT}"):
         Tree(root, "m")
 
 

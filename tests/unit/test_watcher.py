@@ -21,7 +21,7 @@ from fscrawl.store import Controls, Tree, create
 from tests.support import effort
 from tests.support.effort import tries
 
-RECORD = TreeRecord(format=1, crawl="c1", created_at="t", shards=512, fanout=0, partition="host")
+RECORD = TreeRecord(format=2, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 
 
@@ -112,7 +112,7 @@ def test_broken_edit(desk):
     assert desk.delay == 8
 
 
-@pytest.mark.parametrize("fixed", ["fleet.shards=7", "crawl.partition=url", "store.fanout=1"])
+@pytest.mark.parametrize("fixed", ["fleet.shards=7", "crawl.partition=url"])
 def test_fixed_settings(desk, fixed):
     """What was fixed with the tree is refused, and the whole edit with it."""
     desk.edit(fixed, "politeness.delay=7")

@@ -34,7 +34,6 @@ from fscrawl.admin.doctor.rooms import of_machinery
 from fscrawl.config.settings import Settings
 from fscrawl.errors import TreeError
 from fscrawl.fleet.leases import Machinery
-from fscrawl.fleet.upgrade import check_format
 from fscrawl.store import Tree
 from fscrawl.util.progress import SILENT, ProgressLine
 
@@ -61,7 +60,6 @@ def audit(
     missing = tree.missing_rooms()
     advice = list(of_machinery(tree, missing))
     if repair:
-        check_format(tree)
         for found in advice:
             raise TreeError(f"{found.what}; {found.advice}")
     dead_after_s, shards = settings.fleet.dead_after, tree.record.shards

@@ -1,6 +1,6 @@
 """Checks the small files in `.fscrawl`, and that each name in its rooms is one that a machine gives.
 
-Logs and snapshots are read by `fleet.all_lines`. What is left of format 1 does no harm, and is a note.
+Logs and snapshots are read by `fleet.all_lines`.
 """
 
 from __future__ import annotations
@@ -11,36 +11,28 @@ from functools import partial
 
 from fscrawl.admin.audit.check import Checked, Checker
 from fscrawl.admin.audit.report import Finding
-from fscrawl.errors import PlantedError, RecordError
+from fscrawl.errors import PlantedError
 from fscrawl.fleet.terms import Term
 from fscrawl.storage.layout import (
     AGAIN,
-    FEED,
     FILE_PATTERNS,
     LEASES,
     LOG,
-    NEXT_TREE_RECORD,
     ROBOTS,
     TERMS,
     is_machine,
     log_directory,
     log_segment_of,
 )
-from fscrawl.storage.records import FORMAT, TreeRecord
 from fscrawl.store import Tree
 
 
 class MachineryScan:
-    """One pass over `.fscrawl`.
-
-    robots     how many files of robots.txt there are
-    old_feeds  how many files format 1 has left
-    """
+    """One pass over `.fscrawl`. `robots`: how many files of robots.txt there are."""
 
     def __init__(self, tree: Tree, check: Checker, note_odd: Callable[[str, str, str], None]) -> None:
         """`note_odd(directory, name, kind)`: is told of names that do not belong there."""
         self.robots = 0
-        self.old_feeds = 0
         self._tree = tree
         self._files = tree.files
         self._note_odd = note_odd
@@ -53,14 +45,12 @@ class MachineryScan:
 
     def checks(self) -> Iterator[Callable[[], Checked]]:
         """Look at all names; give the checks of the files that have to be read."""
-        yield self.tree_record
         for room, pattern in FILE_PATTERNS.items():
             for name, kind in self._files.entries(room):
                 if kind != "file" or not pattern.match(name):
                     self._note_odd(room, name, kind)
                     continue
                 self.robots += room == ROBOTS
-                self.old_feeds += room == FEED
                 if room in self._checks:
                     yield partial(self._check, room, name)
         yield from self._checks_of_logs()
@@ -88,18 +78,6 @@ class MachineryScan:
         """Check that a segment of a log can be opened."""
         what = self._files.planted(path)
         return None, Finding("planted", path, what) if what else None
-
-    def tree_record(self) -> Checked:
-        """Check the record by which the tree was brought to format 2: it names the same `.fscrawl` as tree.json."""
-        try:
-            data = self._files.read(NEXT_TREE_RECORD)
-            next_one = None if data is None else TreeRecord.from_json(data)
-        except RecordError as error:
-            return None, Finding("damaged_tree_records", NEXT_TREE_RECORD, str(error))
-        record = self._tree.record
-        if next_one is not None and record.format >= FORMAT and next_one.machinery != record.machinery:
-            return None, Finding("damaged_tree_records", NEXT_TREE_RECORD, "it names another machinery than tree.json")
-        return None, None
 
     def term(self, name: str) -> Checked:
         """Check that a term's file holds the term that its name says."""

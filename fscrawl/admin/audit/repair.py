@@ -36,7 +36,7 @@ _FETCHED_AGAIN = (*PAGES, "damaged_errors", "planted")
 _ALONE = ("orphan_bodies", "torn_robots", "torn_leases")  # repaired only while no machine is live
 _LEFT = ("strays", "not_normal")  # nothing that a repair could do is better
 _AT_LAST = ("lost_urls", "damaged_logs")  # repaired by what is put back, or by a generation
-_ANY_TIME = ("damaged_snapshots", "damaged_terms", "damaged_generations", "damaged_tree_records")  # nobody writes them
+_ANY_TIME = ("damaged_snapshots", "damaged_terms", "damaged_generations")  # nobody writes them
 _TOLD_ANEW = (*PAGES, "planted", "damaged_snapshots")  # what was told before must not count any more
 
 _REASON = {"reason": "repair"}
@@ -67,7 +67,6 @@ class Repair:
             "damaged_terms": scanner.machinery.term,
             "damaged_generations": scanner.machinery.generation,
             "torn_leases": scanner.machinery.lease,
-            "damaged_tree_records": lambda name: scanner.machinery.tree_record(),  # noqa: ARG005
         }
         self._live: frozenset[str] = frozenset()
         self._holders: dict[int, str] = {}
@@ -270,8 +269,6 @@ class Repair:
                     files.remove(path)
         elif finding.kind == "damaged_generations":  # it must stay: the newest number counts
             files.publish(finding.path, json.dumps(_REASON).encode() + b"\n")
-        elif finding.kind == "damaged_tree_records":
-            files.publish(finding.path, self._tree.record.to_json())
         else:
             files.remove(finding.path)
 

@@ -28,7 +28,6 @@ KINDS = {
     "damaged_terms": "files of rules that are not what their names say",
     "damaged_generations": "generations that cannot be read",
     "torn_leases": "leases that cannot be read",
-    "damaged_tree_records": "records of the tree's format that cannot be read, or do not fit",
     "dead_temporaries": "temporary files of dead machines",
     "not_normal": "records and failures whose URL is not in its normal form",
     "planted": "links, FIFOs, directories and the like in place of files",

@@ -32,19 +32,17 @@ from fscrawl.storage.atomic import temporary_owner
 from fscrawl.storage.caches import caches_live_s
 from fscrawl.storage.layout import (
     ERRS,
-    FEED,
     LINKS,
     MACHINERY,
     PAGE_ROOMS,
     PROBE,
     TORN,
-    is_fan_out,
     is_host,
     key_before,
     key_of,
     page_file_of,
 )
-from fscrawl.storage.records import FORMAT, PageRecord
+from fscrawl.storage.records import PageRecord
 from fscrawl.store import Tree
 from fscrawl.util.parallel import READERS, in_turn
 from fscrawl.util.progress import ProgressLine
@@ -181,13 +179,13 @@ class Scanner:
 
     # -- the files of pages
 
-    def _sort(self, path: str, room: str = "", start: str = "") -> tuple[dict[str, str], list[str]]:
+    def _sort(self, path: str, room: str = "") -> tuple[dict[str, str], list[str]]:
         """List a directory: names and keys of its files of `room`, and its directories. Note all other names."""
         keys, directories = {}, []
         for name, kind in self._tree.files.entries(path):
             if kind == "directory" and not name.startswith("."):
                 directories.append(name)
-            elif kind == "file" and room and (found := page_file_of(room, name)) and found[0].startswith(start):
+            elif kind == "file" and room and (found := page_file_of(room, name)):
                 keys[name] = found[0]
             else:
                 self._note_odd(path, name, kind)
@@ -216,21 +214,10 @@ class Scanner:
 
     def _checks(self) -> Iterator[Callable[[], Checked]]:
         for host in self._hosts:
-            for fan in self._fans(host) if self._tree.record.fanout else [""]:
-                yield from self._checks_of(host, fan)
+            yield from self._checks_of(host)
 
-    def _fans(self, host: str) -> list[str]:
-        fans = set()
-        for room in PAGE_ROOMS:
-            for name in self._sort(f"{room}/{host}")[1]:
-                if is_fan_out(name):
-                    fans.add(name)
-                else:
-                    self._note_odd(f"{room}/{host}", name, "directory")
-        return sorted(fans)
-
-    def _checks_of(self, host: str, fan: str) -> Iterator[Callable[[], Checked]]:
-        htmls, files, links, errs = (self._files(room, host, fan) for room in PAGE_ROOMS)
+    def _checks_of(self, host: str) -> Iterator[Callable[[], Checked]]:
+        htmls, files, links, errs = (self._files(room, host) for room in PAGE_ROOMS)
         records, failures = set(links.values()), set(errs.values())
         bodies: dict[str, list[str]] = {}
         for path, key in sorted({**htmls, **files}.items()):
@@ -246,9 +233,9 @@ class Scanner:
             else:
                 yield partial(self.check.error, host, key)
 
-    def _files(self, room: str, host: str, fan: str) -> dict[str, str]:
-        path = f"{room}/{host}/{fan}".rstrip("/")
-        keys, directories = self._sort(path, room, fan)
+    def _files(self, room: str, host: str) -> dict[str, str]:
+        path = f"{room}/{host}"
+        keys, directories = self._sort(path, room)
         for name in directories:
             self._note_odd(path, name, "directory")
         return {f"{path}/{name}": key for name, key in keys.items()}
@@ -335,10 +322,6 @@ class Scanner:
                 finding = Finding("orphan_bodies", path, "", host, key)
                 self._find(finding, by_crawl=self._is_to_be_fetched(key))
         self._settle_temporaries()
-        if self.machinery.old_feeds and self._tree.record.format >= FORMAT:
-            self.report.notes.append(
-                f"files that format 1 has left in {FEED}: {self.machinery.old_feeds}; nobody reads them any more"
-            )
 
     def _is_to_be_fetched(self, key: str) -> bool:
         """Tell whether the next crawl fetches the page, and so puts right what is left of an earlier attempt."""

@@ -79,7 +79,7 @@ class _Scratch:
         except OSError as error:
             raise tree_error(error, self._directory) from error
         try:
-            record = TreeRecord(FORMAT, "doctor", "", 1, 0, "host", new_machinery())
+            record = TreeRecord(FORMAT, "doctor", "", 1, "host", new_machinery())
             store.create(self._made / "tree", record, "", "", machine)
         except BaseException:
             self.__exit__()

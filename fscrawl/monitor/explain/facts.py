@@ -23,7 +23,7 @@ class Line(NamedTuple):
     """A line that found a URL: in the log of `machine`, in a snapshot or in `seeds.txt` (then `machine` is "").
 
     found_on    URL of the page with key `referrer`
-    source      "log", "snapshot", "seeds"; "feed" in a tree of format 1
+    source      "log", "snapshot", "seeds"
     """
 
     machine: str

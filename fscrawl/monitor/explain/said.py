@@ -18,7 +18,6 @@ from fscrawl.frontier.flags import format_flags
 from fscrawl.frontier.scope import Scope
 from fscrawl.monitor.explain.facts import Line, Mark
 from fscrawl.sites.rules import Sites
-from fscrawl.storage.records import FORMAT
 from fscrawl.store import Tree
 
 _MOST_LINES = 100
@@ -48,12 +47,11 @@ class Said:
         self._begin = f"{url}#" if url is not None and "#" not in url else None
         self._key = key
         self._terms = terms
-        self._source = "feed" if tree.record.format < FORMAT else "log"
         said = AllLines(tree, None if shard is None else {shard})
         said.read_snapshots(self._take_snapshot)
         for machine, line in said.lines():
             if isinstance(line, Found):
-                self._take(line, machine, self._source)
+                self._take(line, machine, "log")
             elif isinstance(line, Told) and line.key == key:
                 self._mark(Mark(machine, line.depth, line.term, line.failed_at, counts=terms.covers(line.term)))
 

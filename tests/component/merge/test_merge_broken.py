@@ -11,7 +11,7 @@ import pytest
 from fscrawl import urls
 from fscrawl.util.installed import command
 from tests.support.crawling import lines_of
-from tests.support.merging import EVERY, A, B, bodiless
+from tests.support.merging import EVERY, B, bodiless
 from tests.support.trees import Grown, Made, check, contents, stamps
 
 
@@ -141,16 +141,6 @@ def test_misplaced_copy(tree: Grown, out: Path) -> None:
     assert made.keys() == tree.keys()
     flaw = f"its URL is {B}, which has another file"
     assert made.said == [f"links/b.example/{urls.key(B)}.json: its record is wrong: {flaw}; left out"]
-
-
-def test_broken_in_a_fanned_tree(tmp_path: Path, out: Path) -> None:
-    """What is said of a broken page names its file, in a tree with another directory between, too."""
-    tree = Grown(tmp_path / "tree", fanout=1)
-    tree.page(B, b"<p>x")
-    tree.page(A, b"<p>y")
-    bodiless(tree)
-    (line,) = tree.merge(out).said
-    assert (tree.root / line.partition(": ")[0]).exists()
 
 
 def test_many_broken(tmp_path: Path, out: Path) -> None:

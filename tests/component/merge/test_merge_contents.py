@@ -111,10 +111,9 @@ def test_stale_failure(tree: Grown, out: Path) -> None:
     assert [row["url"] for row in tree.merge(out).rows("errors")] == ["http://a.example/gone"]
 
 
-@pytest.mark.parametrize("fanout", [0, 1])
-def test_hosts(tmp_path: Path, out: Path, fanout: int) -> None:
+def test_hosts(tmp_path: Path, out: Path) -> None:
     """Pages of any host are exported: with ports, underscores, IPv6 addresses, and names too long for a directory."""
-    tree = Grown(tmp_path / "tree", fanout=fanout)
+    tree = Grown(tmp_path / "tree")
     long = ".".join(["x" * 60] * 4)
     addresses = ["http://[::1]/a", "http://[2001:db8::1]:8080/a", "http://a.example:81/a", "http://a_b.example/a"]
     addresses += ["https://a.example/a", f"http://{long}/a", "http://127.0.0.1/a", "http://xn--bcher-kva.example/a"]

@@ -45,7 +45,6 @@ from fscrawl.storage import (
     atomic,
     controls,
     files,
-    later_rooms,
     permissions,
     retrying,
     safe_open,
@@ -57,7 +56,7 @@ from fscrawl.store import Tree
 if TYPE_CHECKING:
     from tests.component.schedules.world import World
 
-_OF_FILES = (append_log, atomic, controls, files, later_rooms, permissions, safe_open, segments, temporary)
+_OF_FILES = (append_log, atomic, controls, files, permissions, safe_open, segments, temporary)
 _OF_CLOCKS = (
     *(
         seeds,
@@ -74,7 +73,7 @@ _OF_CLOCKS = (
         records,
         refreshes,
     ),
-    *(robots, writer, files, later_rooms, retrying),
+    *(robots, writer, files, retrying),
 )
 EPOCH = 1.7e9
 _A_LOOK_S = 0.0005  # at the clock takes time, so that work is done in slices

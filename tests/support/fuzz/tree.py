@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import random
 from collections import Counter
@@ -15,7 +14,6 @@ from fscrawl.fleet.beat import Beat, line_of, parse_line
 from fscrawl.fleet.blocks import encode_block
 from fscrawl.fleet.ending import Told as ToldByBeat
 from fscrawl.fleet.ending import all_agree
-from fscrawl.fleet.format1 import parse_feed_line
 from fscrawl.fleet.generations import Generations, cut_of, refresh_of
 from fscrawl.fleet.heartbeat import Peer
 from fscrawl.fleet.lines import Found, Told, format_line, parse_lines
@@ -86,19 +84,6 @@ class _Shared:
     def read_newest_heartbeats(self, machine: str, offset: int) -> tuple[bytes, int]:
         data = self._read(offset)
         return data, offset + len(data)
-
-
-def _feed(data: bytes) -> None:
-    found = []
-    for line in data.split(b"\n"):
-        with contextlib.suppress(ValueError):
-            found.append(parse_feed_line(line))
-    queue, scratch = Queue(), Scratch()
-    for each in found:
-        queue.push(each.depth, each.referrer, each.url, each.flags)
-    popped = (queue.pop("breadth", scratch, random.Random(0)) for _ in found)
-    assert Counter(tuple(line)[:4] for line in popped) == Counter(each[1:] for each in found)
-    scratch.close()
 
 
 def _pending(data: bytes) -> None:
@@ -279,7 +264,7 @@ true
 //*
 [1]
 """)
-_TREE = b'{"format":1,"crawl":"c","created_at":"x","shards":512,"fanout":0,"partition":"host"}\n'
+_TREE = b'{"format":2,"crawl":"c","created_at":"x","shards":512,"partition":"host"}\n'
 _PAGE = records.PageRecord(
     "http://a.example/", "ab" * 12, 0, "", "2026-11-21T00:00:00.000Z", "m", 200, {"a": "b"}, 3, "x", 0.5, ("http://b.example/",)
 ).to_json()  # fmt: skip
@@ -346,7 +331,6 @@ TARGETS = (
     Target("records", _records, _JSON, (_PAGE, _ERROR, _TREE, _ROBOTS)),
     Target("settings", _settings, _TOML, (settings.render(settings.Settings()).encode(),), reach=50_000),
     Target("rules", _rules, _TOML, (b'[hosts."*"]\nn = { css = "b::text", type = "float" }\n',), reach=20_000),
-    Target("feed", _feed, _LINES, options=256),
     Target("pending", _pending, _LINES, options=3),
     Target("seeds", _seeds, (*REFERENCES, b"# c", b"\r\n", b"\x0c"), (b"http://a.example/\n# c\n\nx\n",)),
     Target(

@@ -69,7 +69,7 @@ def test_machines_that_make_a_tree_at_once_make_one(directories: list[Path]) -> 
     """Machines that start on an empty directory at once make one tree, and all of them can use it."""
 
     def job(number: int) -> TreeRecord:
-        record = TreeRecord(format=1, crawl=f"c{number}", created_at="t", shards=4, fanout=0, partition="host")
+        record = TreeRecord(2, f"c{number}", "t", 4, "host", machinery="0" * 32)
         root = directories[number % MOUNTS] / "root"
         create(root, record, f"# {number}\n", f"http://{number}.example/\n")
         return Tree(root, f"m{number}").record

@@ -10,6 +10,6 @@ def made(tmp_path):
     return Made(tmp_path / "root")
 
 
-@pytest.fixture(params=[(0, "host"), (1, "host"), (0, "url")], ids=["flat", "fanout", "by url"])
+@pytest.fixture(params=["host", "url"])
 def any_made(request, tmp_path):
-    return Made(tmp_path / "root", *request.param)
+    return Made(tmp_path / "root", request.param)

@@ -59,8 +59,7 @@ def test_documents_without_records(any_made):
     """Each body without a record is an orphan, and a repair removes them all."""
     path = with_paper(any_made)
     key = "f" * 24
-    fan = path.parent.parent / key[:2] if any_made.tree.record.fanout else path.parent
-    fan.mkdir(exist_ok=True)
+    fan = path.parent
     for extension in ("pdf", "jpg"):
         (fan / f"{key}.{extension}").write_bytes(b"x")
     (path.parent / "0.pdf").write_bytes(b"x")

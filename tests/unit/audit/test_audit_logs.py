@@ -5,10 +5,9 @@ import json
 import pytest
 
 from fscrawl.config.settings import CrawlSettings, Settings
-from fscrawl.errors import TreeError
 from fscrawl.fleet.generations import Generations, cut_of
 from fscrawl.storage.layout import again_path, log_path, term_path
-from tests.support.audits import BAD, ONE, SEED, TWO, WHEN, Made, flipped_body
+from tests.support.audits import BAD, ONE, SEED, TWO, WHEN, flipped_body
 
 LOG = log_path("m-1-aa", 0)
 
@@ -305,20 +304,11 @@ def test_small_files(made):
     term.write_bytes((made.root / term_path(made.term().digest)).read_bytes())
     (made.root / again_path(1)).write_bytes(b"")
     (made.root / ".fscrawl/leases/1.1").write_bytes(b"{}")
-    (made.root / ".fscrawl/tree2.json").write_bytes(b"{")
-    kinds = ("damaged_terms", "damaged_generations", "torn_leases", "damaged_tree_records")
+    kinds = ("damaged_terms", "damaged_generations", "torn_leases")
     assert made.audit().found == dict.fromkeys(kinds, 1)
     repaired(made)
     assert Generations(made.tree.files).newest() == 1
     assert not term.exists()
-
-
-def test_record_of_another_machinery(made):
-    """The record by which a tree was brought to format 2 must name the `.fscrawl` that tree.json names."""
-    record = json.loads((made.root / ".fscrawl/tree.json").read_bytes())
-    (made.root / ".fscrawl/tree2.json").write_text(json.dumps({**record, "machinery": "1" * 32}))
-    assert made.audit().found == {"damaged_tree_records": 1}
-    repaired(made)
 
 
 # -- generations
@@ -336,27 +326,3 @@ def test_repair_of_what_was_never_told_makes_none(made):
     """A lost URL that no log knows needs a line only."""
     made.page(TWO, ("http://a.example/lost",))
     assert repaired(made).generation == 0
-
-
-# -- format 1
-
-
-def test_what_format_1_has_left_is_a_note(made):
-    """Feeds of format 1 in a tree of format 2 do no harm."""
-    (made.root / ".fscrawl/feed").mkdir()
-    (made.root / ".fscrawl/feed/old-1-aa.log").write_bytes(b"1 1  http://a.example/\n")
-    report = made.audit()
-    assert report.ok
-    assert any("format 1" in note for note in report.notes)
-
-
-def test_tree_of_format_1(tmp_path):
-    """A tree of format 1 can be audited: all its links wait, as the next crawl reads them. It cannot be repaired."""
-    made = Made(tmp_path / "root", record_format=1)
-    for path in [*(made.root / ".fscrawl/log").rglob("*.log"), made.root / ".fscrawl/machines/m-1-aa.log"]:
-        path.unlink()
-    made.page(TWO, ("http://a.example/new",))
-    report = made.audit()
-    assert (report.found, report.pending, report.notes) == ({}, 1, [])
-    with pytest.raises(TreeError, match="first run"):
-        made.audit(repair=True)

@@ -187,15 +187,6 @@ def test_a_line_in_a_snapshot_is_found(tree):
     assert ask(tree, urls.key(MISSING)).url == MISSING
 
 
-def test_lines_of_a_tree_of_format_1_are_found(tmp_path):
-    """In a tree of format 1 feeds tell who discovered a URL."""
-    tree = Grown(tmp_path / "old", record_format=1)
-    (tree.root / ".fscrawl/feed").mkdir(exist_ok=True)
-    (tree.root / ".fscrawl/feed/h-9-bb.log").write_text(f"{shard_of(tree, MISSING)} 4  {MISSING} sitemap\n")
-    (line,) = ask(tree, MISSING).lines
-    assert (line.machine, line.depth, line.mark, line.source) == ("h-9-bb", 4, "sitemap", "feed")
-
-
 # -- what became of it
 
 

@@ -1,4 +1,4 @@
-"""All lines, as a command reads them: of logs and snapshots, or of the feeds of format 1."""
+"""All lines, as a command reads them: of logs and snapshots."""
 
 import pytest
 
@@ -60,20 +60,6 @@ def test_logs(tree):
     reader = AllLines(tree)
     assert [m for m, _ in reader.lines(["m-2-bb"])] == ["m-2-bb"]
     assert len(list(reader.lines())) == len(list(reader.lines())) == 4
-
-
-@pytest.mark.parametrize("old", [True, False])
-def test_feeds(tmp_path, old):
-    """A tree of format 1 has feeds; in one of format 2 they count for nobody."""
-    record = TreeRecord(1 if old else 2, "c", "t", 16, 0, "host", None if old else new_machinery())
-    create(tmp_path / "old", record, "", "")
-    tree = Tree(tmp_path / "old", "reader")
-    (tree.root / ".fscrawl/feed").mkdir(exist_ok=True)
-    (tree.root / ".fscrawl/feed/old-1-aa.log").write_text(
-        f"3 1 {KEY} http://a.example/x\n4 1 {KEY} http://a.example/y\n"
-    )
-    assert lines_of(tree) == ([("old-1-aa", "x"), ("old-1-aa", "y")] if old else [])
-    assert lines_of(tree, [4]) == ([("old-1-aa", "y")] if old else [])
 
 
 def make_snapshot(tree):

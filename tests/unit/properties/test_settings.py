@@ -81,7 +81,6 @@ VALUES = {
     "fleet.beat": st.floats(0.01, 1000),
     "fleet.dead_after": st.floats(3000.0, 99999.0),
     "store.patience": st.floats(0.0, 1e6),
-    "store.fanout": st.sampled_from([0, 1]),
 }
 fast = tuned(deadline=None, max_examples=tries(200), suppress_health_check=[HealthCheck.too_slow])
 
