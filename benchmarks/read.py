@@ -272,7 +272,7 @@ def _bench_memory(root: Path, few: int, many: int) -> None:
 
 def make(root: Path, pages: int) -> Path:
     """Make a tree by the store's own writer."""
-    record = TreeRecord(FORMAT, "0b5e", "2026-11-01T00:00:00.000Z", 512, 0, "host", new_machinery())
+    record = TreeRecord(FORMAT, "0b5e", "2026-11-01T00:00:00.000Z", 512, "host", new_machinery())
     root.mkdir()
     create(root, record, render(Settings()), "", "bench-1-0b5e", lambda text: record)  # noqa: ARG005
     tree = Tree(root, "bench-1-0b5e")

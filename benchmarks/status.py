@@ -29,7 +29,7 @@ RUNS = 5
 
 def build(root: Path) -> int:
     """Make the tree; return the bytes of its logs."""
-    record = TreeRecord(FORMAT, "bench", timestamp(0), 512, 0, "host", new_machinery())
+    record = TreeRecord(FORMAT, "bench", timestamp(0), 512, "host", new_machinery())
     store.create(root, record, render(Settings()), "http://a.example/\n")
     for host in range(FILES // 100):
         directory = root / "links" / f"h{host}.example"

@@ -84,7 +84,7 @@ ALL = (
         "covered",
         f"FSCRAWL_TESTS=all {_PYTEST} -n 2 --doctest-modules -m 'not render'"
         " fscrawl tests/support tests/unit tests/component tests/harness"
-        " tests/system/test_no_threads.py tests/system/test_working_directory.py"  # they alone run some of it
+        " tests/system/test_working_directory.py"  # they alone run some of it
         " --cov --cov-report=json:.coverage.json --cov-report="
         f" && {_PYTHON} tests/support/coverage_gate.py .coverage.json",
         25,

@@ -1,20 +1,19 @@
 """What takes longest is begun before all else: the process that those of a crawl or a merge are forked from.
 
-It is begun as a copy of this process when this one has loaded what both need; then each of them loads the rest. If the
-command line turns out to have a mistake, it is ended: it would keep the caller's pipes open until it has loaded all.
+If the command line turns out to have a mistake, it is ended: it would keep the caller's pipes open until it has loaded
+all.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib
 import itertools
 from collections.abc import Iterator, Sequence
 
-from fscrawl.engine.preload import MODULES, SHARED
+from fscrawl.engine.preload import MODULES
 
 _HELP = {"-h", "--help"}
-_MERGE = ("fscrawl.util.fork_errors", "fscrawl.merge")
+_MERGE = ("fscrawl.merge",)
 _ELSEWHERE = "--scheduler"  # a merge by a cluster has no processes here
 
 
@@ -30,9 +29,7 @@ def warm_up(words: Sequence[str]) -> Iterator[None]:
         return
     from fscrawl.util.children import end_server, start_server  # noqa: PLC0415 - no other command needs it
 
-    for module in SHARED if modules is MODULES else ():
-        importlib.import_module(module)
-    start_server(modules, as_copy=True)
+    start_server(modules)
     try:
         yield
     except BaseException:

@@ -19,7 +19,6 @@ from fscrawl import interrupts
 from fscrawl.dataset import cluster, tally
 from fscrawl.dataset.job import Job
 from fscrawl.errors import FscrawlError, UsageError
-from fscrawl.util.at_limit import ADVICE
 from fscrawl.util.children import SIGNALS, start_server
 from fscrawl.util.humanize import size
 from fscrawl.util.memory import keep_freed_memory, limit_bytes, look_for_cycles_rarely, restrain_libraries
@@ -70,35 +69,31 @@ def open_crew(job: Job, processes: int | None, scheduler: str | None, line: Prog
         return
     width = processes or len(os.sched_getaffinity(0))
     restrain_libraries()
-    start_server(["fscrawl.util.fork_errors", "fscrawl.merge"])
+    start_server(["fscrawl.merge"])
     context = multiprocessing.get_context("forkserver")
     with interrupts.later():  # its lock is a file that must be removed
         count = context.Value("q", 0)
-    at_limit = context.Value("b", 0, lock=False)
-    pool = _Pool(width, context, _start, (count, at_limit))
+    pool = _Pool(width, context, _start, (count,))
     try:
         yield Crew(pool, width, line, lambda: int(count.get_obj().value))  # no lock: a process may die with it
     except BrokenProcessPool:
-        why = "a process of the merge died, perhaps because memory ran out; run the same command again to continue"
-        raise FscrawlError(ADVICE if at_limit.value else why) from None
+        raise FscrawlError(
+            "a process of the merge died, perhaps because memory ran out; run the same command again to continue"
+        ) from None
     finally:
         pool.shutdown(cancel_futures=True)
 
 
 class _Pool(ProcessPoolExecutor):
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        try:
-            with interrupts.later():  # a process that is half started could not be ended
-                return super().submit(fn, *args, **kwargs)
-        except (EOFError, ConnectionError):  # the process that others are forked from could not, and has ended
-            raise FscrawlError(ADVICE) from None
+        with interrupts.later():  # a process that is half started could not be ended
+            return super().submit(fn, *args, **kwargs)
 
 
-def _start(count: Synchronized[int], at_limit: Any) -> None:
+def _start(count: Synchronized[int]) -> None:
     """Set up a process of the pool. The pool ends it by SIGTERM if another one dies.
 
-    `count`: of all pages that were worked on. `at_limit`: becomes 1 if the process can start no thread, and so must
-    end.
+    `count`: of all pages that were worked on.
     """
 
     def add(pages: int) -> None:
@@ -111,8 +106,4 @@ def _start(count: Synchronized[int], at_limit: Any) -> None:
     for number in (signal.SIGINT, signal.SIGHUP):  # both reach the whole process group; the parent handles them
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)  # blocked until here
-    try:
-        end_with_parent(1)
-    except RuntimeError:
-        at_limit.value = 1
-        os._exit(1)
+    end_with_parent(1)

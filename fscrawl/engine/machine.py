@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import random
 import signal
+import threading
 import time
 from collections.abc import Mapping
 from functools import partial
@@ -44,7 +45,6 @@ from fscrawl.sites.rules import near_to
 from fscrawl.sites.site_file import digest_of
 from fscrawl.storage.retrying import Retrying
 from fscrawl.store import Tree
-from fscrawl.util.at_limit import beside
 from fscrawl.util.humanize import number_of
 from fscrawl.util.memory import anonymous_bytes
 
@@ -397,4 +397,6 @@ class Machine:
 
     def _say(self, text: str) -> None:
         """Print a line, but do not wait for a terminal that was stopped: the next signal must be received."""
-        beside(partial(self._progress.warn, text), 1.0)
+        saying = threading.Thread(target=self._progress.warn, args=(text,), daemon=True)
+        saying.start()
+        saying.join(1.0)

@@ -48,8 +48,6 @@ from fscrawl.errors import FscrawlError
 from fscrawl.frontier.task import Task
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import Returned
-from fscrawl.util.at_limit import is_at_limit
-from fscrawl.util.home_core import homes
 from fscrawl.util.lru import Lru
 
 _PAUSED_S = 5.0  # since the last `wait`: this process stood still itself, and has not read what the workers sent
@@ -96,7 +94,7 @@ class Pool:
         self._delay_s = delay_s
         self._selector = selectors.DefaultSelector()
         self._in_this_process = workers == 0
-        self._slots = [Slot(cores) for cores in homes(workers)] or [Slot([])]
+        self._slots = [Slot() for _ in range(max(workers, 1))]
         self._returned: deque[Returned] = deque()  # suspects that are not tried here
         self._slot_of: Lru[str, Slot] = Lru(_HOSTS)  # by host
         self._capacity = 2 * setup.threads  # as many waiting in the inbox as being worked on
@@ -124,11 +122,9 @@ class Pool:
                         slot.executor = ProcessPoolExecutor(1, context, worker_entry.start, given)
                         undone.callback(slot.executor.shutdown, wait=False)
                         with interrupts.later():  # a process that is half started could not be ended
-                            slot.executor.submit(worker_entry.serve, slot.cores)
+                            slot.executor.submit(worker_entry.serve, len(self._slots))
                 undone.pop_all()
-        except (OSError, EOFError, RuntimeError) as error:
-            if isinstance(error, RuntimeError) and not (is_at_limit(error) and self._selector.get_map()):
-                raise  # no thread, and no other worker: nothing would go on
+        except (OSError, EOFError) as error:
             self._put_off(slot, why_none(error))
             return
         slot.connection, slot.incoming, slot.outgoing = ours, frames.Incoming(ours), frames.Outgoing(ours)

@@ -1,8 +1,4 @@
-"""What the server loads from which workers are forked. It loads this while the machine begins.
-
-SHARED is what the machine needs as well. It is loaded before the server is begun as a copy of the machine's process, so
-that it is loaded once.
-"""
+"""What the server loads from which workers are forked. It loads this while the machine begins."""
 
 from __future__ import annotations
 
@@ -15,16 +11,4 @@ MODULES = (
     "multiprocessing.synchronize",
     "fscrawl.engine.worker_entry",
     "fscrawl.engine.worker_process",
-    "fscrawl.util.fork_errors",
-)
-
-SHARED = (
-    "concurrent.futures.process",
-    "fscrawl.engine.frames",
-    "fscrawl.engine.worker_entry",
-    "fscrawl.handlers.outcome",
-    "fscrawl.handlers.records",
-    "fscrawl.politeness.robots",
-    "fscrawl.sites.seeds",
-    "multiprocessing.sharedctypes",
 )

@@ -32,8 +32,7 @@ class Slot:
     has_begun   the process has threads that work. If it ends before, that is no task's deed
     """
 
-    def __init__(self, cores: list[int]) -> None:
-        self.cores = cores  # one of them is to be the home of its process
+    def __init__(self) -> None:
         self.connection: Connection
         self.incoming: frames.Incoming
         self.outgoing: frames.Outgoing

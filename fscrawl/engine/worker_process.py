@@ -51,7 +51,7 @@ from fscrawl.render.lanes import HostTimes
 from fscrawl.render.messages import GaveWay, Job, Rendered, Trouble
 from fscrawl.sites.site_file import SiteFault
 from fscrawl.util.children import SIGNALS
-from fscrawl.util.home_core import HomeCore
+from fscrawl.util.cores import pin
 from fscrawl.util.memory import keep_freed_memory, look_for_cycles_rarely
 from fscrawl.util.parent import end_with_parent
 from fscrawl.worker import Worker
@@ -98,13 +98,14 @@ def _load(config: CrawlConfig) -> None:
             load(site.file)
 
 
-def serve(cores: list[int]) -> None:
+def serve(workers: int) -> None:
     """Work until the machine says stop. If the machine is gone, end at once: its successor may begin any time.
 
-    `cores`: where this process may be at home (see `home_core`), but not those beside it, which have one thread each.
+    `workers`: of the machine.
     """
+    pin(workers)  # not the processes beside this one, which have one thread each
     try:
-        _WorkerProcess(_connection, _setup, _config, _parse_server, HomeCore(cores)).run()
+        _WorkerProcess(_connection, _setup, _config, _parse_server).run()
     except (EOFError, ConnectionError):
         os._exit(0)
 
@@ -117,7 +118,7 @@ def serve_here(connection: Connection, setup: WorkerSetup, config: CrawlConfig) 
     _load(config)
     server = ParseServer(parse_process.serve, has_threads=True)
     with contextlib.suppress(EOFError, ConnectionError):
-        _WorkerProcess(connection, setup, config, server, HomeCore([]), owns_process=False).run()
+        _WorkerProcess(connection, setup, config, server, owns_process=False).run()
 
 
 class _WorkerProcess:
@@ -127,13 +128,11 @@ class _WorkerProcess:
         setup: WorkerSetup,
         config: CrawlConfig,
         parse_server: ParseServer,
-        home: HomeCore,
         *,
         owns_process: bool = True,
     ) -> None:
         """`owns_process`: the process may end, for example when it cannot be trusted with a page any more."""
         self._connection = connection
-        self._home = home
         self._owns_process = owns_process
         self._setup = setup
         self._parse_server = parse_server
@@ -154,7 +153,6 @@ class _WorkerProcess:
         self._stalled_from: dict[int, float] = {}  # thread → when its task begins to count as stalled
 
     def run(self) -> None:
-        self._home.look(time.monotonic())
         for _ in range(self._setup.threads):
             self._add_thread()
         try:
@@ -238,7 +236,6 @@ class _WorkerProcess:
         """Give each message as it comes. Meanwhile look after tasks behind stalled threads, and after connections."""
         received = frames.Incoming(self._connection)
         while True:
-            self._home.look(time.monotonic())
             while not received.wait(_STALL_CHECK_S):
                 self._replace_stalled_threads()
                 self._worker.tidy()

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from fscrawl.errors import FscrawlError
 
-ADVICE = "no more processes or threads can be started; end other programs, or raise the limit (ulimit -u)"
+_ADVICE = "no more processes or threads can be started; end other programs, or raise the limit (ulimit -u)"
 _NO_THREAD = "can't start new thread"  # Python has no class of its own for it
 
 
-def is_at_limit(error: BaseException | None) -> bool:
+def _is_at_limit(error: BaseException) -> bool:
     """Tell whether an error means that the system has started no thread, or no process."""
     if isinstance(error, BlockingIOError):
         return error.filename is None  # else it is about a file
@@ -25,19 +24,6 @@ def as_our_error() -> Iterator[None]:
     try:
         yield
     except (RuntimeError, BlockingIOError) as error:
-        if not is_at_limit(error):
+        if not _is_at_limit(error):
             raise
-        raise FscrawlError(ADVICE) from error
-
-
-def beside(act: Callable[[], None], wait_s: float) -> None:
-    """Do something that may hang, and wait for it only so long. Without a thread for it, it is done here."""
-    doing = threading.Thread(target=act, daemon=True)
-    try:
-        doing.start()
-    except RuntimeError as error:
-        if not is_at_limit(error):
-            raise
-        act()
-    else:
-        doing.join(wait_s)
+        raise FscrawlError(_ADVICE) from error

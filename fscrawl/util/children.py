@@ -9,7 +9,6 @@ Promise: when a signal ends this process, its children are gone, and so is what 
 
 from __future__ import annotations
 
-import contextlib
 import multiprocessing
 import os
 import shutil
@@ -21,22 +20,18 @@ from pathlib import Path
 
 from fscrawl import interrupts
 from fscrawl.errors import UsageError
-from fscrawl.util import forked_servers
 from fscrawl.util.ignored_environment import pass_on
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _NO_WARNING = "ignore:resource_tracker"
 
 
-def start_server(modules: Sequence[str], *, as_copy: bool = False) -> None:
-    """Start the process that others are forked from; it loads `modules` meanwhile. In the main thread.
-
-    `as_copy`: begin it as a copy of this process, which costs less (see `forked_servers`).
-    """
+def start_server(modules: Sequence[str]) -> None:
+    """Start the process that others are forked from; it loads `modules` meanwhile. In the main thread."""
     multiprocessing.get_context("forkserver").set_forkserver_preload(list(modules))
     _silence_tracker()
     interrupts.before_leaving(_end)
-    with interrupts.later(), forked_servers.copies() if as_copy else contextlib.nullcontext():
+    with interrupts.later():
         before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
             resource_tracker.ensure_running()  # it ignores the first two, and SIGHUP stays blocked there
@@ -70,8 +65,8 @@ def _look_for_working_directory() -> None:
 def _silence_tracker() -> None:
     """Let the process that removes the semaphores of a process that was ended do so without a warning.
 
-    The process is a new interpreter, which looks at its environment or its command line, or a copy, which looks at
-    neither any more: `forked_servers` gives that one a filter. A filter here would hide this process's own warnings.
+    The process is a new interpreter, which looks at its environment or its command line. A filter here would hide this
+    process's own warnings.
     """
     pass_on(f"-W{_NO_WARNING}")
     given = os.environ.get("PYTHONWARNINGS")

@@ -19,7 +19,6 @@ from collections.abc import Callable
 from typing import Self, TextIO
 
 from fscrawl import interrupts
-from fscrawl.util.at_limit import is_at_limit
 from fscrawl.util.humanize import lasting
 from fscrawl.util.terminal import plain, say, write
 
@@ -187,12 +186,7 @@ class ProgressLine:
     def __enter__(self) -> Self:
         if not self._silent:
             thread = threading.Thread(target=self._keep_drawing, name="progress", daemon=True)
-            try:
-                thread.start()
-            except RuntimeError as error:
-                if not is_at_limit(error):
-                    raise
-                return self  # the work goes on, and nothing is shown of it
+            thread.start()
             self._thread = thread
             _drawing.add(self)
             interrupts.before_leaving(_draw_no_more)

@@ -68,7 +68,7 @@ def test_a_short_way_is_found_late(root: Path, path: str) -> None:
     }
     for name, following in zip(path, [*path[1:], "x"], strict=True):
         answers[f"/{name}"] = page(f'<a href="/{following}">')
-    store.create(root, TreeRecord(FORMAT, "test", timestamp(0), 512, 0, "host", "ab" * 16), render(SETTINGS), "")
+    store.create(root, TreeRecord(FORMAT, "test", timestamp(0), 512, "host", "ab" * 16), render(SETTINGS), "")
     with Web(site(answers), [HOST]) as web:
         crawl_late(store.Tree(root, "machine-1"), web, "/slow")
         assert {url.rpartition("/")[2] for url in pages(root)} == {"", "slow", "x", "y", *path}

@@ -28,7 +28,7 @@ Start = Callable[..., Pool]
 @contextmanager
 def pools(root: Path) -> Iterator[Start]:
     """Start pools over a new tree; what is left of them is killed in the end."""
-    record = TreeRecord(FORMAT, "test", timestamp(0), 512, 0, "host", "ab" * 16)
+    record = TreeRecord(FORMAT, "test", timestamp(0), 512, "host", "ab" * 16)
     store.create(root, record, render(Settings()), "")
     started: list[Pool] = []
 

@@ -16,10 +16,10 @@ pytestmark = pytest.mark.proof
 
 HOST = "127.0.71.1"
 THREADS = 4
-# The cores of this computer, with locks that no other test has: another crawl may be at home there.
+# The cores of this computer, with locks that no other test has.
 ALONE = """
-from fscrawl.util import home_core
-home_core._CORE = "{computer}/cpu{{}}"
+from fscrawl.util import cores
+cores._CORE = "{computer}/cpu{{}}"
 """
 CORES = os.sched_getaffinity(0)
 

@@ -16,7 +16,7 @@ from fscrawl.storage.records import FORMAT, TreeRecord, timestamp
 from fscrawl.handlers.crawl_config import CrawlConfig
 
 pool.worker_entry.serve = os.getpid  # as if the machine died before it could say what to do
-record = TreeRecord(FORMAT, "test", timestamp(0), 512, 0, "host", "ab" * 16)
+record = TreeRecord(FORMAT, "test", timestamp(0), 512, "host", "ab" * 16)
 setup = messages.WorkerSetup(Path(sys.argv[1]), record, "machine-1-abcdef", False, 1)
 made = pool.Pool(2, setup, CrawlConfig(Settings(), frozenset(), ""), hung_after_s=60.0)
 print(*[slot.executor.submit(os.getpid).result() for slot in made._slots], flush=True)

@@ -20,7 +20,7 @@ class Moored:
 
     def __init__(self, root):
         self.root, self.slept = root, []
-        self.record = TreeRecord(FORMAT, "c", "t", 16, 0, "host", new_machinery())
+        self.record = TreeRecord(FORMAT, "c", "t", 16, "host", new_machinery())
         create(root, self.record, "", "")
         self.tree = Tree(root, ME)
         self.log = self.tree.files.log(heartbeat_path(ME))
@@ -224,14 +224,14 @@ def test_the_reason_of_an_error(moored):
 def root(tmp_path):
     """Give the root of a tree with a page, whose `.fscrawl` was deleted."""
     root = tmp_path / "root"
-    create(root, TreeRecord(FORMAT, "c", "t", 16, 0, "host", new_machinery()), "", "")
+    create(root, TreeRecord(FORMAT, "c", "t", 16, "host", new_machinery()), "", "")
     (root / "links/a.example").mkdir()
     shutil.rmtree(root / ".fscrawl")
     return root
 
 
 def make(root):
-    create(root, TreeRecord(FORMAT, "c", "t", 16, 0, "host", new_machinery()), "", "")
+    create(root, TreeRecord(FORMAT, "c", "t", 16, "host", new_machinery()), "", "")
 
 
 def test_a_new_tree_need_not_wait(tmp_path):

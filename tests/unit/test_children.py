@@ -12,7 +12,6 @@ import pytest
 
 from fscrawl.errors import UsageError
 from fscrawl.util import children
-from fscrawl.util.at_limit import is_at_limit
 
 
 def test_a_path_that_is_too_long_for_a_socket(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,19 +38,6 @@ def test_a_working_directory_that_is_gone(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setattr(children.interrupts, "before_leaving", lambda act: None)
     with pytest.raises(UsageError, match="the working directory is not there any more"):
         children.start_server([])
-
-
-def test_no_more_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the system starts no more processes, that is said, and nothing of sockets."""
-
-    def fails() -> None:
-        raise BlockingIOError("Resource temporarily unavailable")
-
-    monkeypatch.setattr(children.forkserver, "ensure_running", fails)
-    monkeypatch.setattr(children.interrupts, "before_leaving", lambda act: None)
-    with pytest.raises(BlockingIOError) as caught:
-        children.start_server(["fscrawl.errors"])
-    assert is_at_limit(caught.value)
 
 
 @pytest.mark.parametrize("given", [None, "", "error::UserWarning", "ignore:resource_tracker"])

@@ -41,9 +41,8 @@ FILES = {
     "fscrawl.interrupts": "standard error, in the middle of anything that may be printed",
     "fscrawl.monitor.dashboard.app": "the dashboard's own files, which are part of the package",
     "fscrawl.render": "the browser's directory on the local disk; /proc: the memory of its processes",
+    "fscrawl.util.cores": "/sys: locks a core of this computer",
     "fscrawl.util.children": "removes the directory of multiprocessing when a signal ends the process",
-    "fscrawl.util.forked_servers": "/proc: how many threads this process has",
-    "fscrawl.util.home_core": "/proc and /sys: the cores of this computer, and what each of them has to do",
     "fscrawl.util.memory": "/proc: how much memory this process has",
     "fscrawl.util.safe_path": "the directory of the program that was started, which a link may have named",
     "fscrawl.util.terminal": "standard output, in the middle of anything; /dev/null for what cannot be printed",
@@ -66,7 +65,6 @@ PROCESSES = {
     "fscrawl.monitor.dashboard.serve": "ends without waiting for threads that wait for a share",
     "fscrawl.render": "starts the browser, and ends it",
     "fscrawl.util.children": "starts the server that workers are forked from, and ends them when a signal comes",
-    "fscrawl.util.forked_servers": "begins the servers of multiprocessing as copies of this process",
     "fscrawl.util.parent": "ends a child process whose parent is gone",
 }
 ENVIRONMENT = {
@@ -87,7 +85,6 @@ CODE = {
     "fscrawl.sites.code": "runs the file that the user names by --site",
     "fscrawl.parse.trees": "calls the library of the HTML parser, which is part of selectolax",
     "fscrawl.render": "what processes of one machine and one user send each other over a socket of theirs",
-    "fscrawl.util.forked_servers": "runs the line that multiprocessing has made for a new interpreter",
     "fscrawl.util.memory": "calls the C library that Python runs on",
 }
 

@@ -19,7 +19,7 @@ from fscrawl.storage import atomic, creation, inside, layout
 from fscrawl.storage.records import FORMAT, TreeRecord
 from fscrawl.store import Tree, create
 
-RECORD = TreeRecord(FORMAT, "c1", "t", 16, 0, "host", "ab" * 16)
+RECORD = TreeRecord(FORMAT, "c1", "t", 16, "host", "ab" * 16)
 CREATORS = 8
 PATIENCE_S = 30.0  # with a creator that is at work: a busy computer may let it wait for its turn
 

@@ -18,7 +18,7 @@ from fscrawl.storage.layout import LINKS
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, TreeRecord, new_machinery
 from fscrawl.store import Tree, create
 
-RECORD = TreeRecord(FORMAT, "c", "2026-11-01T00:00:00.000Z", 8, 0, "host", new_machinery())
+RECORD = TreeRecord(FORMAT, "c", "2026-11-01T00:00:00.000Z", 8, "host", new_machinery())
 
 LONG = "x" * 60 + "." + "y" * 60 + "." + "z" * 60 + ".example.org"
 URLS = {

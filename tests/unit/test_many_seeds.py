@@ -16,9 +16,7 @@ def watch(tmp_path, monkeypatch):
     """Give a machine's watcher that reads ten lines in a slice."""
     monkeypatch.setattr(watcher, "_LINES_A_LOOK", 10)
     monkeypatch.setattr(watcher, "_SLICE_S", 0.0)
-    create(
-        tmp_path / "t", TreeRecord(FORMAT, "c", "", 4, 0, "host", 32 * "a"), render(Settings()), "http://b.example/\n"
-    )
+    create(tmp_path / "t", TreeRecord(FORMAT, "c", "", 4, "host", 32 * "a"), render(Settings()), "http://b.example/\n")
     watch = EditWatcher(Tree(tmp_path / "t", "m"), Settings(), frozenset(["http://b.example/"]), print)
     assert watch.new_seeds() == []
     return watch

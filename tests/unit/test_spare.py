@@ -23,7 +23,7 @@ class Started:
 @pytest.mark.parametrize(("takes_s", "begun"), [(0.001, 40), (0.02, 8 + 3), (9.0, 8 + 1)])
 def test_a_few_at_a_time(monkeypatch, takes_s, begun):
     """However long a process takes to start, one call stands still for a moment only; and it starts one at least."""
-    slots = [Slot([]) for _ in range(40)]
+    slots = [Slot() for _ in range(40)]
     start = Started(monkeypatch, takes_s)
     waiting = Spare(slots, start)
     waiting.start_first()
@@ -36,7 +36,7 @@ def test_a_few_at_a_time(monkeypatch, takes_s, begun):
 def test_no_more_than_there_are(monkeypatch):
     """Where all have begun, nothing is looked at."""
     start = Started(monkeypatch, 0.0)
-    waiting = Spare([Slot([])], start)
+    waiting = Spare([Slot()], start)
     waiting.start_first()
     waiting.start_more(None)
     assert len(start.slots) == 1

@@ -18,7 +18,7 @@ from tests.support.workers import HOST, SETTINGS, TERM, ObeyedWorker, Work
 
 @pytest.fixture
 def tree(root: Path) -> store.Tree:
-    record = TreeRecord(FORMAT, "test", timestamp(0), 512, 0, "host", "ab" * 16)
+    record = TreeRecord(FORMAT, "test", timestamp(0), 512, "host", "ab" * 16)
     store.create(root, record, render(Settings()), "")
     return store.Tree(root, "machine-1-abcdef")
 

@@ -20,7 +20,7 @@ KEY = "7a6c7479c7501fe8a6019e32"
 
 @pytest.fixture
 def tree(tmp_path):
-    create(tmp_path / "root", TreeRecord(FORMAT, "c", "t", 16, 0, "host", new_machinery()), "", "")
+    create(tmp_path / "root", TreeRecord(FORMAT, "c", "t", 16, "host", new_machinery()), "", "")
     return Tree(tmp_path / "root", "reader")
 
 

@@ -24,7 +24,7 @@ PATH = heartbeat_path("m-1-aa")
 @pytest.fixture
 def tree(tmp_path):
     root = tmp_path / "root"
-    create(root, TreeRecord(FORMAT, "c", "", 9, 0, "host", 32 * "a"), "", "")
+    create(root, TreeRecord(FORMAT, "c", "", 9, "host", 32 * "a"), "", "")
     return Tree(root, "packer-1-aa")
 
 

@@ -13,8 +13,8 @@ from fscrawl.storage.layout import heartbeat_path, term_path
 from fscrawl.storage.records import FORMAT, TreeRecord
 from fscrawl.store import Tree, create
 
-RECORD = TreeRecord(FORMAT, "c", "", 9, 0, "host", 32 * "a")
-OTHER = TreeRecord(FORMAT, "c", "", 9, 0, "host", 32 * "b")
+RECORD = TreeRecord(FORMAT, "c", "", 9, "host", 32 * "a")
+OTHER = TreeRecord(FORMAT, "c", "", 9, "host", 32 * "b")
 DAY_S = 86400.0
 
 

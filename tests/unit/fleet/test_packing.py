@@ -29,7 +29,7 @@ def root(tmp_path, monkeypatch):
     monkeypatch.setattr(log_writer.LogWriter.__init__, "__kwdefaults__", sizes)
     monkeypatch.setattr("fscrawl.fleet.command_log._FLUSH_EVERY_BYTES", 60)
     root = tmp_path / "root"
-    create(root, TreeRecord(FORMAT, "c", "", 9, 0, "host", 32 * "a"), "", "")
+    create(root, TreeRecord(FORMAT, "c", "", 9, "host", 32 * "a"), "", "")
     for name in NAMES:
         write_command_log(Tree(root, name), LINES)
     assert len(TreeLogs(Tree(root, "x")).log_segments(NAMES[0])) > 2
