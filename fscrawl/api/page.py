@@ -12,6 +12,7 @@ from fscrawl.api import values as read
 from fscrawl.api.filters import Filters
 from fscrawl.api.source import Source
 from fscrawl.errors import RecordError, UsageError
+from fscrawl.parse.headers import media_type
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
@@ -167,7 +168,7 @@ class Page:
     @property
     def mime(self) -> str | None:
         """The media type, of Content-Type."""
-        return self.headers.get("content-type", "").partition(";")[0].strip().lower() or None
+        return media_type(self.headers) or None
 
     @property
     def file(self) -> str | None:

@@ -16,6 +16,7 @@ from fscrawl.config.seeds import read_seeds
 from fscrawl.config.watcher import settings_of
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, UsageError
 from fscrawl.frontier.flags import format_flags, parse_flags
+from fscrawl.parse.headers import lines
 from fscrawl.request import Request, body_text, shown
 from fscrawl.util.humanize import number_of
 from fscrawl.util.installed import to_install
@@ -168,7 +169,7 @@ def _request(request: Request) -> Iterator[str]:
 def _record(found: Explanation) -> Iterator[str]:
     page, error = found.page, found.error
     if page is not None:
-        kind = page.headers.get("content-type", "no type")
+        kind = ", ".join(lines(page.headers, "content-type")) or "no type"
         yield f"stored    {page.status}, {kind}, {number_of(page.bytes, 'byte')}, depth {page.depth}"
         yield f"fetched   {page.fetched_at} by {page.machine}{f' from {page.ip}' if page.ip else ''}"
         if page.checked_at:

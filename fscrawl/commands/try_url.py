@@ -27,6 +27,7 @@ from fscrawl.config.seeds import read_seed, read_seeds
 from fscrawl.config.settings import Settings
 from fscrawl.config.watcher import parse_file, settings_of
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, SettingsError, UsageError
+from fscrawl.parse.headers import lines
 from fscrawl.request import shown
 from fscrawl.util.humanize import number_of
 from fscrawl.util.progress import ProgressLine
@@ -188,7 +189,7 @@ def _lines(found: Attempt) -> Iterator[str]:
 
 
 def _record_lines(record: PageRecord) -> Iterator[str]:
-    kind = record.headers.get("content-type", "no type")
+    kind = ", ".join(lines(record.headers, "content-type")) or "no type"
     yield f"answer    {record.status}, {kind}, {number_of(record.bytes, 'byte')}, {record.elapsed:.2f} s"
     if record.redirect is not None:
         yield f"redirect  to {record.redirect}"

@@ -37,6 +37,7 @@ from fscrawl.parse import links
 from fscrawl.parse import text as page_text
 from fscrawl.parse.encoding import decode, sniff_encoding
 from fscrawl.parse.extensions import TEXTS
+from fscrawl.parse.headers import listed, media_type
 from fscrawl.parse.html_limits import limit_html
 from fscrawl.parse.items import Found
 from fscrawl.parse.shadow_roots import opened
@@ -263,8 +264,9 @@ def _count(extracted: field_rules.Extracted, result: BatchResult, prefix: str = 
 
 def _header_language(record: PageRecord) -> str | None:
     """Return Content-Language if it names one language."""
-    value = record.headers.get("content-language", "").strip().lower()
-    return value if value and "," not in value and len(value) <= 35 and value.isprintable() else None
+    values = {*listed(record.headers.get("content-language", ""))}
+    value = values.pop() if len(values) == 1 else ""
+    return value if value and len(value) <= 35 and value.isprintable() else None
 
 
 class _Order:
@@ -312,7 +314,7 @@ class _Rows:
             "dom": page.dom,
             "picture": page.picture,
             "file": None if record.file is None else self._path(host, record.key, record.file),
-            "mime": record.headers.get("content-type", "").partition(";")[0].strip().lower() or None,
+            "mime": media_type(record.headers) or None,
             "noindex": is_noindex(record),
             "links": tuple(dict.fromkeys([*record.links, *record.requests])) if record.requests else record.links,
             **found,

@@ -36,6 +36,7 @@ from fscrawl.dataset.schema import WARC_INDEX
 from fscrawl.dataset.surt import surt
 from fscrawl.dataset.wacz import page_line
 from fscrawl.dataset.warc_request import address, request_record
+from fscrawl.parse.headers import pairs
 from fscrawl.request import read, url_of
 from fscrawl.storage.render_record import DOM_TYPE
 
@@ -260,7 +261,7 @@ def _ip(row: dict[str, Any]) -> dict[str, str]:
 
 def _http_head(row: dict[str, Any], length: int) -> bytes:
     headers = []
-    for name, value in json.loads(row["headers"]).items():
+    for name, value in pairs(json.loads(row["headers"])):
         clean = _CONTROL.sub("", " ".join(value.split()))
         headers.append((f"X-Crawl-{name}" if name in _UNTRUE_HEADERS else _NOT_A_TOKEN.sub("_", name) or "_", clean))
     headers.append(("Content-Length", str(length)))

@@ -223,7 +223,7 @@ class Bookkeeper:
         if exchange is not None:
             self._judge_host(task, exchange, outcome.class_, outcome.message)
         if isinstance(task, RobotsTask):  # it is not counted: each page of the host will be
-            self._frontier.scheduler.give_up(task.host, outcome.class_)
+            self._frontier.scheduler.give_up(task.host, outcome.class_, outcome.message)
         else:
             self.counts.errors[outcome.class_] += 1
             self.counts.without_page = task.url
@@ -357,7 +357,7 @@ class Bookkeeper:
             by_page = isinstance(task, PageTask)
             self._frontier.scheduler.answered(task.host, exchange.latency_s, exchange.address, by_page=by_page)
         elif not self._outage.is_on:
-            self._frontier.scheduler.failed(task, class_, now, asks_for_rest=rest_s > 0)
+            self._frontier.scheduler.failed(task, class_, now, message, asks_for_rest=rest_s > 0)
         if exchange.health == "silent":
             if self._outage.unanswered(task.host, task.url, exchange.begun_at, now):
                 self._begin_outage(message)

@@ -227,7 +227,7 @@ class HostScheduler:
             self.places.judge(host, by_page=by_page)
         self._stats.answered(name, latency_s)
 
-    def failed(self, task: Task, class_: str, now: float, *, asks_for_rest: bool = False) -> None:
+    def failed(self, task: Task, class_: str, now: float, message: str = "", *, asks_for_rest: bool = False) -> None:
         """A host did not answer, or said that it cannot. After many failures in a row it rests, then it is given up.
 
         `asks_for_rest`: its answer did, and it may have it.
@@ -240,17 +240,21 @@ class HostScheduler:
         self.places.judge(host, by_page=False)
         self._stats.failed(task.host, host.pace.failures, class_)
         if host.pace.should_give_up(now, self.settings.politeness, asks_for_rest=asks_for_rest):
-            self.give_up(task.host, class_)
+            self.give_up(task.host, class_, message)
         elif pause_s:
             self.rest(task.host, now + pause_s, "failing")
 
-    def give_up(self, name: str, class_: str) -> None:
-        """Ask a host nothing more: hand out what is pending for it, to be written down as failed with `class_`."""
+    def give_up(self, name: str, class_: str, message: str = "") -> None:
+        """Ask a host nothing more: hand out what is pending for it, to be written down as failed with `class_`.
+
+        `message`: that of the last failure.
+        """
         host = self._find(name)
         if host is not None:
             if not host.given_up:
                 self._stats.given_up()
             host.given_up = class_
+            self._hosts.messages.put(name, message)
             self._reschedule(host)
 
     def _reschedule(self, host: Host) -> None:

@@ -58,7 +58,8 @@ class NextTask:
         is_full = limit is not None and host.pages + host.in_flight >= limit
         if host.given_up:
             task = self._pop(host, now)
-            return task and task._replace(check=True, flags=task.flags.with_host_given_up(host.given_up))
+            why = f"{host.given_up} {self._hosts.messages.get(host.name) or ''}".rstrip()
+            return task and task._replace(check=True, flags=task.flags.with_host_given_up(why))
         if host.is_open and not is_full:
             return self._pop(host, now)
         if not self.drop_settled(host):

@@ -15,7 +15,7 @@ from fscrawl.frontier.scope import Scope
 from fscrawl.handlers.costs import IN_VAIN, in_vain
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.fresh_links import FreshLinks
-from fscrawl.handlers.meaning import health_of, rest_s
+from fscrawl.handlers.meaning import health_of
 from fscrawl.handlers.outcome import Exchange, ReturnedError
 from fscrawl.handlers.page_network import Network, NetworkRules
 from fscrawl.handlers.reading import (
@@ -33,13 +33,17 @@ from fscrawl.handlers.rendering import Render, Rendering
 from fscrawl.handlers.sessions import Asking, Opened, Sessions, asking, identity_of
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.cookies import Jar
+from fscrawl.http.dates import rest_s
 from fscrawl.http.fetch import Fetcher
 from fscrawl.parse import media_types, pdf
+from fscrawl.parse.directives import directives_of
 from fscrawl.parse.documents import page_of
 from fscrawl.parse.follow import chosen
+from fscrawl.parse.headers import is_final, lines, media_type
 from fscrawl.parse.links import ParsedPage
-from fscrawl.parse.media_types import NO_MEANING, Limits, Ranges, named_type
+from fscrawl.parse.media_types import NO_MEANING, Limits, Ranges
 from fscrawl.politeness.redirects import Hops
+from fscrawl.politeness.robots import product_token
 from fscrawl.politeness.robots_cache import RobotsCache
 from fscrawl.request import Request, read, url_of
 from fscrawl.sites.rules import Sites
@@ -92,6 +96,7 @@ class Context:
         self.limits = Limits(fetch.max_bytes, fetch.max_bytes_by_type)
         self._accept_links = frozenset(fetch.accept_links) - (set() if pdf.is_installed() else {media_types.PDF})
         self._follow = chosen(settings.crawl.follow)
+        self._agent = product_token(settings.politeness.user_agent)
         self.on_answer = on_answer
         self.read = read
         self._unnamed = NO_MEANING if self.accept.may_be_unnamed else frozenset({""})
@@ -184,14 +189,16 @@ class Context:
         `by_rules`: False leaves out the rules of its site. `with_routes`: links to states of an application count.
         A document that is not HTML, and that no rules are for, is never unreadable: then it has no links.
         """
-        type_ = type_ or media_types.type_of(body, named_type(headers))
+        type_ = type_ or media_types.type_of(body, media_type(headers))
         rules = self.sites.reader_of(asked) if self.sites and by_rules else None
         reader = self._reader_of(type_)
         reading = Reading(
             body,
             url_of(asked),
             content_type=headers.get("content-type"),
-            robots_tag=headers.get("x-robots-tag"),
+            robots_tag=", ".join(directives_of([], headers.get("x-robots-tag"), self._agent)),
+            agent=self._agent,
+            refresh=next(iter(lines(headers, "refresh")), ""),
             parser=reader,
             drop_query=self.settings.crawl.drop_query,
             is_plain="#" not in asked,
@@ -225,8 +232,8 @@ class Context:
 
     def _wants_body(self, status: int, headers: dict[str, str]) -> bool:
         """Tell whether the body is read: if the answer is good, and its type is wanted or says nothing."""
-        named = named_type(headers)
-        return 200 <= status < 300 and (named in self.accept or named in self._unnamed)
+        named = media_type(headers)
+        return is_final(status, headers) and (named in self.accept or named in self._unnamed)
 
 
 def _network_rules(fetcher: Fetcher, by_itself: Asking, scope: Scope, settings: Settings) -> NetworkRules:

@@ -28,7 +28,10 @@ class OfSite(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """A page to read. `content_type`, `robots_tag`: HTTP headers; `drop_query`, `follow`: settings.
+    """A page to read. `content_type`, `refresh`: HTTP headers; `drop_query`, `follow`: settings.
+
+    robots_tag what X-Robots-Tag asks of this crawler
+    agent      its name, in lower case: a page may ask things of it alone
 
     parser     "lexbor" or "html5lib", as the settings say; FEED, PDF, SITEMAP or NO_LINKS for documents
     is_plain   a plain GET has asked for it. A page of another request may link to its own URL, which is another page
@@ -47,6 +50,8 @@ class Reading(NamedTuple):
     site: OfSite | None = None
     follow: frozenset[str] | None = None
     with_routes: bool = False
+    agent: str = ""
+    refresh: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +100,8 @@ def _read(reading: Reading, joiner: Joiner, *, only_usual: bool = False) -> Pars
         follow=reading.follow,
         is_plain=reading.is_plain,
         with_routes=reading.with_routes,
+        agent=reading.agent,
+        refresh=reading.refresh,
         only_usual=only_usual,
     )
 
@@ -140,6 +147,7 @@ def understood(page: ParsedPage, reading: Reading, site: OfSite, joiner: Joiner)
         encoding=page.encoding,
         joiner=joiner,
         with_routes=reading.with_routes,
+        agent=reading.agent,
     )
     said = site.rules.understand(seen)
     return replace(page, **{**said._asdict(), "truncated": page.truncated or said.truncated})

@@ -29,6 +29,7 @@ from fscrawl.handlers.redirected import redirected
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.cookies import Jar
 from fscrawl.http.fetch import Fetcher
+from fscrawl.parse.headers import locations
 from fscrawl.politeness.redirects import MOST_HOPS, Hops
 from fscrawl.politeness.robots import Rules
 from fscrawl.politeness.robots_cache import RobotsCache, forbidden
@@ -245,7 +246,7 @@ class _Opening:
             answer = self._exchange(request)
             if not is_redirect(answer):
                 return Page(request, answer.body or b"", status=answer.status, headers=answer.headers)
-            target = urls.normalise(answer.headers["location"], request.url)
+            target = urls.normalise(locations(answer.headers)[0], request.url)
             if target is None:
                 raise _no_answer(bad_status(answer))
             following = redirected(spelling(request), answer.status, target)

@@ -21,8 +21,10 @@ from fscrawl.handlers.records import error_record, page_record
 from fscrawl.handlers.redirected import redirected
 from fscrawl.handlers.rendering import Shown, Source, of_both
 from fscrawl.http.answers import MAX_MESSAGE_CHARS, Failed, Fetched
+from fscrawl.http.dates import rest_s
 from fscrawl.parse import media_types
 from fscrawl.parse.extensions import extension
+from fscrawl.parse.headers import is_final, locations, media_type
 from fscrawl.parse.links import ParsedPage
 from fscrawl.request import read, spelling, url_of
 from fscrawl.storage.layout import PICTURE
@@ -66,13 +68,14 @@ class Writer:
     def _store_answer(self, task: PageTask, answer: Fetched, old: PageRecord | None) -> Stored | Failed:
         if is_redirect(answer):
             return self._store_redirect(task, answer, old)
-        if not 200 <= answer.status < 300:
+        if not is_final(answer.status, answer.headers):
             return self._refused(task, answer) if answer.status in OF_LOG_INS else bad_status(answer)
-        named = media_types.named_type(answer.headers)
-        if answer.body is None:
-            return self._store_skipped(task, answer, f"type {named}", old)
-        type_ = media_types.type_of(answer.body, named)
-        if type_ not in self._context.accept:
+        named = media_type(answer.headers)
+        type_ = named if answer.body is None else media_types.type_of(answer.body, named)
+        is_page = answer.body is not None and type_ in self._context.accept
+        if answer.status >= 300 and not (is_page and answer.body):  # it leads nowhere, and shows nothing either
+            return bad_status(answer)
+        if answer.body is None or not is_page:
             return self._store_skipped(task, answer, f"type {type_}", old)
         return self._store_body(task, answer, answer.body, type_, old)
 
@@ -193,10 +196,11 @@ class Writer:
             page = self._context.understand(task.url, b"", answer.status, answer.headers, "text/html")
             if page.unexpected or page.fault:
                 return self._unexpected(task, page, answer)
-        target = self._context.joiner.join(url_of(task.url), answer.headers["location"])
+        [place] = locations(answer.headers)
+        target = self._context.joiner.join(url_of(task.url), place)
         if target is not None and "#" in task.url:
             target = redirected(task.url, answer.status, target)
-        if target is not None and (route := self._context.rendering.route(answer.headers["location"], url_of(target))):
+        if target is not None and (route := self._context.rendering.route(place, url_of(target))):
             target = spelling(read(target)._replace(fragment=route))
         outlinks = (target,) if target and target != task.url else ()
         if outlinks and (failure := one_too_many(task.flags.redirects, answer, outlinks[0])):
@@ -205,7 +209,7 @@ class Writer:
             again = Failed("redirects", _LOOKS_FOR_COOKIE, True, answer.status, answer.headers)
             if self.may_try_again(task, again):
                 return again
-        redirect = target or answer.headers["location"]
+        redirect = target or place
         record = page_record(task, answer, self._tree.machine, outlinks, redirect=redirect)
         stored = self.put(task, answer, record, None, old=old)
         return stored._replace(again=back_to(self._context, task, outlinks[0])) if outlinks else stored
@@ -246,7 +250,10 @@ class Writer:
             self._tree.drop_bodies(task.host, old, record)
         if task.check:  # an earlier attempt, perhaps by another machine, may have written an error record
             self._tree.drop_error(task.host, task.key)
-        exchange = Exchange(answer.head_at, "answered", answer.elapsed_s, address=self._context.fetcher.address)
+        # RFC 9110 10.2.3: a redirect may ask for a pause, too. Elsewhere it says nothing of one.
+        asks_s = rest_s(answer.headers) if record.kind == "redirect" else 0.0
+        address = self._context.fetcher.address
+        exchange = Exchange(answer.head_at, "answered", answer.elapsed_s, asks_s, address=address)
         stored = Stored(task, exchange, record.kind, answer.status, record.bytes, replaced=replaced)
         too_many = self._context.fresh_links.many(record)
         fresh, cut = ((), None) if too_many else self._context.fresh_links.of(record, task.depth)

@@ -17,6 +17,7 @@ import re
 import webencodings
 
 from fscrawl.parse import decoders
+from fscrawl.parse.headers import charset
 
 FALLBACK = "windows-1252"  # what browsers use for a page without a declaration that is not UTF-8
 
@@ -76,17 +77,14 @@ def decode(body: bytes, encoding: str) -> str:
     return found.codec_info.decode(body, "replace")[0] if found else body.decode("utf-8", "replace")
 
 
+def _of_header(content_type: str | None) -> str | None:
+    label = charset(content_type)
+    return _lookup(label) if label else None
+
+
 def _lookup(label: str | bytes) -> str | None:
     found = webencodings.lookup(label if isinstance(label, str) else label.decode("latin-1"))
     return found.name if found else None
-
-
-_HEADER_CHARSET = re.compile(r""";[ \t]*charset[ \t]*=[ \t]*(?:"([^"]*)|([^;\s]+))""", re.IGNORECASE)
-
-
-def _of_header(content_type: str | None) -> str | None:
-    found = _HEADER_CHARSET.search(content_type) if content_type else None
-    return _lookup(found[1] or found[2] or "") if found else None
 
 
 # The prescan: https://html.spec.whatwg.org/#prescan-a-byte-stream-to-determine-its-encoding

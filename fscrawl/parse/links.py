@@ -85,9 +85,14 @@ def extract(
     is_plain: bool = True,
     follow: frozenset[str] | None = None,
     with_routes: bool = False,
+    agent: str = "",
+    refresh: str = "",
     only_usual: bool = False,
 ) -> ParsedPage:
-    """Read a page. `url`: its normal form; `content_type`, `robots_tag`: HTTP headers; `parser`: "lexbor", "html5lib".
+    """Read a page. `url`: its normal form; `parser`: "lexbor", "html5lib".
+
+    `content_type`, `robots_tag`, `refresh`: HTTP headers. `agent`: what this robot is called in them, and in
+    `<meta name>` (see `directives`).
 
     A link to the page itself is left out, unless the page is not that of a plain GET (`is_plain`). `follow`: the
     elements whose references are links (see `follow`); None: the usual ones. `with_routes`: links to states of an
@@ -103,7 +108,9 @@ def extract(
     read = _read_html5lib if parser == "html5lib" else _read_lexbor
     title, found = read(_in_utf8(body, encoding), follow, only_usual=only_usual)
     room = Room()
-    robots = directives_of(found.robots, robots_tag)
+    robots = directives_of(found.robots.get("robots", []) + found.robots.get(agent, []), robots_tag, agent)
+    if refresh and (follow is None or "meta" in follow):
+        found.follow[:0] = _refreshed(refresh, url, joiner)
     base = base_of(found.base, joiner, url, room)
     itself = url if is_plain else ""
     links, cut = resolve_all(found.follow, joiner, base, room, url=itself, encoding=encoding, limit=max_links)
@@ -274,7 +281,7 @@ class _Found:
     follow: list[str] = field(default_factory=list)
     nofollow: list[str] = field(default_factory=list)
     canonical: list[str] = field(default_factory=list)
-    robots: list[str] = field(default_factory=list)
+    robots: dict[str, list[str]] = field(default_factory=dict)  # by the name of the meta element
 
 
 def _collect(elements: Iterable[_Element]) -> _Found:
@@ -325,7 +332,8 @@ def _collect_chosen(elements: Iterable[_Element], follow: frozenset[str]) -> _Fo
             found.base = one.base if found.base is None else found.base
             found.follow += one.follow
             found.canonical += one.canonical
-            found.robots += one.robots
+            for name, contents in one.robots.items():
+                found.robots.setdefault(name, []).extend(contents)
         elif tag in follow and "nofollow" in (attributes.get("rel") or "").lower().split():
             found.nofollow += references(tag, attributes)
         else:
@@ -355,10 +363,16 @@ _REFRESH = re.compile(
 
 def _collect_meta(attributes: dict[str, str | None], found: _Found) -> None:
     content = attributes.get("content") or ""
-    if (attributes.get("name") or "").strip(SPACE).lower() == "robots":
-        found.robots.append(content)
+    if content and (name := (attributes.get("name") or "").strip(SPACE).lower()):
+        found.robots.setdefault(name, []).append(content)
     if (attributes.get("http-equiv") or "").lower() == "refresh" and (target := _refresh_target(content)):
         found.follow.append(target)
+
+
+def _refreshed(header: str, url: str, joiner: Joiner) -> list[str]:
+    """Give where the header Refresh leads, which is as a meta element, but knows nothing of a base."""
+    target = joiner.join(url, reference) if (reference := _refresh_target(header)) else None
+    return [] if target is None else [target]
 
 
 def _refresh_target(content: str) -> str:

@@ -1,4 +1,4 @@
-"""What is a body: as its Content-Type says, or as its first bytes show? Which types are wanted? Pure.
+"""What is a body: as its Content-Type says (`headers.media_type`), or as its first bytes show? What is wanted? Pure.
 
 Servers send images as text/html, and pages as application/octet-stream. So the first bytes decide as well, as in
 https://mimesniff.spec.whatwg.org/:
@@ -27,7 +27,6 @@ FEEDS = frozenset({"application/rss+xml", "application/atom+xml", "application/r
 WITH_LINKS = (*sorted(HTML, reverse=True), *sorted(FEEDS), PDF)  # types that can be searched for links
 # Types that servers send for files that they do not know.
 NO_MEANING = frozenset({"", "application/octet-stream", "unknown/unknown", "application/unknown"})
-_MAX_TYPE_CHARS = 255  # RFC 6838 4.2: type and subtype have at most 127 characters each
 
 _BINARY = (
     (b"%PDF-", PDF),
@@ -77,16 +76,6 @@ _PAGE = re.compile(
     re.IGNORECASE,
 )
 _RANGE = re.compile(r"(?:\*/\*|[a-z0-9!#$&^_.+-]+/(?:\*|[a-z0-9!#$&^_.+-]+))\Z")
-
-
-def named_type(headers: Mapping[str, str]) -> str:
-    """Give the type that the server names, "" if it names none, or something that is too long for a type.
-
-    >>> named_type({"content-type": "Text/HTML; charset=utf-8"})
-    'text/html'
-    """
-    named = headers.get("content-type", "").partition(";")[0].strip()
-    return named.lower() if len(named) <= _MAX_TYPE_CHARS else ""
 
 
 def type_of(body: bytes, named: str) -> str:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from fscrawl import urls
 from fscrawl.parse import links
 from fscrawl.parse.encoding import decode, sniff_encoding
+from fscrawl.parse.headers import lines
 from fscrawl.parse.json_values import read_documents
 from fscrawl.request import Request, route_of, url_of
 from fscrawl.request import read as read_request
@@ -34,7 +35,7 @@ class Page:
 
     request   the whole request; `url` is its URL
     status    of the answer
-    headers   of the answer: names in lower case
+    headers   of the answer: names in lower case; several lines of a name are lines of one text
     body      as bytes
 
     >>> page = Page("http://a.example/", b'<title>A</title><a href="b?n=1">next</a>')
@@ -54,6 +55,7 @@ class Page:
         encoding: str | None = None,
         joiner: Joiner | None = None,
         with_routes: bool = False,
+        agent: str = "fscrawl",
     ) -> None:
         """Make a page of what a server has sent, or of what a test makes up.
 
@@ -62,6 +64,7 @@ class Page:
         encoding      WHATWG name; None: it is found out
         joiner        makes absolute URLs; None: without options
         with_routes   links to pages behind `#/` of its host are links of their own, as in a page whose scripts have run
+        agent         what this robot is called, in lower case: a page may ask it not to follow its links
         """
         self.request = read_request(request) if isinstance(request, str) else request
         self.body = body
@@ -70,6 +73,7 @@ class Page:
         self._encoding = encoding
         self._joiner = joiner or Joiner()
         self._with_routes = with_routes
+        self._agent = agent
 
     @property
     def url(self) -> str:
@@ -146,6 +150,8 @@ class Page:
             content_type=header("content-type"),
             robots_tag=header("x-robots-tag"),
             with_routes=self._with_routes,
+            agent=self._agent,
+            refresh=next(iter(lines(self.headers, "refresh")), ""),
         ).links
         return tuple(read_request(each).address for each in self._without_foreign_routes(found))
 

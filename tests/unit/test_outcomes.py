@@ -194,7 +194,7 @@ def test_robots_that_fail_for_good(desk):
     desk = desk("politeness.robots=true")
     desk.take(FailedForGood(handed_out(desk), SILENT, "dns", "no such host"))
     assert desk.counts.errors == {}
-    assert desk.frontier.take(time.monotonic()).flags.given_up == "dns"
+    assert desk.frontier.take(time.monotonic()).flags.given_up == "dns no such host"
 
 
 def test_returned(desk):

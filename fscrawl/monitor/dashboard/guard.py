@@ -20,6 +20,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fscrawl.hostnames import is_address
+from fscrawl.parse.headers import media_type
 
 TOKEN_HEADER = "x-fscrawl-token"  # noqa: S105 - the name of the header
 CONTROL = "/control/"
@@ -107,7 +108,7 @@ def _control_refusal(headers: Mapping[str, str], token: str | None) -> tuple[int
         return 403, "the token is missing or wrong; open the address that was printed at the start"
     if not _is_ours(headers):
         return 403, "requested by another site"
-    if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+    if media_type(headers) != "application/json":
         return 415, "the body must be JSON"
     return None
 

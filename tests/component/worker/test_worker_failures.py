@@ -68,9 +68,9 @@ def test_lasting_failure(work: Work, root: Path, status: int) -> None:
     assert errors(root)[web.url(HOST)].attempts == 1
 
 
-@pytest.mark.parametrize(("text", "delay_s"), [("120", 120.0), ("-1", 0.0), ("1.5", 1.0), ("x", 0.0), ("9" * 30, 1e9)])
+@pytest.mark.parametrize(("text", "delay_s"), [("120", 120.0), ("-1", 0.0), ("1.5", 2.0), ("x", 0.0), ("9" * 30, 1e9)])
 def test_retry_after(work: Work, text: str, delay_s: float) -> None:
-    """Retry-After is a number of seconds, cut to whole ones and to a limit."""
+    """Retry-After is a number of seconds, rounded up to whole ones, up to a limit."""
     with Web(site({"/": Response(503, {"Retry-After": text})}), [HOST]) as web:
         assert work().do(task(web.url(HOST))).exchange.rest_s == delay_s
 

@@ -137,12 +137,12 @@ def test_redirect_to_itself_with_a_cookie(work: Work, root: Path) -> None:
 
 
 def test_redirect_without_location_is_an_error(work: Work, root: Path) -> None:
-    """A 302 without a location is recorded as an error, which says so."""
-    with Web(site({"/": Response(302, HTML, b"<p>")}), [HOST]) as web:
+    """A 302 that leads nowhere and shows nothing is recorded as an error, which says so."""
+    with Web(site({"/": Response(302, HTML)}), [HOST]) as web:
         assert what(work().do(task(web.url(HOST)))) == FailedForGood
     record = errors(root)[web.url(HOST)]
-    said = "the server answered 302, a redirect, without a Location header that says where to"
-    assert (record.class_, record.message) == ("protocol", said)
+    assert (record.class_, record.status) == ("protocol", 302)
+    assert "Location" in record.message
 
 
 @pytest.mark.parametrize("type_", ["application/pdf", "IMAGE/PNG", "text/plain; charset=utf-8", "text/htmlx"])
