@@ -75,6 +75,14 @@ def test_retry_after(work: Work, text: str, delay_s: float) -> None:
         assert work().do(task(web.url(HOST))).exchange.rest_s == delay_s
 
 
+@pytest.mark.parametrize(("status", "delay_s"), [(301, 3.0), (302, 3.0), (200, 0.0)])
+def test_retry_after_without_a_failure(work: Work, status: int, delay_s: float) -> None:
+    """A redirect may ask for a pause, too; a page cannot."""
+    answer = Response(status, {**HTML, "Location": "/b", "Retry-After": "2.1"}, b"<p>")
+    with Web(site({"/": answer}), [HOST]) as web:
+        assert work().do(task(web.url(HOST))).exchange.rest_s == delay_s
+
+
 def test_too_large_is_an_error(work: Work, root: Path) -> None:
     """A page over fetch.max_bytes leaves only its error record."""
     settings = replace(SETTINGS, fetch=replace(SETTINGS.fetch, max_bytes=100))
