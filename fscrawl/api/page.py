@@ -77,7 +77,9 @@ class Page:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers of the answer, names in lower case. Those that may hold a session are ""."""
+        """The headers of the answer, names in lower case. Repeated ones are lines of one text; those that may hold a
+        session are "".
+        """
         return read.headers(self._values)
 
     @property

@@ -57,7 +57,11 @@ PAGES = pa.schema(
         _column("outlinks", pa.int32(), "links on the page, nofollow ones among them"),
         _column("duplicate_of", pa.string(), "key of the first page with the same body, and the same rendered_html"),
         _column("near_duplicate_of", pa.string(), "key of the first page with nearly the same text (MinHash)"),
-        _column("headers", pa.string(), "response headers: a JSON object, names in lower case"),
+        _column(
+            "headers",
+            pa.string(),
+            "response headers: a JSON object, names in lower case; repeated ones are lines of one text",
+        ),
         _column("text", pa.string(), "visible text, or the main content (--text main, fast); a line for each block"),
         _column("html", pa.binary(), "the body of HTML, bytes as received after content decoding"),
         _column("rendered_html", pa.binary(), "the page as its scripts have made it, in UTF-8; null if none were run"),

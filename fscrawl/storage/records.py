@@ -65,8 +65,9 @@ class PageRecord(JsonRecord):
     fetched_at        when the response began
     machine           id of the machine that stored it
     status            HTTP status
-    headers           response headers, names in lower case, repeated ones joined by ", "; of `Set-Cookie` and headers
-                      for logins only the names, with ""
+    headers           response headers, names in lower case; repeated ones are lines of one text, with "\\n" between
+                      them. Bytes that are no UTF-8 are read as Latin-1, in a `Location` each is percent-encoded. Of
+                      `Set-Cookie` and headers for logins only the names, with ""
     file              the extension of the body's file in `files/`; absent if the body is in `htmls/`, or there is none
     bytes, sha256     of the stored body; 0 and "" without a body
     elapsed           seconds from sending the request to the end of the body

@@ -123,7 +123,8 @@ function factsOf(record) {
     const to = { redirect: { url: value }, canonical: { url: value }, label: { label: value } }[name];
     list.append(el("dt", {}, name), el("dd", {}, to ? el("a", { href: address("#pages", to) }, text) : text || "–"));
   }
-  const headers = Object.entries(record.headers || {}).map(([name, value]) => el("div", {}, el("code", {}, `${name}: ${value}`)));
+  const lines = Object.entries(record.headers || {}).flatMap(([name, value]) => value.split("\n").map((line) => `${name}: ${line}`));
+  const headers = lines.map((line) => el("div", {}, el("code", {}, line)));
   if (headers.length) list.append(el("dt", {}, "headers"), el("dd", {}, el("details", {}, el("summary", {}, `${headers.length} headers`), ...headers)));
   return list;
 }
