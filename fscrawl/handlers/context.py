@@ -192,11 +192,12 @@ class Context:
         type_ = type_ or media_types.type_of(body, media_type(headers))
         rules = self.sites.reader_of(asked) if self.sites and by_rules else None
         reader = self._reader_of(type_)
+        robots_tag = headers.get("x-robots-tag")
         reading = Reading(
             body,
             url_of(asked),
             content_type=headers.get("content-type"),
-            robots_tag=", ".join(directives_of([], headers.get("x-robots-tag"), self._agent)),
+            robots_tag=robots_tag and ", ".join(directives_of([], robots_tag, self._agent)),
             agent=self._agent,
             refresh=next(iter(lines(headers, "refresh")), ""),
             parser=reader,
