@@ -209,9 +209,9 @@ class Context:
                 return self.read(reading, self.joiner)
         return page_of((), reading.url, self.joiner, robots_tag=reading.robots_tag, truncated=reader != NO_LINKS)
 
-    def sitemap(self, body: bytes, url: str) -> ParsedSitemap:
-        """Read a sitemap. UnreadableError if it takes too long. `url`: its own."""
-        found = self.read(Reading(body, url, None, None, SITEMAP, drop_query=False), self.joiner)
+    def sitemap(self, body: bytes, url: str, content_type: str | None) -> ParsedSitemap:
+        """Read a sitemap. UnreadableError if it takes too long. `url`: its own; `content_type`: of its answer."""
+        found = self.read(Reading(body, url, content_type, None, SITEMAP, drop_query=False), self.joiner)
         assert isinstance(found, ParsedSitemap)
         return found
 

@@ -101,6 +101,7 @@ class Writer:
             bytes=len(body),
             sha256=sha256(body).hexdigest(),
             encoding=page.encoding or None,
+            encoding_source=page.encoding_source or None,
             title=page.title,
             nofollow=page.nofollow or None,
             canonical=page.canonical,

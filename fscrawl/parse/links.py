@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from fscrawl.parse.directives import directives_of
-from fscrawl.parse.encoding import decode, sniff_encoding
+from fscrawl.parse.encoding import decode, sniff
 from fscrawl.parse.follow import references, selector
 from fscrawl.parse.foreign import is_html
 from fscrawl.parse.hash_routes import routes
@@ -48,6 +48,7 @@ class ParsedPage:
 
     encoding    WHATWG name of the page's encoding, in the spelling of webencodings: "utf-8", "shift_jis"; "" for a
                 document that is not HTML
+    encoding_source     "declared" by its server, a byte order mark or itself; "guessed" from its bytes; "" without one
     title       the first <title>, white space folded, at most 1000 characters; None if it is missing or empty
     links       the links to follow: normal forms, unique, in page order, without the page itself
     nofollow    URLs that only rel=nofollow links lead to; all links, if the robots directives say nofollow
@@ -60,6 +61,7 @@ class ParsedPage:
     """
 
     encoding: str
+    encoding_source: str
     title: str | None
     links: tuple[str, ...]
     nofollow: tuple[str, ...]
@@ -97,7 +99,7 @@ def extract(
     >>> page.title, page.links
     ('A b', ('http://a.example/c',))
     """
-    encoding = sniff_encoding(body, content_type)
+    encoding, source = sniff(body, content_type, url)
     if only_usual and len(body) > _most_usual_bytes(encoding, is_more=follow is not None or with_routes):
         raise UnusualPageError
     read = _read_html5lib if parser == "html5lib" else _read_lexbor
@@ -115,6 +117,7 @@ def extract(
         links, nofollow = {}, links | nofollow
     return ParsedPage(
         encoding=encoding,
+        encoding_source=source,
         title=" ".join(title.split())[:MAX_TITLE_CHARS].rstrip() or None if title else None,
         links=tuple(links),
         nofollow=tuple(link for link in nofollow if link not in links),

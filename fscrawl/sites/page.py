@@ -78,7 +78,7 @@ class Page:
     @cached_property
     def encoding(self) -> str:
         """The WHATWG name of the body's encoding."""
-        return self._encoding or sniff_encoding(self.body, self.headers.get("content-type"))
+        return self._encoding or sniff_encoding(self.body, self.headers.get("content-type"), self.url)
 
     @cached_property
     def text(self) -> str:
