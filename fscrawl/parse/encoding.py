@@ -219,6 +219,8 @@ def _of_meta(values: dict[bytes, bytes]) -> str | None:
 
 # Guesses: there is no declaration
 
+_NAMES = {"gb18030": "gbk", "cp874": "windows-874"}  # chardetng_py gives Python's names for these two
+
 # The last name of a host is a hint: the country, as in Firefox. Numbers and names without a dot have none.
 _COUNTRY = re.compile(r"[a-z]+://[^/?#]*\.([a-z][a-z0-9-]*)\.?(?::[0-9]*)?(?![^/?#])", re.IGNORECASE)
 
@@ -246,4 +248,4 @@ def _guess(body: bytes, url: str) -> str:
     detector.feed(sample, last=start + len(sample) == len(body))  # the sample may end within a character
     country = _COUNTRY.match(url)
     guess = detector.guess(tld=country[1].lower().encode("ascii") if country else None, allow_utf8=False)
-    return _lookup(guess) or FALLBACK
+    return _lookup(_NAMES.get(guess, guess)) or FALLBACK
