@@ -24,7 +24,9 @@ FALLBACK = "windows-1252"  # what browsers use for a page without a declaration 
 
 _PRESCAN_BYTES = 1024
 _LATE_BYTES = 65536  # a page is searched so far for a declaration
-_SAMPLE_BYTES = 65536  # for guessing, which takes 2 ms for so many
+# A guess reads on until it has seen so many bytes that are not ASCII, at most so many in all: the first may be the © of
+# a script. It takes 0.04 ms for 1,000 bytes of text, and less where they are ASCII.
+_LETTERS, _SAMPLE_BYTES, _PIECE_BYTES = 512, 1 << 18, 4096
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
 
 
@@ -221,6 +223,8 @@ def _of_meta(values: dict[bytes, bytes]) -> str | None:
 
 _NAMES = {"gb18030": "gbk", "cp874": "windows-874"}  # chardetng_py gives Python's names for these two
 
+_ASCII = bytes(range(128))
+
 # The last name of a host is a hint: the country, as in Firefox. Numbers and names without a dot have none.
 _COUNTRY = re.compile(r"[a-z]+://[^/?#]*\.([a-z][a-z0-9-]*)\.?(?::[0-9]*)?(?![^/?#])", re.IGNORECASE)
 
@@ -242,10 +246,14 @@ def _guess(body: bytes, url: str) -> str:
         from chardetng_py import EncodingDetector  # noqa: PLC0415 - few pages need it
     except ModuleNotFoundError:  # there is none for each computer (see pyproject.toml)
         return FALLBACK
+    detector, letters = EncodingDetector(), _LETTERS
     start = max(body.rfind(b"<", 0, position), 0)  # all before it is ASCII, or nearly
-    sample = body[start : start + _SAMPLE_BYTES]
-    detector = EncodingDetector()
-    detector.feed(sample, last=start + len(sample) == len(body))  # the sample may end within a character
+    for begin in range(start, min(len(body), start + _SAMPLE_BYTES), _PIECE_BYTES):
+        piece = body[begin : begin + _PIECE_BYTES]
+        detector.feed(piece, last=begin + len(piece) == len(body))  # otherwise it may end within a character
+        letters -= len(piece.translate(None, _ASCII)) or len(piece) * (b"\x1b" in piece)
+        if letters <= 0:
+            break
     country = _COUNTRY.match(url)
     guess = detector.guess(tld=country[1].lower().encode("ascii") if country else None, allow_utf8=False)
     return _lookup(_NAMES.get(guess, guess)) or FALLBACK
