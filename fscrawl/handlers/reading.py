@@ -35,6 +35,7 @@ class Reading(NamedTuple):
     site       None if the page's site has no rules that say something of pages
     follow     the elements whose references are links; None: the usual ones
     with_routes    links to states of an application are links of their own, too
+    query_encoding     of the queries of links, if it is not that of the body: a DOM is in UTF-8, whatever the page was
     """
 
     body: bytes
@@ -47,6 +48,7 @@ class Reading(NamedTuple):
     site: OfSite | None = None
     follow: frozenset[str] | None = None
     with_routes: bool = False
+    query_encoding: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,7 @@ def _read(reading: Reading, joiner: Joiner, *, only_usual: bool = False) -> Pars
         follow=reading.follow,
         is_plain=is_plain,
         with_routes=reading.with_routes,
+        query_encoding=reading.query_encoding,
         only_usual=only_usual,
     )
 
@@ -134,6 +137,7 @@ def understood(page: ParsedPage, reading: Reading, site: OfSite, joiner: Joiner)
         encoding=page.encoding,
         joiner=joiner,
         with_routes=reading.with_routes,
+        query_encoding=reading.query_encoding,
     )
     said = site.rules.understand(seen)
     return replace(page, **{**said._asdict(), "truncated": page.truncated or said.truncated})

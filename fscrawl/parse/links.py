@@ -87,13 +87,15 @@ def extract(
     is_plain: bool = True,
     follow: frozenset[str] | None = None,
     with_routes: bool = False,
+    query_encoding: str = "",
     only_usual: bool = False,
 ) -> ParsedPage:
     """Read a page. `url`: its normal form; `content_type`, `robots_tag`: HTTP headers; `parser`: "lexbor", "html5lib".
 
     A link to the page itself is left out, unless the page is not that of a plain GET (`is_plain`). `follow`: the
     elements whose references are links (see `follow`); None: the usual ones. `with_routes`: links to states of an
-    application are links, too (see `hash_routes`). `only_usual`: raise UnusualPageError if this may take long.
+    application are links, too (see `hash_routes`). `query_encoding`: of the queries of links; "": the page's.
+    `only_usual`: raise UnusualPageError if this may take long.
 
     >>> page = extract(b"<title>A  b</title><a href=c#d>", "http://a.example/", Joiner())
     >>> page.title, page.links
@@ -107,12 +109,13 @@ def extract(
     room = Room()
     robots = directives_of(found.robots, robots_tag)
     base = base_of(found.base, joiner, url, room)
+    queries = query_encoding or encoding
     itself = url if is_plain else ""
-    links, cut = resolve_all(found.follow, joiner, base, room, url=itself, encoding=encoding, limit=max_links)
+    links, cut = resolve_all(found.follow, joiner, base, room, url=itself, encoding=queries, limit=max_links)
     if with_routes:
-        of_routes, cut_routes = routes(found.follow, joiner, base, room, encoding=encoding, limit=max_links)
+        of_routes, cut_routes = routes(found.follow, joiner, base, room, encoding=queries, limit=max_links)
         links, cut = links | of_routes, cut or cut_routes
-    nofollow, cut_too = resolve_all(found.nofollow, joiner, base, room, url=itself, encoding=encoding, limit=max_links)
+    nofollow, cut_too = resolve_all(found.nofollow, joiner, base, room, url=itself, encoding=queries, limit=max_links)
     if "nofollow" in robots or "none" in robots:
         links, nofollow = {}, links | nofollow
     return ParsedPage(
@@ -121,7 +124,7 @@ def extract(
         title=" ".join(title.split())[:MAX_TITLE_CHARS].rstrip() or None if title else None,
         links=tuple(links),
         nofollow=tuple(link for link in nofollow if link not in links),
-        canonical=_canonical(found, joiner, base, encoding),
+        canonical=_canonical(found, joiner, base, queries),
         robots=robots,
         truncated=cut or cut_too,
         too_long=room.too_long,

@@ -54,6 +54,7 @@ class Page:
         encoding: str | None = None,
         joiner: Joiner | None = None,
         with_routes: bool = False,
+        query_encoding: str = "",
     ) -> None:
         """Make a page of what a server has sent, or of what a test makes up.
 
@@ -61,6 +62,7 @@ class Page:
         headers       names in lower case
         encoding      WHATWG name; None: it is found out
         joiner        makes absolute URLs; None: without options
+        query_encoding    of the queries of links, if it is not `encoding`: a DOM is in UTF-8, whatever the page was
         with_routes   links to pages behind `#/` of its host are links of their own, as in a page whose scripts have run
         """
         self.request = read_request(request) if isinstance(request, str) else request
@@ -70,6 +72,7 @@ class Page:
         self._encoding = encoding
         self._joiner = joiner or Joiner()
         self._with_routes = with_routes
+        self._query_encoding = query_encoding
 
     @property
     def url(self) -> str:
@@ -146,6 +149,7 @@ class Page:
             content_type=header("content-type"),
             robots_tag=header("x-robots-tag"),
             with_routes=self._with_routes,
+            query_encoding=self._query_encoding,
         ).links
         return tuple(read_request(each).address for each in self._without_foreign_routes(found))
 
@@ -154,7 +158,8 @@ class Page:
 
         What is no http or https URL is left out, and so is the page itself.
         """
-        return links.resolve(references, self.url, self._joiner, base=self._base, encoding=self.encoding)[0]
+        encoding = self._query_encoding or self.encoding
+        return links.resolve(references, self.url, self._joiner, base=self._base, encoding=encoding)[0]
 
     def join_all(self, references: list[str]) -> tuple[tuple[str, ...], bool]:
         """For the crawler: do what `join` does, and find routes, too. Tell whether there were more than are kept."""
@@ -163,7 +168,7 @@ class Page:
             self.url,
             self._joiner,
             base=self._base,
-            encoding=self.encoding,
+            encoding=self._query_encoding or self.encoding,
             with_routes=self._with_routes,
         )
         return self._without_foreign_routes(found), is_cut
