@@ -158,6 +158,11 @@ class Page:
         return read.take(self._values, "encoding", str)  # type: ignore[no-any-return]
 
     @property
+    def encoding_source(self) -> str | None:
+        """Where `encoding` comes from: "declared" by the server, a byte order mark or the page itself, or "guessed"."""
+        return read.take(self._values, "encoding_source", str)  # type: ignore[no-any-return]
+
+    @property
     def bytes(self) -> int:
         """The size of the body."""
         return read.body_of(self._values)[0]

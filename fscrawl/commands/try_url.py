@@ -198,7 +198,7 @@ def _record_lines(record: PageRecord) -> Iterator[str]:
     if record.rendered is not None:
         yield f"rendered  {record.rendered.shown()}"
     if record.encoding is not None:
-        yield f"encoding  {record.encoding}"
+        yield f"encoding  {record.encoding}, {record.encoding_source}"
     if record.title:
         yield f"title     {record.title}"
     if record.robots:
@@ -245,6 +245,7 @@ def _as_json(found: Attempt) -> dict[str, Any]:
         "bytes": None if record is None else record.bytes,
         "elapsed": None if record is None else record.elapsed,
         "encoding": None if record is None else record.encoding,
+        "encoding_source": None if record is None else record.encoding_source,
         "title": None if record is None else record.title,
         "redirect": None if record is None else record.redirect,
         "log_in": list(found.log_in),

@@ -208,7 +208,7 @@ def _parse_document(
         if why:
             result.unread[why] += 1
     elif record.file in TEXTS:
-        encoding = sniff_encoding(body, record.headers.get("content-type"))
+        encoding = sniff_encoding(body, record.headers.get("content-type"), record.url)
         text = decode(body, encoding).encode("utf-8", "replace").decode()
         found.update(_fields(job, record, links.readable(body, encoding, limited=False), result))
     if text:

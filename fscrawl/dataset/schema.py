@@ -36,6 +36,7 @@ PAGES = pa.schema(
         _column("rendered", pa.string(), "how running its scripts ended: done, timeout, failed; null if none were run"),
         _column("content_mime_type", pa.string(), "of Content-Type, in lower case, without parameters"),
         _column("content_charset", pa.string(), "WHATWG name of the encoding the page was read with"),
+        _column("encoding_source", pa.string(), "where that comes from: declared by server or page, or guessed"),
         _column("content_languages", pa.string(), "as the page says: <html lang>, else Content-Language"),
         _column("content_digest", pa.string(), "SHA-1 of the body in base 32, as in WARC files"),
         _column("sha256", pa.string(), "of the body, hexadecimal"),

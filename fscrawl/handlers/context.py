@@ -182,11 +182,13 @@ class Context:
         *,
         by_rules: bool = True,
         with_routes: bool = False,
+        query_encoding: str = "",
     ) -> ParsedPage:
         """Read a page, and what the rules of its site say of it. UnreadableError if it takes too long.
 
         `asked`: the URL of its task, so the spelling of a request. `type_`: what it was taken for, if that is known.
         `by_rules`: False leaves out the rules of its site. `with_routes`: links to states of an application count.
+        `query_encoding`: of the page whose DOM this is.
         A document that is not HTML, and that no rules are for, is never unreadable: then it has no links.
         """
         type_ = type_ or media_types.type_of(body, media_type(headers))
@@ -206,6 +208,7 @@ class Context:
             site=None if rules is None else OfSite(rules, asked, status, headers),
             follow=self._follow,
             with_routes=with_routes,
+            query_encoding=query_encoding,
         )
         if type_ in media_types.HTML:
             page = self.read(reading, self.joiner)
@@ -217,9 +220,9 @@ class Context:
                 return self.read(reading, self.joiner)
         return page_of((), reading.url, self.joiner, robots_tag=reading.robots_tag, truncated=reader != NO_LINKS)
 
-    def sitemap(self, body: bytes, url: str) -> ParsedSitemap:
-        """Read a sitemap. UnreadableError if it takes too long. `url`: its own."""
-        found = self.read(Reading(body, url, None, None, SITEMAP, drop_query=False), self.joiner)
+    def sitemap(self, body: bytes, url: str, content_type: str | None) -> ParsedSitemap:
+        """Read a sitemap. UnreadableError if it takes too long. `url`: its own; `content_type`: of its answer."""
+        found = self.read(Reading(body, url, content_type, None, SITEMAP, drop_query=False), self.joiner)
         assert isinstance(found, ParsedSitemap)
         return found
 

@@ -86,6 +86,7 @@ def of_both(
         after,
         requests=requests,
         encoding=before.encoding,
+        encoding_source=before.encoding_source,
         links=tuple(links),
         nofollow=tuple(each for each in nofollow if each not in links),
         canonical=after.canonical or before.canonical,

@@ -104,6 +104,7 @@ class Writer:
             bytes=len(body),
             sha256=sha256(body).hexdigest(),
             encoding=page.encoding or None,
+            encoding_source=page.encoding_source or None,
             title=page.title,
             nofollow=page.nofollow or None,
             canonical=page.canonical,
@@ -138,7 +139,15 @@ class Writer:
             return page, self._unrendered(task, shown, why, old)
         try:
             headers = {**answer.headers, "content-type": DOM_TYPE}
-            seen = context.understand(task.url, shown.seen, answer.status, headers, type_, with_routes=rendering.routes)
+            seen = context.understand(
+                task.url,
+                shown.seen,
+                answer.status,
+                headers,
+                type_,
+                with_routes=rendering.routes,
+                query_encoding=page.encoding,
+            )
         except UnreadableError as error:
             return page, replace(error.failure, asked_at=shown.asked_at)
         if why == "empty":

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from fscrawl.parse.directives import directives_of
-from fscrawl.parse.encoding import decode, sniff_encoding
+from fscrawl.parse.encoding import decode, sniff
 from fscrawl.parse.follow import references, selector
 from fscrawl.parse.foreign import is_html
 from fscrawl.parse.hash_routes import routes
@@ -48,6 +48,7 @@ class ParsedPage:
 
     encoding    WHATWG name of the page's encoding, in the spelling of webencodings: "utf-8", "shift_jis"; "" for a
                 document that is not HTML
+    encoding_source     "declared" by its server, a byte order mark or itself; "guessed" from its bytes; "" without one
     title       the first <title>, white space folded, at most 1000 characters; None if it is missing or empty
     links       the links to follow: normal forms, unique, in page order, without the page itself
     nofollow    URLs that only rel=nofollow links lead to; all links, if the robots directives say nofollow
@@ -60,6 +61,7 @@ class ParsedPage:
     """
 
     encoding: str
+    encoding_source: str
     title: str | None
     links: tuple[str, ...]
     nofollow: tuple[str, ...]
@@ -87,6 +89,7 @@ def extract(
     with_routes: bool = False,
     agent: str = "",
     refresh: str = "",
+    query_encoding: str = "",
     only_usual: bool = False,
 ) -> ParsedPage:
     """Read a page. `url`: its normal form; `parser`: "lexbor", "html5lib".
@@ -96,13 +99,14 @@ def extract(
 
     A link to the page itself is left out, unless the page is not that of a plain GET (`is_plain`). `follow`: the
     elements whose references are links (see `follow`); None: the usual ones. `with_routes`: links to states of an
-    application are links, too (see `hash_routes`). `only_usual`: raise UnusualPageError if this may take long.
+    application are links, too (see `hash_routes`). `query_encoding`: of the queries of links; "": the page's.
+    `only_usual`: raise UnusualPageError if this may take long.
 
     >>> page = extract(b"<title>A  b</title><a href=c#d>", "http://a.example/", Joiner())
     >>> page.title, page.links
     ('A b', ('http://a.example/c',))
     """
-    encoding = sniff_encoding(body, content_type)
+    encoding, source = sniff(body, content_type, url)
     if only_usual and len(body) > _most_usual_bytes(encoding, is_more=follow is not None or with_routes):
         raise UnusualPageError
     read = _read_html5lib if parser == "html5lib" else _read_lexbor
@@ -112,20 +116,22 @@ def extract(
     if refresh and (follow is None or "meta" in follow):
         found.follow[:0] = _refreshed(refresh, url, joiner)
     base = base_of(found.base, joiner, url, room)
+    queries = query_encoding or encoding
     itself = url if is_plain else ""
-    links, cut = resolve_all(found.follow, joiner, base, room, url=itself, encoding=encoding, limit=max_links)
+    links, cut = resolve_all(found.follow, joiner, base, room, url=itself, encoding=queries, limit=max_links)
     if with_routes:
-        of_routes, cut_routes = routes(found.follow, joiner, base, room, encoding=encoding, limit=max_links)
+        of_routes, cut_routes = routes(found.follow, joiner, base, room, encoding=queries, limit=max_links)
         links, cut = links | of_routes, cut or cut_routes
-    nofollow, cut_too = resolve_all(found.nofollow, joiner, base, room, url=itself, encoding=encoding, limit=max_links)
+    nofollow, cut_too = resolve_all(found.nofollow, joiner, base, room, url=itself, encoding=queries, limit=max_links)
     if "nofollow" in robots or "none" in robots:
         links, nofollow = {}, links | nofollow
     return ParsedPage(
         encoding=encoding,
+        encoding_source=source,
         title=" ".join(title.split())[:MAX_TITLE_CHARS].rstrip() or None if title else None,
         links=tuple(links),
         nofollow=tuple(link for link in nofollow if link not in links),
-        canonical=_canonical(found, joiner, base, encoding),
+        canonical=_canonical(found, joiner, base, queries),
         robots=robots,
         truncated=cut or cut_too,
         too_long=room.too_long,

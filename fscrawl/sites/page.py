@@ -56,6 +56,7 @@ class Page:
         joiner: Joiner | None = None,
         with_routes: bool = False,
         agent: str = "fscrawl",
+        query_encoding: str = "",
     ) -> None:
         """Make a page of what a server has sent, or of what a test makes up.
 
@@ -63,6 +64,7 @@ class Page:
         headers       names in lower case
         encoding      WHATWG name; None: it is found out
         joiner        makes absolute URLs; None: without options
+        query_encoding    of the queries of links, if it is not `encoding`: a DOM is in UTF-8, whatever the page was
         with_routes   links to pages behind `#/` of its host are links of their own, as in a page whose scripts have run
         agent         what this robot is called, in lower case: a page may ask it not to follow its links
         """
@@ -74,6 +76,7 @@ class Page:
         self._joiner = joiner or Joiner()
         self._with_routes = with_routes
         self._agent = agent
+        self._query_encoding = query_encoding
 
     @property
     def url(self) -> str:
@@ -82,7 +85,7 @@ class Page:
     @cached_property
     def encoding(self) -> str:
         """The WHATWG name of the body's encoding."""
-        return self._encoding or sniff_encoding(self.body, self.headers.get("content-type"))
+        return self._encoding or sniff_encoding(self.body, self.headers.get("content-type"), self.url)
 
     @cached_property
     def text(self) -> str:
@@ -152,6 +155,7 @@ class Page:
             with_routes=self._with_routes,
             agent=self._agent,
             refresh=next(iter(lines(self.headers, "refresh")), ""),
+            query_encoding=self._query_encoding,
         ).links
         return tuple(read_request(each).address for each in self._without_foreign_routes(found))
 
@@ -160,7 +164,8 @@ class Page:
 
         What is no http or https URL is left out, and so is the page itself.
         """
-        return links.resolve(references, self.url, self._joiner, base=self._base, encoding=self.encoding)[0]
+        encoding = self._query_encoding or self.encoding
+        return links.resolve(references, self.url, self._joiner, base=self._base, encoding=encoding)[0]
 
     def join_all(self, references: list[str]) -> tuple[tuple[str, ...], bool]:
         """For the crawler: do what `join` does, and find routes, too. Tell whether there were more than are kept."""
@@ -169,7 +174,7 @@ class Page:
             self.url,
             self._joiner,
             base=self._base,
-            encoding=self.encoding,
+            encoding=self._query_encoding or self.encoding,
             with_routes=self._with_routes,
         )
         return self._without_foreign_routes(found), is_cut

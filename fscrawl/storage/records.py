@@ -73,6 +73,8 @@ class PageRecord(JsonRecord):
     elapsed           seconds from sending the request to the end of the body
     links             outlinks to follow: absolute, in normal form, each once, in the order of the page
     encoding          WHATWG name of the encoding with which the page was read
+    encoding_source   where that comes from: "declared" by the server, a byte order mark or the page itself, or
+                      "guessed" from its bytes. Absent where `encoding` is absent
     title             text of <title>, each run of white space replaced by one space
     redirect          normal form of a redirect's target, or the spelling of the request that follows; what the server
                       sent, if that is no URL. Such a page has no body
@@ -110,6 +112,7 @@ class PageRecord(JsonRecord):
     elapsed: float
     links: tuple[str, ...]
     encoding: str | None = None
+    encoding_source: str | None = None
     title: str | None = None
     redirect: str | None = None
     skipped: str | None = None
@@ -173,7 +176,8 @@ class PageRecord(JsonRecord):
         """The record that fits what the page looks like (`Tree.seen`): a DOM is in UTF-8, whatever the body was."""
         if not self.is_rendered:
             return self
-        return replace(self, encoding="utf-8", headers={**self.headers, "content-type": DOM_TYPE})
+        headers = {**self.headers, "content-type": DOM_TYPE}
+        return replace(self, encoding="utf-8", encoding_source="declared", headers=headers)
 
     @property
     def looked_at(self) -> str:

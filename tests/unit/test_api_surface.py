@@ -50,8 +50,21 @@ OF_CRAWL = {
     "to_pandas": f"({OF_ROWS}) -> 'pd.DataFrame'",
 }
 OF_PAGE = {
-    *("url", "key", "host", "kind", "status", "headers", "title", "encoding", "mime", "links", "nofollow", "robots"),
-    *("redirect", "canonical", "fetched_at", "checked_at", "ip", "machine", "label", "depth", "referrer", "elapsed"),
+    *("url", "key", "host", "kind", "status", "headers", "title", "mime", "links", "nofollow", "robots"),
+    *(
+        "encoding",
+        "encoding_source",
+        "redirect",
+        "canonical",
+        "fetched_at",
+        "checked_at",
+        "ip",
+        "machine",
+        "label",
+        "depth",
+        "referrer",
+        "elapsed",
+    ),
     *("bytes", "sha256", "file", "body", "html", "text", "tree", "fields", "answer", "css", "xpath", "json"),
 }
 OF_SITES = ["NoAnswer", "Page", "Request", "Seed", "Send", "Site", "Unexpected", "dates"]

@@ -12,7 +12,6 @@ from fscrawl.handlers import fresh_links
 from fscrawl.handlers.fresh_links import FreshLinks
 from fscrawl.http.answers import MAX_MESSAGE_CHARS, Failed
 from fscrawl.http.cookies import MAX_PER_SITE, Jar
-from fscrawl.parse import encoding
 from fscrawl.parse.links import extract
 from fscrawl.parse.resolving import MAX_CHARS, Room, resolve_all
 from fscrawl.storage.records import PageRecord, TreeRecord
@@ -112,11 +111,6 @@ def test_base_of_megabytes():
         assert {(each.links, each.too_long) for each in found} == {(("http://a.example/dir/c",), 1)}
         del found
     assert kept.bytes < 50_000
-
-
-def test_characters_that_are_guessed():
-    """Guessing remembers every character that it has met, so no encoding that is guessed has a million of them."""
-    assert not [name for name in encoding._GUESSES if "\U00030000".encode(name, "ignore")]
 
 
 def test_messages():

@@ -29,7 +29,7 @@ def under(*names):
 
 def test_empty_body(read):
     """A page of no bytes is a page with nothing in it."""
-    assert read(b"") == ParsedPage("utf-8", None, (), (), None, (), truncated=False)
+    assert read(b"") == ParsedPage("utf-8", "guessed", None, (), (), None, (), truncated=False)
 
 
 def test_page_order(read):

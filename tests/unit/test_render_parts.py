@@ -134,8 +134,10 @@ def test_resources_are_kept_while_they_are_fresh() -> None:
 def test_links_of_both() -> None:
     """The DOM says what a page is; links are of the response, of the DOM, and of where its scripts wanted to go."""
     url = "http://a.example/"
-    before = ParsedPage("latin1", "before", (f"{url}1", f"{url}2"), (f"{url}3",), f"{url}c", (), truncated=False)
-    after = ParsedPage("utf-8", "after", (f"{url}2", f"{url}3", url), (), None, (), truncated=True)
+    before = ParsedPage(
+        "latin1", "declared", "before", (f"{url}1", f"{url}2"), (f"{url}3",), f"{url}c", (), truncated=False
+    )
+    after = ParsedPage("utf-8", "declared", "after", (f"{url}2", f"{url}3", url), (), None, (), truncated=True)
     both = of_both(before, after, [f"{url}4", url], url, always)
     assert (both.encoding, both.title, both.canonical, both.truncated) == ("latin1", "after", f"{url}c", True)
     assert both.links == (f"{url}1", f"{url}2", f"{url}3", f"{url}4")
@@ -144,7 +146,7 @@ def test_links_of_both() -> None:
 
 def test_a_page_that_lets_no_robot_follow_goes_nowhere() -> None:
     """Where scripts want to go is a link like others."""
-    page = ParsedPage("utf-8", None, (), (), None, ("nofollow",), truncated=False)
+    page = ParsedPage("utf-8", "declared", None, (), (), None, ("nofollow",), truncated=False)
     assert of_both(page, page, ["http://a.example/4"], "http://a.example/", always).links == ()
 
 

@@ -123,8 +123,8 @@ def body(tree: Tree, host: str, key: str, way: str) -> tuple[str, bytes] | None:
     if data is None:
         return None
     if file is not None:  # shown as text in every way: nothing in it may run
-        said = record.headers.get("content-type") if record is not None else None
-        return "text/plain", decode(data, sniff_encoding(data, said)).encode("utf-8", "replace")
+        said = sniff_encoding(data, record.headers.get("content-type"), record.url) if record is not None else "utf-8"
+        return "text/plain", decode(data, said).encode("utf-8", "replace")
     said_encoding = rendered.as_seen.encoding if rendered else record and record.encoding
     encoding = said_encoding or sniff_encoding(data)
     if way == "text":
