@@ -267,6 +267,8 @@ class Machine:
         self._frontier.scheduler.paused = self._edits.paused_hosts
         self._show()
         self._say_why_idle()
+        if self._progress.is_unread and not self._interrupts:
+            self._interrupt(signal.SIGPIPE)
 
     def _hold_back_or_dispatch(self) -> None:
         """Hand tasks out, or have those back that no worker has begun: another machine may have their hosts later."""

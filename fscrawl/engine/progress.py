@@ -1,13 +1,16 @@
 """What a crawl shows while it runs: a progress line (`util.progress`), or JSON lines.
 
-Promise: nothing from the web is printed raw; `terminal` replaces control characters and terminal escapes.
+Promise: nothing from the web is printed raw; `terminal` replaces control characters and terminal escapes. If nobody reads
+what is shown any more (`2>&1 | head`), that is no exception: `is_unread` says so, and the machine ends in order.
 """
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, TextIO
 
@@ -121,6 +124,7 @@ class Progress:
         self._began = self._shown = time.monotonic()
         self._pages_shown = 0
         self._before: Counts | None = None
+        self.is_unread = False
         self._survey: tuple[float, int] | None = None  # when it was first shown, and the hosts that were read then
         self._line.begin("", unit="pages")
 
@@ -137,7 +141,8 @@ class Progress:
         if self._mode == "line":
             self._line.reach(counts.pages)
             self._line.note = _summary(counts, self._surveyed(counts))
-            self._line.tick()
+            with self._reader():
+                self._line.tick()
         elif self._mode == "json" and time.monotonic() - self._shown >= LINE_EVERY_S:
             self._print_progress(counts)
 
@@ -195,18 +200,28 @@ class Progress:
 
     def print_line(self, text: str) -> None:
         """Print a line above the progress line."""
-        self._line.print_line(text)
+        with self._reader():
+            self._line.print_line(text)
+
+    @contextlib.contextmanager
+    def _reader(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            self.is_unread = True
 
     def close(self, counts: Counts) -> None:
         """Draw the progress line for the last time, and end it."""
         if self._mode == "line":
             self.show(counts)
-            self._line.end(stays=True)
+            with self._reader():
+                self._line.end(stays=True)
         elif self._mode == "json":
             self._print_json("end", **vars(self.whole(counts)), elapsed_s=round(time.monotonic() - self._began, 3))
 
     def _print_json(self, event: str, **facts: Any) -> None:
-        say_json({"event": event, **facts}, self._stream)
+        with self._reader():
+            say_json({"event": event, **facts}, self._stream)
 
 
 def _facts_of(url: str) -> dict[str, str]:
