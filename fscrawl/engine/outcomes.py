@@ -27,7 +27,7 @@ from fscrawl.errors import TreeError
 from fscrawl.fleet.host_figures import HostTeller
 from fscrawl.fleet.label_figures import LabelCounter
 from fscrawl.fleet.membership import Membership
-from fscrawl.frontier.flags import SITEMAP, SITEMAP_PART, Flags, flags_of
+from fscrawl.frontier.flags import SITEMAP, SITEMAP_PART, Flags, flags_of, labelled
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.task import PageTask, ProbeTask, RobotsTask, Task
 from fscrawl.handlers.outcome import (
@@ -215,6 +215,9 @@ class Bookkeeper:
             self._frontier.give_back(task)
         else:
             self._frontier.retry(task, self._next_try_at(task.attempt))
+        if (first := outcome.first) is not None:
+            self._membership.discover([first.url], first.depth, first.referrer, labelled(first.flags.label), task.host)
+            self._frontier.retry(first, time.monotonic())
         self._finish(task, exchange.asked_at)
 
     def _failed_for_good(self, outcome: FailedForGood) -> None:

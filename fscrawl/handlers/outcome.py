@@ -137,12 +137,16 @@ class FailedForGood(NamedTuple):
 
 
 class FailedForNow(NamedTuple):
-    """It failed, but another attempt may succeed: nothing is written."""
+    """It failed, but another attempt may succeed: nothing is written.
+
+    first   what is to be asked for before that (see `refreshes`); None: nothing
+    """
 
     task: PageTask | RobotsTask
     exchange: Exchange
     class_: str
     message: str
+    first: PageTask | None = None
 
 
 class RobotsKnown(NamedTuple):

@@ -12,7 +12,7 @@ from hashlib import sha256
 
 from fscrawl.errors import RecordError, TreeError
 from fscrawl.frontier.task import PageTask
-from fscrawl.handlers.circles import back_to
+from fscrawl.handlers.circles import back_to, kept_since
 from fscrawl.handlers.context import Context
 from fscrawl.handlers.meaning import OF_LOG_INS, bad_status, is_once, is_redirect, may_be_done, one_too_many
 from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Replaced, Stored
@@ -193,11 +193,7 @@ class Writer:
             page = self._context.understand(task.url, b"", answer.status, answer.headers, "text/html")
             if page.unexpected or page.fault:
                 return self._unexpected(task, page, answer)
-        target = self._context.joiner.join(url_of(task.url), answer.headers["location"])
-        if target is not None and "#" in task.url:
-            target = redirected(task.url, answer.status, target)
-        if target is not None and (route := self._context.rendering.route(answer.headers["location"], url_of(target))):
-            target = spelling(read(target)._replace(fragment=route))
+        target = self.target_of(task, answer)
         outlinks = (target,) if target and target != task.url else ()
         if outlinks and (failure := one_too_many(task.flags.redirects, answer, outlinks[0])):
             return failure
@@ -205,10 +201,21 @@ class Writer:
             again = Failed("redirects", _LOOKS_FOR_COOKIE, True, answer.status, answer.headers)
             if self.may_try_again(task, again):
                 return again
+        if old is not None and old.kind == "page" and (kept := kept_since(self._context, task, target, answer)):
+            return kept
         redirect = target or answer.headers["location"]
         record = page_record(task, answer, self._tree.machine, outlinks, redirect=redirect)
         stored = self.put(task, answer, record, None, old=old)
         return stored._replace(again=back_to(self._context, task, outlinks[0])) if outlinks else stored
+
+    def target_of(self, task: PageTask, answer: Fetched) -> str | None:
+        """Give the spelling of the request to which a redirect leads; None if it is no URL."""
+        target = self._context.joiner.join(url_of(task.url), answer.headers["location"])
+        if target is not None and "#" in task.url:
+            target = redirected(task.url, answer.status, target)
+        if target is not None and (route := self._context.rendering.route(answer.headers["location"], url_of(target))):
+            target = spelling(read(target)._replace(fragment=route))
+        return target
 
     def _store_skipped(self, task: PageTask, answer: Fetched, why: str, old: PageRecord | None) -> Stored | Failed:
         """Store that an answer is of a type that is not accepted.

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal, Self
@@ -52,6 +53,7 @@ def new_machinery() -> str:
     return os.urandom(16).hex()
 
 
+_CLOCKS_DIFFER_S = 60.0  # those of machines whose clocks are right
 _NO_LINKS = frozenset({"nofollow", "none"})  # directives
 
 
@@ -178,6 +180,13 @@ class PageRecord(JsonRecord):
     def looked_at(self) -> str:
         """When the page was last fetched or checked (RFC 3339)."""
         return self.checked_at or self.fetched_at
+
+    def is_older_than(self, moment: str) -> bool:
+        """Tell whether the page was last fetched or checked before a time (RFC 3339).
+
+        If that was in the future, a clock was wrong: then nobody knows how old it is, and it counts as older.
+        """
+        return self.looked_at < moment or self.looked_at > timestamp(time.time() + _CLOCKS_DIFFER_S)
 
     @property
     def depth_of_links(self) -> int:
