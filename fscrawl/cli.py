@@ -1,9 +1,9 @@
 """The command line, called by `__main__`. `crawl.py` at the top of a checkout is `fscrawl crawl`.
 
 An error of the user is one line on standard error, and the exit code that `errors` gives it.
-If a reader closes the pipe early (`| head`), the command ends silently, with the exit code of `cat` and git then: what it
-was to do is perhaps not done, and a script must not go on. If standard output cannot be written for another reason, such
-as a full disk, that is an error of the user, too.
+If a reader closes the pipe early (`| head`), the command ends silently, with the exit code of `cat` and git then: what
+it was to do is perhaps not done, and a script must not go on. If standard output cannot be written for another reason,
+such as a full disk, that is an error of the user, too.
 """
 
 from __future__ import annotations

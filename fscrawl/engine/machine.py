@@ -143,7 +143,7 @@ class Machine:
             self._pool.close()
             self._browsers.close()
         self._frontier.close()
-        self.counts.cut += self._frontier.cut
+        self.counts.cut.update(self._frontier.cut)
         cause = self._membership.cause_of(self._error) if self._error else None
         if isinstance(cause, MemoryGone) and not self._interrupts:
             raise cause  # the progress line goes on

@@ -1,7 +1,7 @@
 """What a crawl shows while it runs: a progress line (`util.progress`), or JSON lines.
 
-Promise: nothing from the web is printed raw; `terminal` replaces control characters and terminal escapes. If nobody reads
-what is shown any more (`2>&1 | head`), that is no exception: `is_unread` says so, and the machine ends in order.
+Promise: nothing from the web is printed raw; `terminal` replaces control characters and terminal escapes. If nobody
+reads what is shown any more (`2>&1 | head`), that is no exception: `is_unread` says so, and the machine ends in order.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fscrawl.util.terminal import plain, say_json
 
 _DONE = (
     *("pages", "redirects", "others", "unchanged", "bytes", "retried", "reseeded"),
-    *("errors", "replaced", "replaced_bytes", "cut"),
+    *("errors", "replaced", "replaced_bytes", "cut", "kept"),
 )
 
 
@@ -33,6 +33,7 @@ class Counts:
 
     pages, redirects, others    records stored by this run, by kind
     unchanged                   stored pages that were checked again, and stay as they are
+    kept                        of these, those that could not be fetched anew, by the class of the failure
     bytes                       of the stored bodies
     errors                      failures recorded, by class
     replaced                    records and failures in whose place they were put, by kind or class
@@ -44,7 +45,8 @@ class Counts:
     reseeded                    records that this run has read to see their links
     without_page                a request, in its spelling, that gave no page; "" if there is none
     state                       what keeps this machine from fetching, "" if nothing does
-    cut                         URLs left out, by the setting that did it; by "length": they are too long
+    cut                         URLs left out, by the setting that did it; by "length": they are too long. They are
+                                counted when the run ends
     """
 
     pages: int = 0
@@ -66,6 +68,7 @@ class Counts:
     errors: Counter[str] = field(default_factory=Counter)
     replaced: Counter[str] = field(default_factory=Counter)
     cut: Counter[str] = field(default_factory=Counter)
+    kept: Counter[str] = field(default_factory=Counter)
 
     def add(self, kind: Kind, size: int) -> None:
         """Count a stored record. `size`: bytes of its body."""

@@ -3,8 +3,8 @@
 The page is stored as a redirect by then, and with the cookie it may answer otherwise. So it is asked for once more. If
 it is a redirect again, that is followed as any other, but the page is not asked for a third time.
 
-A page that is stored, and redirects when it is refreshed, stays as it is until the tree shows that the redirect leads to
-an answer: a circle is none. What the tree does not know of the way is asked for first.
+A page that is stored, and redirects when it is refreshed, stays as it is until the tree shows that the redirect leads
+to an answer: a circle is none. What the tree does not know of the way is asked for first.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def kept_since(context: Context, task: PageTask, target: str | None, answer: Fet
 def to_ask_first(context: Context, task: PageTask, target: str | None) -> PageTask | None:
     """Give the task for what must be known before a page that redirects is asked for again; None: nothing, or it waits.
 
-    Of a page to which another one sends, nothing, and it does not wait: two pages could send for each other without end.
+    Of a page to which another one sends, nothing, and it does not wait: two could send for each other without end.
     """
     return None if task.attempt > 1 or task.flags.redirects else _way(context, task, target)[1]
 

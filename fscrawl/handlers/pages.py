@@ -58,10 +58,14 @@ class PageHandler:
         named = self._context.scope.sitemaps(record.sitemaps or (), task.url)
         return Known(task, fresh, cut, named, self._context.term, moved=record.redirect is not None)
 
-    def give_up(self, task: PageTask, class_: str) -> Outcome:
-        """Write down that the host was given up, after failures of `class_`; what the tree has stays as it is."""
+    def give_up(self, task: PageTask, failed: str) -> Outcome:
+        """Write down that the host was given up; what the tree has stays as it is.
+
+        `failed`: the class of its last failure, and behind a blank its message.
+        """
         known = self.look_up(task)
         if known is not None:
             return known
-        message = f"the host was given up: {CLASSES.get(class_, class_)}"
+        class_, _, why = failed.partition(" ")
+        message = f"the host was given up: {why or CLASSES.get(class_, class_)}"
         return self._writer.failed(task, Failed(class_, message, retry=False), None)

@@ -17,7 +17,7 @@ from fscrawl.handlers.context import Context
 from fscrawl.handlers.meaning import bad_status
 from fscrawl.handlers.outcome import FailedForNow, Outcome, Replaced, Returned, Unchanged
 from fscrawl.handlers.pages import PageHandler
-from fscrawl.handlers.records import stored_record
+from fscrawl.handlers.records import reason_of, stored_record
 from fscrawl.handlers.rendering import Rendering
 from fscrawl.handlers.retelling import told_again
 from fscrawl.handlers.robots import refusal_of
@@ -81,7 +81,7 @@ class RefreshHandler:
         if failure is None:
             stored = self._sitemaps.stored(as_sitemap, asked)
             if not isinstance(stored, Failed):
-                return stored._replace(replaced=Replaced(old.kind, old.bytes))
+                return stored._replace(replaced=Replaced(old.kind, old.bytes), was_skipped=reason_of(old))
             failure = stored
         if asked.at is None:
             return self._pages.report(task, old)
@@ -95,7 +95,7 @@ class RefreshHandler:
             if isinstance(kept, FailedForNow) and outcome.class_ == "redirects":
                 return kept._replace(first=to_ask_first(self._context, task, self._writer.target_of(task, answer)))
             return kept
-        return outcome._replace(replaced=Replaced(old.kind, old.bytes))
+        return outcome._replace(replaced=Replaced(old.kind, old.bytes), was_skipped=reason_of(old))
 
     def _keep(
         self,

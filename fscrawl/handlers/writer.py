@@ -17,7 +17,7 @@ from fscrawl.handlers.context import Context
 from fscrawl.handlers.meaning import OF_LOG_INS, bad_status, is_once, is_redirect, may_be_done, one_too_many
 from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Replaced, Stored
 from fscrawl.handlers.reading import UnreadableError
-from fscrawl.handlers.records import error_record, page_record
+from fscrawl.handlers.records import error_record, page_record, reason_of
 from fscrawl.handlers.redirected import redirected
 from fscrawl.handlers.rendering import Shown, Source, of_both
 from fscrawl.http.answers import MAX_MESSAGE_CHARS, Failed, Fetched
@@ -29,10 +29,17 @@ from fscrawl.storage.layout import PICTURE
 from fscrawl.storage.records import PageRecord
 from fscrawl.storage.render_record import DOM_TYPE, RenderRecord
 from fscrawl.store import Beside
+from fscrawl.urls import fingerprint
 
 _NOT_AGAIN = "; it may have been done, so it is not sent again without being told (fetch.retry_posts)"
 _LOOKS_FOR_COOKIE = "it redirects to itself, and has set a cookie: its site may look whether that comes back"
+_STRIDE = 0x9E3779B97F4A7C15  # odd, and its multiples are spread evenly (Knuth, The Art of Computer Programming, 6.4)
 _MESSAGE_CHARS = MAX_MESSAGE_CHARS - len(_NOT_AGAIN)
+
+
+def _numbered(key: str, many: int) -> tuple[int, ...]:
+    """Give a fingerprint for each of the references of a page that are too long for URLs."""
+    return tuple((fingerprint(key) + each * _STRIDE) % (1 << 64) for each in range(many))
 
 
 class Writer:
@@ -228,7 +235,8 @@ class Writer:
             if page.unexpected:
                 said = f"its {why} is not accepted; {page.unexpected}"
                 return self._unexpected(task, replace(page, unexpected=said), answer)
-        record = page_record(task, answer, self._tree.machine, (), skipped=why)
+        like_html = media_types.begins_like_html(answer.begins if answer.body is None else answer.body) or None
+        record = page_record(task, answer, self._tree.machine, (), skipped=why, like_html=like_html)
         return self.put(task, answer, record, None, old=old)
 
     def put(
@@ -258,8 +266,19 @@ class Writer:
         too_many = self._context.fresh_links.many(record)
         fresh, cut = ((), None) if too_many else self._context.fresh_links.of(record, task.depth)
         if too_long:
-            cut = {**(cut or {}), "length": too_long}
-        return stored._replace(links=fresh, cut=cut, term=self._context.term, later=too_many)
+            cut = {**(cut or {}), "length": _numbered(task.key, too_long)}
+        stored = stored._replace(links=fresh, cut=cut, term=self._context.term, later=too_many)
+        if record.skipped is not None or (task.depth == 0 and not task.referrer):  # few are
+            return stored._replace(skipped=reason_of(record), astray=self._astray(task, record))
+        return stored
+
+    def _astray(self, task: PageTask, record: PageRecord) -> tuple[str, str, str] | None:
+        """Tell where a seed leads that leads only out of the crawl: its first link, and the rule against it."""
+        links = record.links_to(nofollow=self._settings.crawl.follow_nofollow)
+        rules = [self._context.scope.refuses(url) for url in links]
+        if task.depth or task.referrer or task.flags.sitemap or not rules or not all(rules):
+            return None
+        return "redirects" if record.redirect is not None else "links", links[0], rules[0] or ""
 
     def _failure_before(self, task: PageTask) -> Replaced | None:
         """Give the failure for which a user asked for another try: whatever comes of it takes its place."""

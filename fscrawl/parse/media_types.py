@@ -89,6 +89,16 @@ def named_type(headers: Mapping[str, str]) -> str:
     return named.lower() if len(named) <= _MAX_TYPE_CHARS else ""
 
 
+def may_be_page(headers: Mapping[str, str]) -> bool:
+    """Tell whether a body of a type that is not wanted may be HTML under a wrong name: it is none of a stream."""
+    named = named_type(headers)
+    return not (_NEVER_MARKUP.match(named) or named == "text/event-stream")
+
+
+def begins_like_html(body: bytes) -> bool:
+    return _PAGE.match(body) is not None
+
+
 def type_of(body: bytes, named: str) -> str:
     """Give the type of a body. `named`: by its header.
 

@@ -78,6 +78,7 @@ class PageRecord(JsonRecord):
     redirect          normal form of a redirect's target, or the spelling of the request that follows; what the server
                       sent, if that is no URL. Such a page has no body
     skipped           why there is no body, e.g. `type application/pdf`
+    like_html         it has no body because of its type, and what was sent begins like HTML
     nofollow          outlinks marked rel=nofollow (or all, on a page whose meta robots says so): kept, and not followed
     canonical         normal form of link rel=canonical
     robots            directives of meta robots and X-Robots-Tag, in lower case
@@ -114,6 +115,7 @@ class PageRecord(JsonRecord):
     title: str | None = None
     redirect: str | None = None
     skipped: str | None = None
+    like_html: bool | None = None
     nofollow: tuple[str, ...] | None = None
     canonical: str | None = None
     robots: tuple[str, ...] | None = None

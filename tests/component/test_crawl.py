@@ -344,7 +344,7 @@ class Head(io.StringIO):
 @pytest.mark.parametrize("flags", [("-v",), ("-v", "--log-json"), ("-v", "--quiet")])
 @pytest.mark.parametrize("lines", [0, 5])
 def test_messages_that_nobody_reads_any_more(flags: tuple[str, ...], lines: int, root: Path) -> None:
-    """A crawl whose messages nobody reads any more ends in order, with the exit code of SIGPIPE; the next one goes on."""
+    """A crawl whose messages nobody reads any more ends in order, with the code of SIGPIPE; the next one goes on."""
     with Web(linked_site(60, 3), [A]) as web:
         words = command(root, *flags, seeds=[web.url(A, "/0")], workers=0, threads=1)[2:]
         with contextlib.redirect_stderr(Head(lines)), contextlib.redirect_stdout(Head(0)):

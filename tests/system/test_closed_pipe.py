@@ -70,7 +70,9 @@ def run(words: str, grown: Grown, *, unbuffered: bool, stderr: int = subprocess.
 def test_a_closed_pipe(words: str, grown: Grown) -> None:
     """Every command that prints ends as `cat` does, and prints no traceback, when the pipe is found closed."""
     done = run(words, grown, unbuffered=False)
-    assert (done.returncode, "Traceback" in done.stderr, "Exception ignored" in done.stderr) == (141, False, False), done
+    assert (done.returncode, "Traceback" in done.stderr, "Exception ignored" in done.stderr) == (141, False, False), (
+        done
+    )
 
 
 @pytest.mark.parametrize("words", ["audit --root TREE", "show --root TREE " + URL, "status --root TREE", "--help"])

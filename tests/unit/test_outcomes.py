@@ -65,11 +65,11 @@ def test_stored(desk, kind, counted):
     desk = desk()
     task = handed_out(desk)
     size = 9 if kind == "page" else 0
-    desk.take(Stored(task, ANSWERED, kind, 200, size, (A + "x",), {"scope": 2}))
+    desk.take(Stored(task, ANSWERED, kind, 200, size, (A + "x",), {"scope": [1, 2, 1]}))
     counts = desk.counts
     assert (counts.pages, counts.redirects, counts.others, counts.bytes) == counted
     assert counts.without_page == ("" if kind == "page" else task.url)
-    assert counts.cut == {"scope": 2}
+    assert desk.frontier.cut == {"scope": 2}
     assert desk.found == [((A + "x",), 1, task.key, Flags(redirects=1) if kind == "redirect" else None)]
     assert desk.frontier.in_flight == 0
     assert f'"event": "{kind}"' in desk.stream.getvalue()
@@ -194,7 +194,7 @@ def test_robots_that_fail_for_good(desk):
     desk = desk("politeness.robots=true")
     desk.take(FailedForGood(handed_out(desk), SILENT, "dns", "no such host"))
     assert desk.counts.errors == {}
-    assert desk.frontier.take(time.monotonic()).flags.given_up == "dns"
+    assert desk.frontier.take(time.monotonic()).flags.given_up.startswith("dns ")
 
 
 def test_returned(desk):
