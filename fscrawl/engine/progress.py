@@ -22,7 +22,7 @@ from fscrawl.util.progress import LINE_EVERY_S, ProgressLine
 from fscrawl.util.terminal import plain, say_json
 
 _DONE = (
-    *("pages", "redirects", "others", "unchanged", "bytes", "retried", "reseeded"),
+    *("pages", "redirects", "others", "unchanged", "bytes", "retried", "reseeded", "recounted"),
     *("errors", "replaced", "replaced_bytes", "cut", "kept"),
 )
 
@@ -35,6 +35,7 @@ class Counts:
     unchanged                   stored pages that were checked again, and stay as they are
     kept                        of these, those that could not be fetched anew, by the class of the failure
     bytes                       of the stored bodies
+    recounted                   pages that machines of earlier runs have stored, and could not say
     errors                      failures recorded, by class
     replaced                    records and failures in whose place they were put, by kind or class
     replaced_bytes              of the bodies of these records
@@ -56,6 +57,7 @@ class Counts:
     bytes: int = 0
     replaced_bytes: int = 0
     retried: int = 0
+    recounted: int = 0
     tree_pages: int = 0
     pending: int = 0
     in_flight: int = 0
@@ -104,7 +106,7 @@ class Counts:
 
     def for_beat(self) -> dict[str, Any]:
         """Give what a heartbeat says of these counts."""
-        more = {"pages": self.more_pages, "bytes": self.more_bytes, "errors": self.more_errors}
+        more = {"pages": self.more_pages + self.recounted, "bytes": self.more_bytes, "errors": self.more_errors}
         return {**more, "stored": self.pages}
 
     def after(self, before: Counts) -> Counts:

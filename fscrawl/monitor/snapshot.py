@@ -123,8 +123,12 @@ class Snapshot:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the sums are those of the tree; else it has more: a machine that died could not count its last."""
-        dead = any(machine.state == "dead" for machine in self.machines)
+        """Whether the tree has as many pages.
+
+        Else it has more: a machine that died could not say its last, and none that came later has counted.
+        """
+        counted_at = max((machine.greeted_at for machine in self.machines if machine.last.counted), default=0.0)
+        dead = any(machine.state == "dead" and machine.greeted_at >= counted_at for machine in self.machines)
         return not (self.over_pages or self.unheard or self.lost_packs or dead)
 
     @property

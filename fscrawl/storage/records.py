@@ -62,7 +62,8 @@ class PageRecord(JsonRecord):
     """A page that is done. A redirect has `redirect` and no body; an unwanted type has `skipped` and no body.
 
     url, key          the page's normal form, or the spelling of its request; its key
-    depth             number of links from the nearest seed; a seed has 0
+    depth             number of links on the way from a seed by which it was found first; a seed has 0. A shorter
+                      way may have been found since: `max_depth` goes by that one
     referrer          key of the page where the URL was found; "" for a seed
     fetched_at        when the response began
     machine           id of the machine that stored it

@@ -146,3 +146,22 @@ def test_a_host_that_was_given_up(root: Path) -> None:
     assert "the server answered 503" in next(line for line in done.out.splitlines() if line.startswith("given up"))
     assert list(status(root)["given_up"].values()) == ["the server answered 503"]
     assert any("503" in line for line in said(root))
+
+
+def test_a_machine_that_could_not_say_its_last(root: Path) -> None:
+    """The next machine counts what one has stored that died without its last counts, as on a full disk."""
+    with Web(linked_site(30, 3), [A]) as web:
+        assert crawl(root, seeds=[web.url(A, "/0")], settings={"crawl.max_pages": 20}, workers=1).code == 0
+        [log] = (root / ".fscrawl" / "machines").glob("*.log")
+        hello = log.read_bytes().splitlines(keepends=True)[0]
+        log.write_bytes(hello + b'{"beat":1,"pages":7,"at":"2026-01-01T00:00:00.000Z"}\n')
+        assert (status(root)["exact"], status(root)["pages"]) == (False, 7)
+        toml = root / "crawl.toml"
+        toml.write_text(toml.read_text().replace("max_pages = 20", "max_pages = 1000"))
+        done = crawl(root)
+        stored = len(pages(root))
+        assert stored == 30
+        assert f"the tree      {stored} pages" in done.out
+        assert (status(root)["exact"], status(root)["pages"]) == (True, stored)
+        assert crawl(root).code == 0
+        assert status(root)["pages"] == stored
