@@ -270,8 +270,6 @@ class Machine:
         self._frontier.scheduler.paused = self._edits.paused_hosts
         self._show()
         self._say_why_idle()
-        if self._progress.is_unread and not self._interrupts:
-            self._interrupt(signal.SIGPIPE)
 
     def _hold_back_or_dispatch(self) -> None:
         """Hand tasks out, or have those back that no worker has begun: another machine may have their hosts later."""
@@ -372,8 +370,10 @@ class Machine:
         counts.state = self._state()
         if last:
             self._progress.close(counts)
-        else:
-            self._progress.show(counts)
+            return
+        self._progress.show(counts)
+        if self._progress.is_unread and not self._interrupts:
+            self._interrupt(signal.SIGPIPE)
 
     def _say_why_idle(self) -> None:
         """Explain why there is little to do, if that is so. The counts have just been shown."""
