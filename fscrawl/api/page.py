@@ -134,7 +134,7 @@ class Page:
 
     @property
     def depth(self) -> int:
-        """How many links it is away from the nearest seed."""
+        """How many links it is away from a seed, by the way that was found first; a shorter one may exist."""
         return read.whole(self._values, "depth")
 
     @property

@@ -37,7 +37,7 @@ from fscrawl.util.ages import parse_age
 from fscrawl.util.humanize import number_of
 from fscrawl.util.installed import command
 from fscrawl.util.memory import look_for_cycles_rarely
-from fscrawl.util.terminal import say, say_error
+from fscrawl.util.terminal import discard_output, say, say_error
 from fscrawl.util.user_text import decode
 
 if TYPE_CHECKING:
@@ -75,6 +75,8 @@ def _print_summary(lines: Iterable[str]) -> None:
         say(*lines, flush=True)
     except OutputError as error:
         say_error(f"fscrawl: {error}")
+    except BrokenPipeError:  # nobody reads it
+        discard_output()
 
 
 def run(options: argparse.Namespace, progress: Progress) -> tuple[Result, Machines]:

@@ -192,7 +192,7 @@ def _page(page: PageRecord) -> Iterator[str]:
     if page.title:
         yield f"title     {page.title}"
     if page.skipped:
-        yield f"no body   {no_body(page.skipped)}"
+        yield f"no body   {no_body(page)}"
     if page.robots:
         yield f"robots    {', '.join(page.robots)}"
     of_rules = "" if page.requests is None else f"; by the rules of its site {len(page.requests)} instead"

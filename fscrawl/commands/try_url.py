@@ -194,7 +194,7 @@ def _record_lines(record: PageRecord) -> Iterator[str]:
     if record.redirect is not None:
         yield f"redirect  to {record.redirect}"
     if record.skipped is not None:
-        yield f"no body   {no_body(record.skipped)}"
+        yield f"no body   {no_body(record)}"
     if record.rendered is not None:
         yield f"rendered  {record.rendered.shown()}"
     if record.encoding is not None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from fscrawl.config.settings import Settings
 from fscrawl.engine.messages import Answer, TreeUnusable
@@ -27,7 +27,8 @@ from fscrawl.errors import TreeError
 from fscrawl.fleet.host_figures import HostTeller
 from fscrawl.fleet.label_figures import LabelCounter
 from fscrawl.fleet.membership import Membership
-from fscrawl.frontier.flags import SITEMAP, SITEMAP_PART, Flags, flags_of
+from fscrawl.fleet.not_stored import Astray, NotStored
+from fscrawl.frontier.flags import SITEMAP, SITEMAP_PART, Flags, flags_of, labelled
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.task import PageTask, ProbeTask, RobotsTask, Task
 from fscrawl.handlers.outcome import (
@@ -80,7 +81,8 @@ class Bookkeeper:
         self._settings = settings
         self._rng = rng
         self.counts = Counts()
-        self.labels = LabelCounter(tree.files, frontier.pending_by_label)
+        self.not_stored = NotStored(frontier.cut, frontier.scheduler.why_given_up)
+        self.labels = LabelCounter(tree.files, frontier.pending_by_label, self.not_stored)
         self.hosts = HostTeller(tree.files, frontier.host_figures)
         self.probes_in_flight = 0
         self._undone: deque[Iterator[None]] = deque()  # what is left of outcomes with many links
@@ -166,13 +168,14 @@ class Bookkeeper:
         if outcome.kind != "page":
             self.counts.without_page = task.url
         self.counts.replace(outcome.replaced)
+        self._count_type(outcome)
         self._count_label(task, outcome.kind, outcome.replaced)
         self._progress.event(task.url, outcome.kind, status=outcome.status, bytes=outcome.bytes)
         self._judge_host(task, exchange)
         if outcome.again is not None:
             self._frontier.retry(outcome.again, time.monotonic())
         if outcome.later:
-            self.counts.cut.update(outcome.cut or {})
+            self._frontier.cut.update(outcome.cut or {})
             self._telling.add(outcome)
         else:
             self._run(self._tell_stored(outcome))
@@ -186,6 +189,8 @@ class Bookkeeper:
 
     def _unchanged(self, outcome: Unchanged) -> None:
         self.counts.unchanged += 1
+        if outcome.class_:
+            self.counts.kept[outcome.class_] += 1
         why = {"error": outcome.class_, "message": outcome.message} if outcome.class_ else {}
         self._progress.event(outcome.task.url, "unchanged", status=outcome.status, bytes=0, **why)
         self._judge_host(outcome.task, outcome.exchange, outcome.class_, outcome.message)
@@ -215,6 +220,9 @@ class Bookkeeper:
             self._frontier.give_back(task)
         else:
             self._frontier.retry(task, self._next_try_at(task.attempt))
+        if (first := outcome.first) is not None:
+            self._membership.discover([first.url], first.depth, first.referrer, labelled(first.flags.label), task.host)
+            self._frontier.retry(first, time.monotonic())
         self._finish(task, exchange.asked_at)
 
     def _failed_for_good(self, outcome: FailedForGood) -> None:
@@ -296,6 +304,15 @@ class Bookkeeper:
 
     # -- what they have in common
 
+    def _count_type(self, outcome: Stored) -> None:
+        if outcome.skipped:
+            self.not_stored.count_type(outcome.skipped)
+        if outcome.was_skipped:
+            self.not_stored.count_type(outcome.was_skipped, -1)
+        task = outcome.task
+        if task.depth == 0 and not task.referrer:
+            self.not_stored.note_seed(task.url, None if outcome.astray is None else Astray(*outcome.astray))
+
     def _count_label(self, task: PageTask, kind: str, before: Replaced | None) -> None:
         """Count a record in the figures of its label. `kind`: "" for a failure. `before`: what it replaces."""
         if not task.flags.label:
@@ -309,7 +326,7 @@ class Bookkeeper:
         task: PageTask,
         links: tuple[str, ...],
         term: str,
-        cut: Mapping[str, int] | None,
+        cut: Mapping[str, Sequence[int]] | None,
         sitemaps: tuple[str, ...] = (),
         *,
         moved: bool = False,
@@ -320,7 +337,7 @@ class Bookkeeper:
         `moved`: the page is a redirect, and its target one more of those in a row.
         """
         if cut:
-            self.counts.cut.update(cut)
+            self._frontier.cut.update(cut)
         label, redirects = task.flags.label, task.flags.redirects + 1 if moved else 0
         flags = flags_of(label=label, redirects=redirects)
         if task.flags.sitemap:

@@ -170,4 +170,4 @@ class Survey:
 
     def _is_old(self, page: PageRecord) -> bool:
         before = self._refresh_before()
-        return bool(before) and page.looked_at < before
+        return bool(before) and page.is_older_than(before)

@@ -31,10 +31,8 @@ from fscrawl.frontier.task import PageTask
 from fscrawl.politeness.pace import SIZE_BYTES as PACE_BYTES
 from fscrawl.politeness.pace import Pace, Standing
 from fscrawl.politeness.robots import VALID_S
-from fscrawl.util.lru import Lru
 
 _MEMORY_BYTES = 32 * 1024 * 1024  # of pending lines
-_MOST_MESSAGES = 10_000  # for people: without one, an error record says only its class
 _ALWAYS = float("inf")  # open: nobody asks for its robots.txt
 _COUNT = struct.Struct("=I")
 _ROW = struct.Struct("=QId??BB")  # site, pages, opened_at, is_open, is_listed, robots_attempt, given_up; and the pace
@@ -132,7 +130,6 @@ class Hosts:
         self._aside: dict[int, _Aside] = {}  # by shard
         self._number_aside = 0
         self._classes = [""]  # of failures for which hosts were given up
-        self.messages: Lru[str, str] = Lru(_MOST_MESSAGES)  # of these failures, by host
         self._hosts_of_site = Rows(_COUNT.size)
         self._in_memory_bytes = 0
         self._rng = rng

@@ -12,12 +12,12 @@ from hashlib import sha256
 
 from fscrawl.errors import RecordError, TreeError
 from fscrawl.frontier.task import PageTask
-from fscrawl.handlers.circles import back_to
+from fscrawl.handlers.circles import back_to, kept_since
 from fscrawl.handlers.context import Context
 from fscrawl.handlers.meaning import OF_LOG_INS, bad_status, is_once, is_redirect, may_be_done, one_too_many
 from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Replaced, Stored
 from fscrawl.handlers.reading import UnreadableError
-from fscrawl.handlers.records import error_record, page_record
+from fscrawl.handlers.records import error_record, page_record, reason_of
 from fscrawl.handlers.redirected import redirected
 from fscrawl.handlers.rendering import Shown, Source, of_both
 from fscrawl.http.answers import MAX_MESSAGE_CHARS, Failed, Fetched
@@ -31,10 +31,17 @@ from fscrawl.storage.layout import PICTURE
 from fscrawl.storage.records import PageRecord
 from fscrawl.storage.render_record import DOM_TYPE, RenderRecord
 from fscrawl.store import Beside
+from fscrawl.urls import fingerprint
 
 _NOT_AGAIN = "; it may have been done, so it is not sent again without being told (fetch.retry_posts)"
 _LOOKS_FOR_COOKIE = "it redirects to itself, and has set a cookie: its site may look whether that comes back"
+_STRIDE = 0x9E3779B97F4A7C15  # odd, and its multiples are spread evenly (Knuth, The Art of Computer Programming, 6.4)
 _MESSAGE_CHARS = MAX_MESSAGE_CHARS - len(_NOT_AGAIN)
+
+
+def _numbered(key: str, many: int) -> tuple[int, ...]:
+    """Give a fingerprint for each of the references of a page that are too long for URLs."""
+    return tuple((fingerprint(key) + each * _STRIDE) % (1 << 64) for each in range(many))
 
 
 class Writer:
@@ -205,12 +212,7 @@ class Writer:
             page = self._context.understand(task.url, b"", answer.status, answer.headers, "text/html")
             if page.unexpected or page.fault:
                 return self._unexpected(task, page, answer)
-        [place] = locations(answer.headers)
-        target = self._context.joiner.join(url_of(task.url), place)
-        if target is not None and "#" in task.url:
-            target = redirected(task.url, answer.status, target)
-        if target is not None and (route := self._context.rendering.route(place, url_of(target))):
-            target = spelling(read(target)._replace(fragment=route))
+        target = self.target_of(task, answer)
         outlinks = (target,) if target and target != task.url else ()
         if outlinks and (failure := one_too_many(task.flags.redirects, answer, outlinks[0])):
             return failure
@@ -218,10 +220,22 @@ class Writer:
             again = Failed("redirects", _LOOKS_FOR_COOKIE, True, answer.status, answer.headers)
             if self.may_try_again(task, again):
                 return again
-        redirect = target or place
+        if old is not None and old.kind == "page" and (kept := kept_since(self._context, task, target, answer)):
+            return kept
+        redirect = target or locations(answer.headers)[0]
         record = page_record(task, answer, self._tree.machine, outlinks, redirect=redirect)
         stored = self.put(task, answer, record, None, old=old)
         return stored._replace(again=back_to(self._context, task, outlinks[0])) if outlinks else stored
+
+    def target_of(self, task: PageTask, answer: Fetched) -> str | None:
+        """Give the spelling of the request to which a redirect leads; None if it is no URL."""
+        [place] = locations(answer.headers)
+        target = self._context.joiner.join(url_of(task.url), place)
+        if target is not None and "#" in task.url:
+            target = redirected(task.url, answer.status, target)
+        if target is not None and (route := self._context.rendering.route(place, url_of(target))):
+            target = spelling(read(target)._replace(fragment=route))
+        return target
 
     def _store_skipped(self, task: PageTask, answer: Fetched, why: str, old: PageRecord | None) -> Stored | Failed:
         """Store that an answer is of a type that is not accepted.
@@ -234,7 +248,8 @@ class Writer:
             if page.unexpected:
                 said = f"its {why} is not accepted; {page.unexpected}"
                 return self._unexpected(task, replace(page, unexpected=said), answer)
-        record = page_record(task, answer, self._tree.machine, (), skipped=why)
+        like_html = media_types.begins_like_html(answer.begins if answer.body is None else answer.body) or None
+        record = page_record(task, answer, self._tree.machine, (), skipped=why, like_html=like_html)
         return self.put(task, answer, record, None, old=old)
 
     def put(
@@ -267,8 +282,19 @@ class Writer:
         too_many = self._context.fresh_links.many(record)
         fresh, cut = ((), None) if too_many else self._context.fresh_links.of(record, task.depth)
         if too_long:
-            cut = {**(cut or {}), "length": too_long}
-        return stored._replace(links=fresh, cut=cut, term=self._context.term, later=too_many)
+            cut = {**(cut or {}), "length": _numbered(task.key, too_long)}
+        stored = stored._replace(links=fresh, cut=cut, term=self._context.term, later=too_many)
+        if record.skipped is not None or (task.depth == 0 and not task.referrer):  # few are
+            return stored._replace(skipped=reason_of(record), astray=self._astray(task, record))
+        return stored
+
+    def _astray(self, task: PageTask, record: PageRecord) -> tuple[str, str, str] | None:
+        """Tell where a seed leads that leads only out of the crawl: its first link, and the rule against it."""
+        links = record.links_to(nofollow=self._settings.crawl.follow_nofollow)
+        rules = [self._context.scope.refuses(url) for url in links]
+        if task.depth or task.referrer or task.flags.sitemap or not rules or not all(rules):
+            return None
+        return "redirects" if record.redirect is not None else "links", links[0], rules[0] or ""
 
     def _failure_before(self, task: PageTask) -> Replaced | None:
         """Give the failure for which a user asked for another try: whatever comes of it takes its place."""

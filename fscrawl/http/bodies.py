@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 
 _PIECE_BYTES = 65536
+_BEGIN_BYTES = 1445  # of a body: browsers look at so many, too (https://mimesniff.spec.whatwg.org/#resource-header)
 _DRAIN_BYTES = 65536  # an unwanted body is read if it is this small, to keep the connection
 _TRANSFER_CODINGS: tuple[list[str], ...] = ([], ["chunked"], ["identity"], ["identity", "chunked"])
 _MAX_CODINGS = 5
@@ -139,15 +140,23 @@ def read_body(
     return body.getvalue()
 
 
-def skip_body(reply: Reply, status: int, headers: dict[str, str]) -> None:
-    """Do not use a body. Read it if it is small, to keep the connection; else close the connection."""
+def skip_body(reply: Reply, status: int, headers: dict[str, str], *, looks: bool = False) -> bytes:
+    """Do not use a body. Read it if it is small, to keep the connection; else close the connection.
+
+    `looks`: give its first bytes; b"" if they cannot be had.
+    """
     length = 0 if status in (204, 304) else content_length(headers)
     if status >= 200 and length is not None and length <= _DRAIN_BYTES and "transfer-encoding" not in headers:
-        with contextlib.suppress(OSError, HTTPException):  # nobody wants the body; then the connection ends, too
-            reply.whole()
+        begins = b""
+        with contextlib.suppress(OSError, HTTPException, ValueError):  # nobody wants it; then the connection ends, too
+            begins = read_prefix(reply, headers, _DRAIN_BYTES) if looks else reply.whole()
         reply.release()
-    else:
-        reply.close()
+        return begins
+    if looks and length != 0:
+        with contextlib.suppress(OSError, HTTPException, ValueError):
+            return read_prefix(reply, headers, _BEGIN_BYTES)
+    reply.close()
+    return b""
 
 
 def _limited(pieces: Iterable[bytes], max_bytes: int, setting: str) -> Iterator[bytes]:

@@ -40,7 +40,7 @@ from fscrawl.http.site_headers import SiteHeaders
 from fscrawl.http.sockets import ALLOWED_HEAD_BYTES, exchange, tls_context
 from fscrawl.http.wire import Headers, Outgoing, written
 from fscrawl.parse.headers import media_type
-from fscrawl.parse.media_types import NO_MEANING, Limits
+from fscrawl.parse.media_types import NO_MEANING, Limits, may_be_page
 from fscrawl.request import Request
 from fscrawl.sites.rules import Site
 
@@ -222,17 +222,17 @@ class Fetcher:
             if bounds is not None and bounds.max_bytes < limit:
                 limit, setting = bounds.max_bytes, "render.max_bytes"
             exchange.allowance_bytes += limit + limit // 8 + _CHUNK_LINES_BYTES
-            body = None
+            body, begins = None, b""
             if status == 206 and "Range" not in request.headers and not _is_whole(headers):
                 skip_body(reply, status, headers)
                 return Failed("protocol", _PARTIAL, True, status, headers)
             if status == 304 or not wants_body(status, headers):
-                skip_body(reply, status, headers)
+                begins = skip_body(reply, status, headers, looks=status == 200 and may_be_page(headers))
             elif max_prefix_bytes is None:
                 body = read_body(reply, status, headers, limit, setting)
             else:
                 body = read_prefix(reply, headers, max_prefix_bytes)
-            return Fetched(status, headers, body, head_at, time.monotonic() - began, exchange.address)
+            return Fetched(status, headers, body, head_at, time.monotonic() - began, exchange.address, begins)
         except BaseException:
             reply.close()  # a connection with an unread rest of a body must not be used again
             raise

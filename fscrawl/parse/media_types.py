@@ -20,6 +20,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from fscrawl.parse.headers import media_type
+
 HTML = frozenset({"text/html", "application/xhtml+xml"})
 PDF = "application/pdf"
 # RSS and Atom. Many servers give a feed a type of XML; XML that is no feed has no entries, and so no links.
@@ -76,6 +78,16 @@ _PAGE = re.compile(
     re.IGNORECASE,
 )
 _RANGE = re.compile(r"(?:\*/\*|[a-z0-9!#$&^_.+-]+/(?:\*|[a-z0-9!#$&^_.+-]+))\Z")
+
+
+def may_be_page(headers: Mapping[str, str]) -> bool:
+    """Tell whether a body of a type that is not wanted may be HTML under a wrong name: it is none of a stream."""
+    named = media_type(headers)
+    return not (_NEVER_MARKUP.match(named) or named == "text/event-stream")
+
+
+def begins_like_html(body: bytes) -> bool:
+    return _PAGE.match(body) is not None
 
 
 def type_of(body: bytes, named: str) -> str:

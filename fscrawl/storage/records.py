@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal, Self
@@ -52,6 +53,7 @@ def new_machinery() -> str:
     return os.urandom(16).hex()
 
 
+_CLOCKS_DIFFER_S = 60.0  # those of machines whose clocks are right
 _NO_LINKS = frozenset({"nofollow", "none"})  # directives
 
 
@@ -60,7 +62,8 @@ class PageRecord(JsonRecord):
     """A page that is done. A redirect has `redirect` and no body; an unwanted type has `skipped` and no body.
 
     url, key          the page's normal form, or the spelling of its request; its key
-    depth             number of links from the nearest seed; a seed has 0
+    depth             number of links on the way from a seed by which it was found first; a seed has 0. A shorter
+                      way may have been found since: `max_depth` goes by that one
     referrer          key of the page where the URL was found; "" for a seed
     fetched_at        when the response began
     machine           id of the machine that stored it
@@ -79,6 +82,7 @@ class PageRecord(JsonRecord):
     redirect          normal form of a redirect's target, or the spelling of the request that follows; what the server
                       sent, if that is no URL. Such a page has no body
     skipped           why there is no body, e.g. `type application/pdf`
+    like_html         it has no body because of its type, and what was sent begins like HTML
     nofollow          outlinks marked rel=nofollow (or all, on a page whose meta robots says so): kept, and not followed
     canonical         normal form of link rel=canonical
     robots            directives of meta robots and X-Robots-Tag, in lower case
@@ -116,6 +120,7 @@ class PageRecord(JsonRecord):
     title: str | None = None
     redirect: str | None = None
     skipped: str | None = None
+    like_html: bool | None = None
     nofollow: tuple[str, ...] | None = None
     canonical: str | None = None
     robots: tuple[str, ...] | None = None
@@ -183,6 +188,13 @@ class PageRecord(JsonRecord):
     def looked_at(self) -> str:
         """When the page was last fetched or checked (RFC 3339)."""
         return self.checked_at or self.fetched_at
+
+    def is_older_than(self, moment: str) -> bool:
+        """Tell whether the page was last fetched or checked before a time (RFC 3339).
+
+        If that was in the future, a clock was wrong: then nobody knows how old it is, and it counts as older.
+        """
+        return self.looked_at < moment or self.looked_at > timestamp(time.time() + _CLOCKS_DIFFER_S)
 
     @property
     def depth_of_links(self) -> int:

@@ -65,11 +65,11 @@ def test_stored(desk, kind, counted):
     desk = desk()
     task = handed_out(desk)
     size = 9 if kind == "page" else 0
-    desk.take(Stored(task, ANSWERED, kind, 200, size, (A + "x",), {"scope": 2}))
+    desk.take(Stored(task, ANSWERED, kind, 200, size, (A + "x",), {"scope": [1, 2, 1]}))
     counts = desk.counts
     assert (counts.pages, counts.redirects, counts.others, counts.bytes) == counted
     assert counts.without_page == ("" if kind == "page" else task.url)
-    assert counts.cut == {"scope": 2}
+    assert desk.frontier.cut == {"scope": 2}
     assert desk.found == [((A + "x",), 1, task.key, Flags(redirects=1) if kind == "redirect" else None)]
     assert desk.frontier.in_flight == 0
     assert f'"event": "{kind}"' in desk.stream.getvalue()

@@ -79,8 +79,8 @@ def test_bad_ports_are_left_out(work: Work, root: Path) -> None:
         linked, redirected = (worker.do(task(web.url(HOST, path))) for path in ("/", "/moved"))
     assert isinstance(linked, Stored)
     assert isinstance(redirected, Stored)
-    assert (linked.links, linked.cut) == ((f"http://{HOST}:8/",), {"bad-port": 3})
-    assert (redirected.links, redirected.cut) == ((), {"bad-port": 1})
+    assert (linked.links, len(linked.cut["bad-port"])) == ((f"http://{HOST}:8/",), 3)
+    assert (redirected.links, len(redirected.cut["bad-port"])) == ((), 1)
     assert pages(root)[web.url(HOST, "/moved")].redirect == f"http://{HOST}:22/"
 
 
@@ -171,7 +171,7 @@ def test_links_cut_by_the_scope_are_counted(work: Work, root: Path) -> None:
     """Links outside the scope are in the record; they are counted, and not reported."""
     with Web(site({"/": page(f'<a href="/in"><a href="http://{OTHER}/"><a href="http://c.example/">')}), [HOST]) as web:
         outcome = work().do(task(web.url(HOST)))
-    assert (outcome.links, outcome.cut) == ((web.url(HOST, "/in"),), {"scope": 2})
+    assert (outcome.links, len(outcome.cut["scope"])) == ((web.url(HOST, "/in"),), 2)
     assert len(pages(root)[web.url(HOST)].links) == 3
 
 
