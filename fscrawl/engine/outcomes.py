@@ -69,15 +69,17 @@ class Bookkeeper:
         outage: Outage,
         progress: Progress,
         settings: Callable[[], Settings],
+        gets_cookie: Callable[[str], bool],
         rng: random.Random,
     ) -> None:
-        """`settings`: gives the settings as they are now."""
+        """`settings`: gives the settings as they are now. `gets_cookie`: tells whether a request would get one now."""
         self._tree = tree
         self._frontier = frontier
         self._membership = membership
         self._outage = outage
         self._progress = progress
         self._settings = settings
+        self._gets_cookie = gets_cookie
         self._rng = rng
         self.counts = Counts()
         self.labels = LabelCounter(tree.files, frontier.pending_by_label)
@@ -170,7 +172,7 @@ class Bookkeeper:
         self._count_label(task, outcome.kind, outcome.replaced)
         self._progress.event(task.url, outcome.kind, status=outcome.status, bytes=outcome.bytes)
         self._judge_host(task, exchange)
-        if outcome.again is not None:
+        if outcome.again is not None and self._gets_cookie(outcome.again.url):
             self._ask_again(outcome.again, task.url)
         if outcome.later:
             self.counts.cut.update(outcome.cut or {})

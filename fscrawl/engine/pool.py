@@ -102,7 +102,7 @@ class Pool:
         self._slots = [Slot(cores) for cores in homes(workers)] or [Slot([])]
         self._returned: deque[Returned] = deque()  # suspects that are not tried here
         self._slot_of: Lru[str, Slot] = Lru(_HOSTS)  # by host, and by host and "#" for the requests of its sessions
-        self._cookies = SharedCookies(config.identity)
+        self.cookies = SharedCookies(config.identity)
         self._capacity = 2 * setup.threads  # as many waiting in the inbox as being worked on
         self._most_stalled = most_stalled(setup.threads)
         self.replaced = 0
@@ -137,7 +137,7 @@ class Pool:
         slot.connection, slot.incoming, slot.outgoing = ours, frames.Incoming(ours), frames.Outgoing(ours)
         slot.start_at = None
         slot.last_answer_at = time.monotonic()
-        self._cookies.forget(slot)
+        self.cookies.forget(slot)
         self._selector.register(ours, selectors.EVENT_READ, slot)
 
     def _put_off(self, slot: Slot, why: str) -> None:
@@ -226,7 +226,7 @@ class Pool:
         if slot.unsent:
             if len(slot.in_flight) == len(slot.unsent):
                 slot.last_answer_at = time.monotonic()  # it was idle until now
-            if news := self._cookies.news(slot, slot.unsent):
+            if news := self.cookies.news(slot, slot.unsent):
                 self._send(slot, news)
             self._send(slot, slot.unsent)
             slot.unsent = []
@@ -287,7 +287,7 @@ class Pool:
         messages = []
         for message in slot.incoming.read():
             if isinstance(message, Cookies):
-                self._cookies.take(slot, message)
+                self.cookies.take(slot, message)
             else:
                 messages.append(message)
         slot.last_answer_at = time.monotonic()
@@ -372,8 +372,8 @@ class Pool:
     def reconfigure(self, config: CrawlConfig) -> None:
         """Let all workers go on by other settings or seeds."""
         self._config = config
-        if config.identity != self._cookies.identity:
-            self._cookies = SharedCookies(config.identity)
+        if config.identity != self.cookies.identity:
+            self.cookies = SharedCookies(config.identity)
         self._broadcast(config)
 
     def drain(self) -> None:

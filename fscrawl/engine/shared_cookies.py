@@ -25,6 +25,7 @@ from fscrawl import urls
 from fscrawl.engine.slot import Slot
 from fscrawl.frontier.task import Task
 from fscrawl.http.cookies import MAX_SITES, Cookies, Jar
+from fscrawl.request import names_session, url_of
 from fscrawl.util.lru import Lru
 
 _Told = Lru[str, int]  # what a process was told: site → version
@@ -68,6 +69,10 @@ class SharedCookies:
                 told.put(site, standing.version)
                 news[site] = self._jar.of_site(site, time.time())
         return Cookies(self.identity, news) if news else None
+
+    def go_to(self, asked: str) -> bool:
+        """Tell whether a request gets a cookie; of a session only its worker knows. `asked`: its spelling."""
+        return names_session(asked) or self._jar.header(url_of(asked), time.time()) is not None
 
     def forget(self, slot: Slot) -> None:
         """A new process in a slot knows of no cookies."""

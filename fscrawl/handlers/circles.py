@@ -2,11 +2,12 @@
 
 The page is stored as a redirect by then, and with the cookie it may answer otherwise. So it is asked for once more. If
 it is a redirect again, that is followed as any other, but the page is not asked for a third time.
+
+Here the circle is seen. The machine knows whether the page would get a cookie now (see `engine.outcomes`): another
+worker may have got it.
 """
 
 from __future__ import annotations
-
-import time
 
 from fscrawl import urls
 from fscrawl.errors import RecordError, TreeError
@@ -15,7 +16,6 @@ from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.context import Context
 from fscrawl.handlers.meaning import MOST_REDIRECTS
 from fscrawl.labels import sound
-from fscrawl.request import url_of
 from fscrawl.storage.records import PageRecord
 from fscrawl.store import Tree
 
@@ -23,11 +23,10 @@ from fscrawl.store import Tree
 def back_to(context: Context, task: PageTask, target: str) -> PageTask | None:
     """Give the task to ask once more for the target of a redirect; None if there is no reason to do so.
 
-    There is one if the target is stored as a redirect that has led here, and would get a cookie now. `task`: of the
-    page that redirects; `target`: the spelling of a request.
+    There is one if cookies are kept, and the target is stored as a redirect that has led here. `task`: of the page that
+    redirects; `target`: the spelling of a request.
     """
-    jar = context.jar_of(task.url)
-    if task.flags.led_back or jar is None or jar.header(url_of(target), time.time()) is None:
+    if task.flags.led_back or context.jar_of(task.url) is None:
         return None
     first = step = _redirect(context.tree, target)
     for steps in range(1, MOST_REDIRECTS + 1):

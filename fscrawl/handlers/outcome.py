@@ -57,7 +57,7 @@ class Stored(NamedTuple):
     cut        number of outlinks left out, by the setting that did it; by "length": they are too long for URLs
     term       digest of the settings by which the outlinks were chosen (`CrawlConfig.term`)
     replaced   what the record replaces: a refresh replaces a record, another try a failure; None: nothing
-    again      of a redirect: its target, to be asked for once more (see `circles`)
+    again      of a redirect: its target, to be asked for once more if it gets a cookie now (see `circles`)
     later      how many links are not in `links`, since they are many: they are to be told from the record
     """
 

@@ -1,4 +1,4 @@
-"""A site of three hosts with pages for those who have a cookie, which a fourth host sets for all of them."""
+"""A site of three hosts with pages for those who have a cookie; others are sent to a log-in on a fourth host."""
 
 from __future__ import annotations
 
@@ -8,19 +8,22 @@ from urllib.parse import parse_qs, quote, urlsplit
 from tests.support.crawling import pages
 from tests.support.web import HTML, Request, Response, Web
 
-LOGIN = "login.site.example"
+LOGIN, ELSEWHERE = "login.site.example", "login.example"
 MEMBERS = ["www.site.example", "shop.site.example", "news.site.example"]
-ADDRESS = {name: f"127.0.75.{number}" for number, name in enumerate([LOGIN, *MEMBERS], 1)}
+ADDRESS = {name: f"127.0.75.{number}" for number, name in enumerate([LOGIN, ELSEWHERE, *MEMBERS], 1)}
 PAGES = 12
 ALL = sorted(f"{name} {number}" for name in MEMBERS for number in range(PAGES))
 
 
 class SingleSignOn:
-    """Serves that site. `delay_s`: of each page."""
+    """Serves that site. `delay_s`: of each page. `login`: LOGIN, which sets the cookie for all hosts of its site.
 
-    def __init__(self, delay_s: float = 0.02) -> None:
+    Or ELSEWHERE, which is of another site, and cannot: each host sets the cookie for all before it redirects.
+    """
+
+    def __init__(self, delay_s: float = 0.02, login: str = LOGIN) -> None:
         self.web = Web(self._serve, list(ADDRESS.values()))
-        self._delay_s = delay_s
+        self._delay_s, self._login = delay_s, login
 
     @property
     def seeds(self) -> list[str]:
@@ -34,10 +37,12 @@ class SingleSignOn:
         path, query = urlsplit(request.path).path, parse_qs(urlsplit(request.path).query)
         if path == "/robots.txt":
             return Response(404)
-        if name == LOGIN:
-            return Response(302, {"Location": query["to"][0], "Set-Cookie": "sid=1; Domain=site.example; Path=/"})
+        cookie = {"Set-Cookie": "sid=1; Domain=site.example; Path=/"}
+        if name == self._login:
+            return Response(302, {"Location": query["to"][0], **cookie})  # ELSEWHERE it may not set it
         if "sid=1" not in request.headers.get("cookie", ""):
-            return Response(302, {"Location": self._url(LOGIN, f"/?to={quote(self._url(name, path))}")})
+            to = {"Location": self._url(self._login, f"/?to={quote(self._url(name, path))}")}
+            return Response(302, to if self._login == LOGIN else {**to, **cookie})
         number = int(path[1:])
         links = "".join(f"<a href=/{each}>a</a>" for each in (2 * number + 1, 2 * number + 2) if each < PAGES)
         return Response(200, HTML, f"<title>{name} {number}</title>{links}".encode(), self._delay_s)

@@ -11,14 +11,15 @@ import pytest
 
 from tests.support.crawling import Running, check_tree, command, crawl, errors
 from tests.support.fleet import Fleet
-from tests.support.single_sign_on import ADDRESS, ALL, LOGIN, SingleSignOn, titles
+from tests.support.single_sign_on import ADDRESS, ALL, ELSEWHERE, LOGIN, SingleSignOn, titles
 
 Names = Callable[[Mapping[str, str]], dict[str, str]]
 
 
-def test_several_workers(root: Path, names: Names) -> None:
+@pytest.mark.parametrize("login", [LOGIN, ELSEWHERE])
+def test_several_workers(root: Path, names: Names, login: str) -> None:
     """All pages are stored, whichever worker asks for them."""
-    site = SingleSignOn()
+    site = SingleSignOn(login=login)
     with site.web:
         done = crawl(root, seeds=site.seeds, workers=4, env=names(ADDRESS))
     assert done.code == 0, done
