@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.crawling import Running, check_tree, command, crawl, errors
 from tests.support.fleet import Fleet
-from tests.support.single_sign_on import ADDRESS, ALL, ELSEWHERE, LOGIN, SingleSignOn, titles
+from tests.support.single_sign_on import ADDRESS, ALL, ELSEWHERE, LOGIN, MEMBERS, SingleSignOn, titles
 
 Names = Callable[[Mapping[str, str]], dict[str, str]]
 
@@ -35,7 +35,7 @@ def test_a_worker_that_is_replaced(root: Path, names: Names) -> None:
         site.web as web,
         Running(command(root, seeds=site.seeds, workers=2, threads=1), env=names(ADDRESS)) as running,
     ):
-        running.until(lambda: len(titles(root)) >= 3, "pages of all hosts")
+        running.until(lambda: {each.split()[0] for each in titles(root)} == set(MEMBERS), "a page of each host")
         logged_in = web.count(ADDRESS[LOGIN])
         for pid in running.workers():
             os.kill(pid, signal.SIGKILL)
