@@ -116,7 +116,8 @@ class Jar:
 
     def _take(self, site: str, cookies: Iterable[Cookie], now: float) -> list[Cookie]:
         held = self._sites.setdefault(site, {})
-        news = [cookie for cookie in cookies if _put(held, cookie, now)]
+        secure = [each for each in held.values() if each.secure]
+        news = [cookie for cookie in cookies if _put(held, secure, cookie, now)]
         _shrink(held, now)
         self._sites.move_to_end(site)
         if not held:
@@ -158,14 +159,16 @@ class SharedJar(Jar):
             self._take(site, [*cookies, *self._learnt.get(site, {}).values()], now)
 
 
-def _put(held: dict[_Key, Cookie], cookie: Cookie, now: float) -> bool:
-    """Put a cookie to those that are held of its site; tell whether that changes anything."""
-    if not cookie.by_tls and any(each.secure and _lies_over(cookie, each, now) for each in held.values()):
+def _put(held: dict[_Key, Cookie], secure: list[Cookie], cookie: Cookie, now: float) -> bool:
+    """Put a cookie to those that are held of its site, and to the Secure ones; tell whether that changes anything."""
+    if not cookie.by_tls and any(_lies_over(cookie, each, now) for each in secure):
         return False  # an attacker on the network must not replace a cookie that came over TLS
     if _is_over(cookie, now):  # this is how a site deletes a cookie
         return held.pop(cookie.key, None) is not None
     before = held.get(cookie.key)
     held[cookie.key] = cookie  # a replaced cookie keeps its place, since it keeps its time of creation
+    if cookie.secure:
+        secure.append(cookie)
     return cookie != before
 
 
