@@ -95,9 +95,9 @@ class CrawlSettings:
     )
     partition: str = _setting(
         "host",
-        'what is divided among the machines: "host", or "url" for one large site that welcomes many machines; fixed'
-        " when the tree is created",
-        checks.one_of("host", "url"),
+        'what is divided among the machines: "host", or "site" if hosts of a site share a log-in, or "url" for one'
+        " large host that welcomes many machines; fixed when the tree is created",
+        checks.one_of("host", "site", "url"),
     )
     drop_query: bool = _setting(False, "ignore the query of URLs: /page?a=1 and /page are the same page")
     follow: tuple[str, ...] = _setting(

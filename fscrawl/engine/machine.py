@@ -101,7 +101,14 @@ class Machine:
         self._outage = Outage()
         rng = rng or random.Random()
         self._bookkeeper = Bookkeeper(
-            tree, self._frontier, self._membership, self._outage, progress, lambda: self._settings, rng
+            tree,
+            self._frontier,
+            self._membership,
+            self._outage,
+            progress,
+            lambda: self._settings,
+            self._gets_cookie,
+            rng,
         )
         self._idleness = Idleness(time.monotonic(), tree.record.partition, follow=options.follow)
         self._stored_before = 0
@@ -171,6 +178,9 @@ class Machine:
         """Tell whether to go on waiting for the tree; after a signal only for a few seconds."""
         self._watchdog.alive()
         return not self._interrupts or time.monotonic() - self._interrupted_at < _WAIT_FOR_TREE_WHEN_LEAVING_S
+
+    def _gets_cookie(self, asked: str) -> bool:
+        return self._pool.cookies.go_to(asked)
 
     def _crawl(self) -> None:
         self._begin()

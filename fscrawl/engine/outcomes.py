@@ -70,15 +70,17 @@ class Bookkeeper:
         outage: Outage,
         progress: Progress,
         settings: Callable[[], Settings],
+        gets_cookie: Callable[[str], bool],
         rng: random.Random,
     ) -> None:
-        """`settings`: gives the settings as they are now."""
+        """`settings`: gives the settings as they are now. `gets_cookie`: tells whether a request would get one now."""
         self._tree = tree
         self._frontier = frontier
         self._membership = membership
         self._outage = outage
         self._progress = progress
         self._settings = settings
+        self._gets_cookie = gets_cookie
         self._rng = rng
         self.counts = Counts()
         self.not_stored = NotStored(frontier.cut, frontier.scheduler.why_given_up)
@@ -88,6 +90,7 @@ class Bookkeeper:
         self._undone: deque[Iterator[None]] = deque()  # what is left of outcomes with many links
         self._links_left = 0  # of these
         self._telling = Telling()
+        self._has_warned = False  # of log-ins that lead back to pages of other machines
 
     @property
     def is_behind(self) -> bool:
@@ -172,13 +175,25 @@ class Bookkeeper:
         self._count_label(task, outcome.kind, outcome.replaced)
         self._progress.event(task.url, outcome.kind, status=outcome.status, bytes=outcome.bytes)
         self._judge_host(task, exchange)
-        if outcome.again is not None:
-            self._frontier.retry(outcome.again, time.monotonic())
+        if outcome.again is not None and self._gets_cookie(outcome.again.url):
+            self._ask_again(outcome.again, task.url)
         if outcome.later:
             self._frontier.cut.update(outcome.cut or {})
             self._telling.add(outcome)
         else:
             self._run(self._tell_stored(outcome))
+
+    def _ask_again(self, task: PageTask, led_back_by: str) -> None:
+        """Ask once more for a page to which a log-in has led back, if it is ours: another machine lacks the cookie."""
+        if self._frontier.holds(self._frontier.shard_of(task)):
+            self._frontier.retry(task, time.monotonic())
+        elif not self._has_warned:
+            self._has_warned = True
+            self._progress.warn(
+                f"{led_back_by} leads back to {task.url} with a cookie, but another machine has that page, and stores"
+                ' it as a redirect; log-ins for several hosts need crawl.partition = "site", which is fixed when a tree'
+                " is made"
+            )
 
     def _tell_stored(self, outcome: Stored) -> Iterator[None]:
         task = outcome.task

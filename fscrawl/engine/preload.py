@@ -24,6 +24,7 @@ SHARED = (
     "fscrawl.engine.worker_entry",
     "fscrawl.handlers.outcome",
     "fscrawl.handlers.records",
+    "fscrawl.http.cookies",
     "fscrawl.politeness.robots",
     "fscrawl.sites.seeds",
     "multiprocessing.sharedctypes",

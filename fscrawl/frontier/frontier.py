@@ -65,7 +65,7 @@ class Frontier:
         self.in_flight = 0
         self._pages_in_flight: dict[str, str] = {}  # key → label
         self._settings = settings
-        self._shards = Shards(shards, by_url=settings.crawl.partition == "url", stored=stored)
+        self._shards = Shards(shards, settings.crawl.partition, stored)
         self._hosts = Hosts(settings.crawl, rng or random.Random(), scratch or Scratch())
         self._by_name = self._hosts.by_name
         self._held = self._shards.held

@@ -3,13 +3,14 @@
 The page is stored as a redirect by then, and with the cookie it may answer otherwise. So it is asked for once more. If
 it is a redirect again, that is followed as any other, but the page is not asked for a third time.
 
+Here the circle is seen. The machine knows whether the page would get a cookie now (see `engine.outcomes`): another
+worker may have got it.
+
 A page that is stored, and redirects when it is refreshed, stays as it is until the tree shows that the redirect leads
 to an answer: a circle is none. What the tree does not know of the way is asked for first.
 """
 
 from __future__ import annotations
-
-import time
 
 from fscrawl import urls
 from fscrawl.errors import RecordError, TreeError
@@ -21,7 +22,6 @@ from fscrawl.handlers.records import stored_record
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.labels import sound
 from fscrawl.parse.headers import REDIRECTS
-from fscrawl.request import url_of
 from fscrawl.storage.records import PageRecord
 from fscrawl.store import Tree
 
@@ -29,11 +29,10 @@ from fscrawl.store import Tree
 def back_to(context: Context, task: PageTask, target: str) -> PageTask | None:
     """Give the task to ask once more for the target of a redirect; None if there is no reason to do so.
 
-    There is one if the target is stored as a redirect that has led here, and would get a cookie now. `task`: of the
-    page that redirects; `target`: the spelling of a request.
+    There is one if cookies are kept, and the target is stored as a redirect that has led here. `task`: of the page that
+    redirects; `target`: the spelling of a request.
     """
-    jar = context.jar_of(task.url)
-    if task.flags.led_back or jar is None or jar.header(url_of(target), time.time()) is None:
+    if task.flags.led_back or context.jar_of(task.url) is None:
         return None
     first = step = _redirect(context.tree, target)
     for steps in range(1, MOST_REDIRECTS + 1):

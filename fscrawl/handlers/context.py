@@ -30,7 +30,7 @@ from fscrawl.handlers.reading import (
     UnreadableError,
 )
 from fscrawl.handlers.rendering import Render, Rendering
-from fscrawl.handlers.sessions import Asking, Opened, Sessions, asking, identity_of
+from fscrawl.handlers.sessions import Asking, Opened, Sessions, asking
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.cookies import Jar
 from fscrawl.http.dates import rest_s
@@ -45,7 +45,7 @@ from fscrawl.parse.media_types import NO_MEANING, Limits, Ranges
 from fscrawl.politeness.redirects import Hops
 from fscrawl.politeness.robots import product_token
 from fscrawl.politeness.robots_cache import RobotsCache
-from fscrawl.request import Request, read, url_of
+from fscrawl.request import Request, names_session, read, url_of
 from fscrawl.sites.rules import Sites
 from fscrawl.store import Tree
 
@@ -78,8 +78,8 @@ class Context:
         self.scope = scope = config.scope()
         self.term = config.term
         self.refresh_before = config.refresh_before
-        opened, identity = opened or Opened(), identity_of(settings)
-        jar = opened.without(identity)
+        opened, identity = opened or Opened(), config.identity
+        jar = opened.jar_of(identity)
         self.fetcher = Fetcher(settings.fetch, settings.politeness, threads, allow_env, settings.sites, jar)
         # Nothing here may lead back to this object: when settings are edited, its connections must end with it at once.
         self.permitted = permit.holds if permit is not None else _always
@@ -152,11 +152,7 @@ class Context:
 
     def jar_of(self, asked: str) -> Jar | None:
         """Give the cookies with which this thread has just asked for a page."""
-        return self.sessions.given if self.names_session(asked) else self.fetcher.jar
-
-    def names_session(self, asked: str) -> bool:
-        """Tell whether a request is one of a session. `asked`: its spelling."""
-        return "#" in asked and bool(read(asked).session)
+        return self.sessions.given if names_session(asked) else self.fetcher.jar
 
     def spoil_session(self, asked: str) -> int:
         """Let the session that this thread has just used for a request be opened anew. Give how many were in vain."""
@@ -164,7 +160,7 @@ class Context:
 
     def approve_session(self, asked: str) -> None:
         """Note that a page was as expected. `asked`: the spelling of its request, which may name a session."""
-        if self.names_session(asked):
+        if names_session(asked):
             self.sessions.approve(read(asked))
 
     def rules_of(self, asked: str) -> str:

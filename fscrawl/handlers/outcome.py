@@ -58,7 +58,7 @@ class Stored(NamedTuple):
                Most that the worker has reported before are not among them
     term       digest of the settings by which the outlinks were chosen (`CrawlConfig.term`)
     replaced   what the record replaces: a refresh replaces a record, another try a failure; None: nothing
-    again      of a redirect: its target, to be asked for once more (see `circles`)
+    again      of a redirect: its target, to be asked for once more if it gets a cookie now (see `circles`)
     later      how many links are not in `links`, since they are many: they are to be told from the record
     skipped    why it has no body, as its record says; "" if it has one, or is a redirect
     was_skipped  the same of the record that it replaces

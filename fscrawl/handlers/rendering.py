@@ -173,7 +173,8 @@ class Rendering:
         later.
         """
         request = read(asked)
-        cookies = () if jar is None else tuple(map(_cookie, jar.of_site(request.url, time.time())))
+        site = urls.site(urls.hostname(request.url))
+        cookies = () if jar is None else tuple(map(_cookie, jar.of_site(site, time.time())))
         headers = {**answer.headers, "content-type": f"{source.type_}; charset={source.encoding}"}
         job = Job(request.address, answer.status, headers, source.body, cookies, self._options)
         rendered, network = self._in_browser(job, request, jar, answer.head_at)

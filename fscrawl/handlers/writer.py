@@ -26,7 +26,7 @@ from fscrawl.parse import media_types
 from fscrawl.parse.extensions import extension
 from fscrawl.parse.headers import is_final, locations, media_type
 from fscrawl.parse.links import ParsedPage
-from fscrawl.request import read, spelling, url_of
+from fscrawl.request import names_session, read, spelling, url_of
 from fscrawl.storage.layout import PICTURE
 from fscrawl.storage.records import PageRecord
 from fscrawl.storage.render_record import DOM_TYPE, RenderRecord
@@ -200,7 +200,7 @@ class Writer:
 
     def _refused(self, task: PageTask, answer: Fetched) -> Failed:
         """Give the failure of a page that is refused to who asks. If a session asked, it may be over."""
-        if self._context.names_session(task.url):
+        if names_session(task.url):
             page = self._context.understand(task.url, b"", answer.status, answer.headers, "text/html")
             if page.renew:
                 return self._unexpected(task, page, answer)

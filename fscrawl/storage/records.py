@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal, Self
 
+from fscrawl import urls
 from fscrawl.errors import RecordError
 from fscrawl.storage.json_record import JsonRecord
 from fscrawl.storage.layout import is_extension
@@ -254,7 +255,7 @@ class TreeRecord(JsonRecord):
     crawl, created_at   an id of the crawl, and when it was made
     shards              how many parts the URLs are divided into, as in the settings
     fanout              0, or 1 for <host>/<ab>/<key>, as in the settings
-    partition           "host" or "url": what decides about the shard of a URL, as in the settings
+    partition           "host", "site" or "url": what decides about the shard of a URL, as in the settings
     machinery           128 random bits as 32 hexadecimal digits, new whenever a `.fscrawl` is made; absent in format 1
     over_pages          this `.fscrawl` was made where pages were stored already; machines of the one before may still
                         run
@@ -273,6 +274,10 @@ class TreeRecord(JsonRecord):
         """Raise RecordError if it is of format 2, and does not name its machinery."""
         if self.format == FORMAT and not _MACHINERY.fullmatch(self.machinery or ""):
             raise RecordError("field 'machinery' must be 32 hex digits")
+
+    def shard_of(self, host: str, key: str = "") -> int:
+        """Give the shard of a URL. `key`: only looked at with the partition "url"."""
+        return urls.shard_of(host, key, self.shards, self.partition)
 
 
 @dataclass(frozen=True, slots=True)

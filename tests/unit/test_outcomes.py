@@ -150,6 +150,21 @@ def test_a_shorter_way_is_told_once_more(desk):
     assert desk.frontier.idle
 
 
+@pytest.mark.parametrize("ours", [True, False])
+def test_a_log_in_that_leads_back(desk, ours):
+    """The page is asked for once more. If another machine has it, a user is told what to do, once."""
+    desk = desk()
+    for number in range(2):
+        page = handed_out(desk, f"{A}{number}")
+        back = page._replace(url="http://b.example/", host="b.example", key=urls.key("http://b.example/"))
+        if ours:
+            desk.frontier.hold(desk.frontier.location(back.url).shard)
+        desk.take(Stored(page, ANSWERED, "redirect", 302, links=(), term="term", again=back))
+    again = desk.frontier.take(time.monotonic() + 1)
+    assert (again and again.url) == (back.url if ours else None)
+    assert desk.stream.getvalue().count('crawl.partition = \\"site\\"') == int(not ours)
+
+
 def test_a_failure_for_now_is_tried_again(desk):
     """A failure that may pass is counted as retried, and its page is pending again as the next attempt."""
     desk = desk("politeness.delay=0")
