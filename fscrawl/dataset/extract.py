@@ -31,6 +31,7 @@ from fscrawl.dataset.pdf_text import PdfText
 from fscrawl.dataset.plan import Batch
 from fscrawl.dataset.reading import THREADS, ReadPage, pages
 from fscrawl.dataset.tally import pages_done
+from fscrawl.dataset.warc_record import base32_sha1
 from fscrawl.parse import fields as field_rules
 from fscrawl.parse import language as languages
 from fscrawl.parse import links
@@ -52,9 +53,6 @@ _FLUSH_BYTES = 4 << 20
 _OF_USERS_S = 60.0  # of processor time, for the rules or the site file of users on one page; usual are milliseconds
 _OF_RECORDS = frozenset(PageRecord.__slots__)
 ARROW_END = b"ARROW1"
-_BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
-_PAIRS = [one + other for one in _BASE32 for other in _BASE32]
-_SHIFTS = range(150, -10, -10)  # of 160 bits
 # Without threads, here and where rows are read: there is a process for each processor. With them, compression would
 # take half as much again, for waking them.
 _WRITING = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
@@ -344,13 +342,3 @@ def _identity(record: PageRecord, dom: bytes | None) -> str | None:
     if dom is None:
         return record.sha256 or None
     return hashlib.sha256(record.sha256.encode() + dom).hexdigest()
-
-
-def base32_sha1(data: bytes) -> str:
-    """Return the digest of a body as Common Crawl's index and WARC files write it.
-
-    >>> base32_sha1(b"")
-    '3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
-    """
-    number = int.from_bytes(hashlib.sha1(data, usedforsecurity=False).digest())
-    return "".join([_PAIRS[number >> shift & 1023] for shift in _SHIFTS])  # twice as fast as base64.b32encode
