@@ -190,19 +190,15 @@ def _run(job: Job, crew: Crew, before: Manifest | None, most: int | None, warn: 
     parts += _join_archives(job, crew, groups)
     parts += write_failures(job, crew.line, failures)
     left_out = sum((each.left_out for each in batches), Counter({"dropped": counts.dropped}))
-    return RunResult(tuple(parts), _counts(counts, groups), dict(+left_out), _fields(batches))
+    return RunResult(tuple(parts), _counts(job.options, counts, groups), dict(+left_out), _fields(batches))
 
 
-def _counts(counts: dedupe.Counts, groups: list[GroupResult]) -> dict[str, int]:
-    """Count the kept records by kind, as `PageRecord.kind` says it, and the duplicates."""
+def _counts(options: Options, counts: dedupe.Counts, groups: list[GroupResult]) -> dict[str, int]:
+    """Count the kept records by kind, as `PageRecord.kind` says it, and the duplicates that were looked for."""
+    near = {"near_duplicates": counts.near_duplicates} if options.reads_text else {}
     redirects, others = (sum(getattr(group, kind) for group in groups) for kind in ("redirects", "others"))
     kinds = {"pages": counts.records - redirects - others, "redirects": redirects, "others": others}
-    return {
-        "records": counts.records,
-        **kinds,
-        "duplicates": counts.duplicates,
-        "near_duplicates": counts.near_duplicates,
-    }
+    return {"records": counts.records, **kinds, "duplicates": counts.duplicates, **near}
 
 
 def _about(before: Manifest | None) -> tuple[int, int]:

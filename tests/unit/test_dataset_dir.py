@@ -296,7 +296,9 @@ MANIFEST = Manifest(
     counts={"records": 2, "pages": 1, "redirects": 1, "others": 0, "duplicates": 0, "near_duplicates": 0, "errors": 1},
     left_out={"broken": 1},
     fields={"price": {"found": 1, "missing": 0, "bad": 1}},
-    runs=(RunSummary(1, {"records": 2, "pages": 1, "redirects": 1, "others": 0}, {"broken": 1}),),
+    runs=(
+        RunSummary(1, {"records": 2, "pages": 1, "redirects": 1, "others": 0, "duplicates": 0}, {"broken": 1}),
+    ),
     parts=(Part("pages/part-0001-00000.parquet", 2, 100, "ab"), Part("errors/part-0001-00000.parquet", 1, 9, "cd")),
 )
 
@@ -309,14 +311,6 @@ def test_a_manifest_is_read_as_it_was_written(directory):
     assert list(written) == ["format", "made_by", "crawl", "options", "counts", "left_out", "fields", "runs", "files"]
     assert list(written["runs"][0]) == ["run", "counts", "left_out"]
     assert list(written["files"][0]) == ["path", "rows", "bytes", "sha256"]
-
-
-def test_counts_of_an_older_manifest(directory):
-    """A manifest that calls all records pages still says how many rows a limit has used up."""
-    values = MANIFEST.as_json()
-    values["counts"] = {"pages": 2, "duplicates": 0, "near_duplicates": 0, "errors": 1}
-    directory.write_json("manifest.json", values)
-    assert directory.manifest().counts["records"] == 2
 
 
 @pytest.mark.parametrize("values", [{"format": 1}, [], {**MANIFEST.as_json(), "files": [{}]}, {"format": "x"}])
@@ -355,7 +349,7 @@ def test_update(directory):
 
 def test_large_numbers_of_a_report() -> None:
     """All of them have the same form."""
-    counts = {"pages": 2991, "redirects": 0, "others": 0, "errors": 1234}
+    counts = {"pages": 2991, "redirects": 0, "others": 0, "duplicates": 0, "errors": 1234}
     fields = {"heading": {"found": 2990, "missing": 1001, "bad": 1000}}
     manifest = Manifest("f", "c", {}, counts, {"noindex": 4321}, fields, (), ())
     assert list(report(manifest)) == [

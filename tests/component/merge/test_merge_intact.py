@@ -171,14 +171,23 @@ def test_a_manifest_of_one_run_that_is_missing(tree: Grown, out: Path, fscrawl: 
 ODD = [
     {"counts": "x"},
     {"counts": {"pages": "many"}},
+    {"counts": {}},
+    {"fields": {"a": {}}},
+    {"runs": [{"run": "../1", "counts": {}, "left_out": {}}]},
     {"left_out": []},
     {"left_out": {"broken": None}},
     {"fields": {"a": 1}},
     {"options": 5},
     {"runs": [1]},
     {"files": [{"path": "pages/x"}]},
-    {"files": [{"path": "errors/../../elsewhere", "rows": 1, "bytes": 1, "sha256": ""}]},
-    {"files": [{"path": "/errors/elsewhere", "rows": 1, "bytes": 1, "sha256": ""}]},
+    *(
+        {"files": [{"path": path, "rows": 1, "bytes": 1, "sha256": ""}]}
+        for path in (
+            *("errors/../../part-0001-00000.csv", "/errors/part-0001-00000.csv", "errors//part-0001-00000.csv"),
+            *("errors/authorized_keys", "../part-0001-00000.csv", ".merge/part-0001-00000.csv", "part-0001-00000.csv"),
+            *("errors/part-0001-00000.csv\n", "errors/part-0001-00000.csv/x", "manifest.json", "errors/part-٠٠٠١-00000.csv"),
+        )
+    ),
 ]
 
 
