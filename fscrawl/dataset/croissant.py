@@ -139,8 +139,8 @@ def _columns(job: Job, parts: list[Part]) -> set[str]:
     there = {column.name for schema in schemas(job).values() for column in schema}
     firsts = {part.path.rpartition("-")[0]: part for part in reversed(parts)}  # part-<run>-<n>
     for part in firsts.values():
-        with contextlib.suppress(OSError, ValueError):
-            there &= set(pq.read_schema(job.directory.path(part.path)).names)
+        with contextlib.suppress(OSError, ValueError), job.directory.reading(part.path) as path:
+            there &= set(pq.read_schema(path).names)
     return there
 
 

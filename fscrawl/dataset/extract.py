@@ -28,7 +28,7 @@ from fscrawl.dataset import similar
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.page_files import is_noindex
 from fscrawl.dataset.pdf_text import PdfText
-from fscrawl.dataset.plan import Batch
+from fscrawl.dataset.plan import Batch, run_directory
 from fscrawl.dataset.reading import THREADS, ReadPage, pages
 from fscrawl.dataset.tally import pages_done
 from fscrawl.dataset.warc_record import base32_sha1
@@ -105,8 +105,10 @@ def extract_batch(job: Job, batch: Batch) -> BatchResult:
     if is_there and done.get("columns") == job.rows.names:
         pages_done(len(batch))
         return BatchResult.from_json(done)
-    if done is not None or job.directory.path(job.scratch(rows_name(batch.index))).exists():
-        job.directory.forget(job.scratch("group-*.done.json"))  # groups may have been made of its other rows
+    if done is not None or job.directory.size(job.scratch(rows_name(batch.index))) is not None:
+        for name in job.directory.files(run_directory(job.run)):
+            if name.endswith(".done.json"):  # groups may have been made of its other rows
+                job.directory.discard(name)
     result = BatchResult(columns=job.rows.names)
     with (
         job.directory.publish(job.scratch(rows_name(batch.index))) as temporary,
@@ -136,8 +138,11 @@ def rows_of(job: Job, index: int, columns: list[str] | None = None) -> Iterator[
     """Read a batch's rows, or only some columns of them."""
     wanted = None if columns is None else sorted(map(job.rows.get_field_index, columns))
     options = pa.ipc.IpcReadOptions(included_fields=wanted, use_threads=False)
-    path = job.directory.path(job.scratch(rows_name(index)))
-    with pa.OSFile(str(path)) as source, pa.ipc.open_file(source, options=options) as reader:
+    with (
+        job.directory.reading(job.scratch(rows_name(index))) as path,
+        pa.OSFile(str(path)) as source,
+        pa.ipc.open_file(source, options=options) as reader,
+    ):
         for number in range(reader.num_record_batches):
             yield reader.get_batch(number)
 

@@ -159,7 +159,10 @@ KEYS = [
     ("http://a.example/?x=1&sid=0123456789abcdef0123456789abcdef", "example,a)/?&x=1"),
     ("http://a.example/?ASPSESSIONIDABCDEFGH=ABCDEFGHIJKLMNOPQRSTUVWX&y", "example,a)/?y"),
     ("http://a.example/?cfid=12&cftoken=34&z=1", "example,a)/?z=1"),
-    ("http://a.example/;jsessionid=0123456789ABCDEF0123456789ABCDEF?x=1", "example,a)/;jsessionid=0123456789abcdef0123456789abcdef?x=1"),
+    (
+        "http://a.example/;jsessionid=0123456789ABCDEF0123456789ABCDEF?x=1",
+        "example,a)/;jsessionid=0123456789abcdef0123456789abcdef?x=1",
+    ),
     ("http://a.example/(S(4hqa0555fwsecu455xqckv45))/Mileg.aspx", "example,a)/mileg.aspx"),
     ("http://a.example/(4hqa0555fwsecu455xqckv45)/mileg.aspx?x", "example,a)/mileg.aspx?x"),
 ]
