@@ -79,12 +79,9 @@ class BatchResult:
     def from_json(cls, values: dict[str, Any]) -> BatchResult:
         left_out = Counter(values["left_out"])
         broken = [tuple(each) for each in values["broken"]]
-        unread = Counter(values.get("unread", {}))  # an older version did not count them
-        cut_items = values.get("cut_items", 0)
-        columns = values.get("columns", [])  # an older version had others
-        ends = [(host, name) for host, name in values.get("ends", [])]
-        rows, raw = values["rows"], values["raw_bytes"]
-        return cls(rows, raw, left_out, broken, values["found"], cut_items, unread, columns, ends)
+        ends = [(host, name) for host, name in values["ends"]]
+        unread = Counter(values["unread"])
+        return cls(**{**values, "left_out": left_out, "broken": broken, "unread": unread, "ends": ends})
 
     def as_json(self) -> dict[str, Any]:
         return vars(self)

@@ -33,7 +33,7 @@ class Options:
 
     formats   of FORMATS
     text      "visible", "main" (the main content, by trafilatura), "fast" (by resiliparse) or "none"
-    language  whether the language of texts is detected. A dataset of an older version says nothing of it
+    language  whether the language of texts is detected.
     html      whether tables have the pages' bodies
     files     whether tables have the bodies of documents that are not HTML
     fields    text of a fields.toml, "" without one

@@ -67,7 +67,7 @@ PAGES = pa.schema(
         _column("body", pa.binary(), "its bytes; only with --files"),
     ]
 )
-# With --language. Without it these names are free for the user's own columns, and older datasets may have such.
+# With --language. Without it these names are free for the user's own columns.
 LANGUAGE = pa.schema(
     [
         _column("language", pa.string(), "of the text, as detected: ISO 639-1 or 639-3; null if not sure or too short"),

@@ -78,7 +78,7 @@ def part_name(run: int, index: int) -> str:
 
 def write_group(job: Job, index: int, group: Group) -> GroupResult:
     """Do a group, unless it was done before the run was interrupted."""
-    name = job.scratch(f"{segment_name(index)}.done.json")  # an older version had others, named group-<n>.json
+    name = job.scratch(f"{segment_name(index)}.done.json")
     done = job.directory.read_scratch(name)
     begin, end = group.batches.start, group.batches.stop
     if done is not None and done["batches"] == [begin, end]:  # another version may cut them otherwise
