@@ -8,13 +8,11 @@ types and meanings, as the card has them. What nobody but the user can know is l
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from fscrawl import __version__
 from fscrawl.dataset.job import Job
@@ -72,7 +70,7 @@ def croissant(job: Job, manifest: Manifest) -> str:
             *(_file(part) for parts in tables.values() for part in parts),
             *map(_file_set, tables),
         ],
-        "recordSet": [_record_set(job, table, parts) for table, parts in tables.items()],
+        "recordSet": [_record_set(job, table) for table in tables],
     }
     return json.dumps(values, indent=1, ensure_ascii=False) + "\n"
 
@@ -106,19 +104,15 @@ def _file_set(table: str) -> dict[str, Any]:
     }
 
 
-def _record_set(job: Job, table: str, parts: list[Part]) -> dict[str, Any]:
+def _record_set(job: Job, table: str) -> dict[str, Any]:
     found: dict[str, Any] = {"@type": "cr:RecordSet", "@id": table, "name": table, "description": _TABLES[table]}
     if table in ("pages", "errors"):
         found["key"] = {"@id": f"{table}/key"}
-    return found | {"field": list(_fields(job, table, parts))}
+    return found | {"field": list(_fields(job, table))}
 
 
-def _fields(job: Job, table: str, parts: list[Part]) -> Iterator[dict[str, Any]]:
-    """Yield the columns that all files have: those of an earlier version may lack some of today's."""
-    there = _columns(job, parts)
+def _fields(job: Job, table: str) -> Iterator[dict[str, Any]]:
     for column in schemas(job)[table]:
-        if column.name not in there:
-            continue
         meaning = (column.metadata or {}).get(b"comment", b"by the rules given with --fields").decode()
         field = {
             "@type": "cr:Field",
@@ -129,19 +123,6 @@ def _fields(job: Job, table: str, parts: list[Part]) -> Iterator[dict[str, Any]]
             "source": {"fileSet": {"@id": f"{table}-files"}, "extract": {"column": column.name}},
         }
         yield {**field, "repeated": True} if pa.types.is_list(column.type) else field
-
-
-def _columns(job: Job, parts: list[Part]) -> set[str]:
-    """Give the columns that all of some files have. Only the first of each run is read: the others have the same.
-
-    One that cannot be read counts as if it had all: somebody may have removed it.
-    """
-    there = {column.name for schema in schemas(job).values() for column in schema}
-    firsts = {part.path.rpartition("-")[0]: part for part in reversed(parts)}  # part-<run>-<n>
-    for part in firsts.values():
-        with contextlib.suppress(OSError, ValueError):
-            there &= set(pq.read_schema(job.directory.path(part.path)).names)
-    return there
 
 
 def _type(kind: pa.DataType) -> str:

@@ -28,9 +28,10 @@ from fscrawl.dataset import similar
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.page_files import is_noindex
 from fscrawl.dataset.pdf_text import PdfText
-from fscrawl.dataset.plan import Batch
+from fscrawl.dataset.plan import Batch, run_directory
 from fscrawl.dataset.reading import THREADS, ReadPage, pages
 from fscrawl.dataset.tally import pages_done
+from fscrawl.dataset.warc_record import base32_sha1
 from fscrawl.parse import fields as field_rules
 from fscrawl.parse import language as languages
 from fscrawl.parse import links
@@ -53,9 +54,6 @@ _FLUSH_BYTES = 4 << 20
 _OF_USERS_S = 60.0  # of processor time, for the rules or the site file of users on one page; usual are milliseconds
 _OF_RECORDS = frozenset(PageRecord.__slots__)
 ARROW_END = b"ARROW1"
-_BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
-_PAIRS = [one + other for one in _BASE32 for other in _BASE32]
-_SHIFTS = range(150, -10, -10)  # of 160 bits
 # Without threads, here and where rows are read: there is a process for each processor. With them, compression would
 # take half as much again, for waking them.
 _WRITING = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
@@ -82,12 +80,9 @@ class BatchResult:
     def from_json(cls, values: dict[str, Any]) -> BatchResult:
         left_out = Counter(values["left_out"])
         broken = [tuple(each) for each in values["broken"]]
-        unread = Counter(values.get("unread", {}))  # an older version did not count them
-        cut_items = values.get("cut_items", 0)
-        columns = values.get("columns", [])  # an older version had others
-        ends = [(host, name) for host, name in values.get("ends", [])]
-        rows, raw = values["rows"], values["raw_bytes"]
-        return cls(rows, raw, left_out, broken, values["found"], cut_items, unread, columns, ends)
+        ends = [(host, name) for host, name in values["ends"]]
+        unread = Counter(values["unread"])
+        return cls(**{**values, "left_out": left_out, "broken": broken, "unread": unread, "ends": ends})
 
     def as_json(self) -> dict[str, Any]:
         return vars(self)
@@ -108,8 +103,10 @@ def extract_batch(job: Job, batch: Batch) -> BatchResult:
     if is_there and done.get("columns") == job.rows.names:
         pages_done(len(batch))
         return BatchResult.from_json(done)
-    if done is not None or job.directory.path(job.scratch(rows_name(batch.index))).exists():
-        job.directory.forget(job.scratch("group-*.done.json"))  # groups may have been made of its other rows
+    if done is not None or job.directory.size(job.scratch(rows_name(batch.index))) is not None:
+        for name in job.directory.files(run_directory(job.run)):
+            if name.endswith(".done.json"):  # groups may have been made of its other rows
+                job.directory.discard(name)
     result = BatchResult(columns=job.rows.names)
     with (
         job.directory.publish(job.scratch(rows_name(batch.index))) as temporary,
@@ -139,8 +136,11 @@ def rows_of(job: Job, index: int, columns: list[str] | None = None) -> Iterator[
     """Read a batch's rows, or only some columns of them."""
     wanted = None if columns is None else sorted(map(job.rows.get_field_index, columns))
     options = pa.ipc.IpcReadOptions(included_fields=wanted, use_threads=False)
-    path = job.directory.path(job.scratch(rows_name(index)))
-    with pa.OSFile(str(path)) as source, pa.ipc.open_file(source, options=options) as reader:
+    with (
+        job.directory.reading(job.scratch(rows_name(index))) as path,
+        pa.OSFile(str(path)) as source,
+        pa.ipc.open_file(source, options=options) as reader,
+    ):
         for number in range(reader.num_record_batches):
             yield reader.get_batch(number)
 
@@ -346,13 +346,3 @@ def _identity(record: PageRecord, dom: bytes | None) -> str | None:
     if dom is None:
         return record.sha256 or None
     return hashlib.sha256(record.sha256.encode() + dom).hexdigest()
-
-
-def base32_sha1(data: bytes) -> str:
-    """Return the digest of a body as Common Crawl's index and WARC files write it.
-
-    >>> base32_sha1(b"")
-    '3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
-    """
-    number = int.from_bytes(hashlib.sha1(data, usedforsecurity=False).digest())
-    return "".join([_PAIRS[number >> shift & 1023] for shift in _SHIFTS])  # twice as fast as base64.b32encode

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from fscrawl.dataset import similar
+
 TIME = pa.timestamp("ms", tz="UTC")
 
 
@@ -70,7 +72,7 @@ PAGES = pa.schema(
         _column("body", pa.binary(), "its bytes; only with --files"),
     ]
 )
-# With --language. Without it these names are free for the user's own columns, and older datasets may have such.
+# With --language. Without it these names are free for the user's own columns.
 LANGUAGE = pa.schema(
     [
         _column("language", pa.string(), "of the text, as detected: ISO 639-1 or 639-3; null if not sure or too short"),
@@ -129,6 +131,17 @@ WARC_INDEX = pa.schema(
         _column("warc_filename", pa.string(), "path from the dataset's directory"),
         _column("warc_record_offset", pa.int64(), "bytes from the file's beginning"),
         _column("warc_record_length", pa.int64(), "bytes, compressed"),
+    ]
+)
+# What later runs must know about every page of a run that was not broken (`dedupe`).
+SEEN = pa.schema(
+    [
+        ("host", pa.string()),
+        ("key", pa.string()),
+        ("digest", pa.binary(16)),
+        ("signature", pa.binary(similar.SIGNATURE_BYTES)),
+        ("url", pa.string()),
+        ("fetched_at", TIME),
     ]
 )
 TABLES = {"pages": PAGES, "links": LINKS, "errors": ERRORS}

@@ -17,7 +17,6 @@ ROOT = Path(__file__).parents[2]
 TREE = {
     "fscrawl.storage": "the files of the tree; `store` is its door, and all others ask that",
     "fscrawl.admin.doctor": "looks at the directory in which there may be no tree yet, and at /proc and /sys",
-    "fscrawl.merge": "compares the paths of tree and dataset",
     "fscrawl.dataset.cluster": "sees whether a worker elsewhere has mounted tree and dataset",
 }
 FILES = {

@@ -9,11 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
-from tests.support.merging import A
-from tests.support.trees import Grown, Made, check
+from tests.support.trees import Grown, check
 
 pytestmark = pytest.mark.proof
 
@@ -104,38 +102,6 @@ def test_further_runs(tree: Grown, out: Path) -> None:
     tree.heal("http://a.example/gone")
     check(tree.merge(out))
     assert load(out).keys() == {"pages", "links"}, "a table without rows is no table"
-
-
-def _as_before(made: Made, *columns: str) -> None:
-    """Take columns out of the table of pages, as if an earlier version had written it."""
-    (path,) = made.files("pages/*.parquet")
-    pq.write_table(pq.read_table(path).drop_columns(list(columns)), path)
-    values = made.manifest
-    for each in values["files"]:
-        if each["path"] == f"pages/{path.name}":
-            each["bytes"], each["sha256"] = path.stat().st_size, hashlib.sha256(path.read_bytes()).hexdigest()
-    (made.out / "manifest.json").write_text(json.dumps(values), encoding="utf-8")
-    (made.out / "croissant.json").unlink()
-
-
-def test_a_dataset_of_an_earlier_version(tree: Grown, out: Path) -> None:
-    """A column that some file does not have is not described: a reader would fail at that file."""
-    tree.page(A, tree.bodies[A], ip="192.0.2.7")
-    _as_before(tree.merge(out), "ip", "label")
-    tree.fail("http://b.example/gone")
-    check(tree.merge(out))
-    assert not {"pages/ip", "pages/label"} & load(out)["pages"][0].keys()
-    tree.page("http://z.example/", b"<title>new</title>", ip="192.0.2.8")
-    check(tree.merge(out))
-    found = load(out)["pages"]
-    assert "http://z.example/" in {row["pages/url"] for row in found}
-    assert not {"pages/ip", "pages/label"} & found[0].keys()
-    check(tree.merge(out, rebuild=True))
-    found = load(out)["pages"]
-    assert {row["pages/url"]: row["pages/ip"] for row in found if row["pages/ip"]} == {
-        A: "192.0.2.7",
-        "http://z.example/": "192.0.2.8",
-    }
 
 
 def test_a_file_that_is_gone(tree: Grown, out: Path) -> None:
