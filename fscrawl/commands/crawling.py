@@ -88,7 +88,8 @@ def run(options: argparse.Namespace, progress: Progress) -> tuple[Result, Machin
         refresh_before=_refresh_before(options.refresh),
         allow_env=tuple(options.allow_env),
     )
-    code = () if options.site is None else _described(read_file(options.site), in_this_process=options.workers == 0)
+    file = None if options.site is None else read_file(options.site, options.root)
+    code = () if file is None else _described(file, in_this_process=options.workers == 0)
     machines = Machines(options.root, progress, how, code)
     machines.prepare(options.set, _given_seeds(options, progress))
     look_for_cycles_rarely()
