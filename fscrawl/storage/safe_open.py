@@ -37,7 +37,8 @@ _NO_ROOM = (
     "it is a file or a symbolic link, and must be a directory; to keep what is in it on another disk, mount that there"
     " (mount --bind)"
 )
-_SECOND_NAME = "the file has a second name (a hard link), and must not be changed by that; put a copy in its place"
+_SECOND_NAME = "the file has a second name (a hard link), so it may be somebody's private one; put a copy in its place"
+_OF_PEOPLE = (".toml", ".txt")
 _WHAT = {
     errno.ELOOP: "it is a symbolic link, and none is followed inside a crawl; put a file in its place, or remove it",
     errno.ENXIO: "it is a FIFO, a socket or a device, not a file; remove it",
@@ -165,10 +166,14 @@ def open_to_read(path: AnyPath, most: int | None = None) -> tuple[int, int]:
     """Open a file; give its descriptor and its size.
 
     `most`: bytes that it may have; a file of a tree never has more than its kind can have (`kinds.most_bytes`). Raises
-    OSError; an UnfitFileError if it is no regular file, is larger, or may not be read.
+    OSError; an UnfitFileError if it is no regular file, is larger, or may not be read. What people write, in the root,
+    must not be the second name of a file that others may not read, if others may write there.
     """
     descriptor = _open(path, os.O_RDONLY | _SAFE)
-    return descriptor, _check(descriptor, path, limit_of(path, most))
+    others = ""
+    if isinstance(path, Place) and "/" not in path.path and path.path.endswith(_OF_PEOPLE):
+        others = path.root
+    return descriptor, _check(descriptor, path, limit_of(path, most), others=others)
 
 
 def limit_of(path: AnyPath, most: int | None) -> int | None:
@@ -218,8 +223,11 @@ def look_at(path: AnyPath) -> os.stat_result:
         _close(above)
 
 
-def _check(descriptor: int, path: AnyPath, most: int | None, names: int | None = None) -> int:
-    """Give the size of an open file; close it and raise UnfitFileError if it is not fit."""
+def _check(descriptor: int, path: AnyPath, most: int | None, names: int | None = None, others: str = "") -> int:
+    """Give the size of an open file; close it and raise UnfitFileError if it is not fit.
+
+    `names`: so many it may have. `others`: it may have one, if others can write in this directory.
+    """
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
@@ -227,6 +235,8 @@ def _check(descriptor: int, path: AnyPath, most: int | None, names: int | None =
             raise UnfitFileError(code, _WHAT[code], os.fspath(path))
         if most is not None and found.st_size > most:
             raise too_large(path, found.st_size, most)
+        if others and found.st_nlink > 1:
+            names = 1 if os.stat(others).st_mode & (stat.S_IWGRP | stat.S_IWOTH) else None
         if names is not None and found.st_nlink > names:
             raise UnfitFileError(errno.EMLINK, _SECOND_NAME, os.fspath(path))
     except OSError:

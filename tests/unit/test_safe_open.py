@@ -265,6 +265,27 @@ def test_appended_to(tree: Tree, kind: str) -> None:
     assert outside_of(tree.root) == before
 
 
+@pytest.mark.parametrize("mode", [0o755, 0o775, 0o777, 0o2770])
+@pytest.mark.parametrize("name", ["seeds.txt", "names.txt", "crawl.toml"])
+def test_a_second_name_of_a_private_file(tree: Tree, mode: int, name: str) -> None:
+    """Where others may write, what people write is not read if it has a second name; backups of one's own may link."""
+    private = tree.root.parent / "private"
+    private.write_text("http://a.example/?secret\n")
+    (tree.root / name).unlink(missing_ok=True)
+    os.link(private, tree.root / name)
+    tree.root.chmod(mode)
+    reads = {"seeds.txt": tree.controls.seeds, "crawl.toml": tree.controls.settings}
+    read = reads.get(name, lambda: tree.controls.list_if_there(name))
+    if mode == 0o755:
+        assert read() == private.read_text()
+        return
+    with pytest.raises(TreeError, match=r"a second name \(a hard link\)") as caught:
+        read()
+    assert "secret" not in str(caught.value)
+    private.unlink()
+    assert read()
+
+
 def test_temporary_whose_name_is_known(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even who guesses the 64 random bits of a temporary's name has nothing written through a link there."""
     monkeypatch.setattr(os, "urandom", lambda count: b"\7" * count)
