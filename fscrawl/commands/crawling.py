@@ -34,6 +34,7 @@ from fscrawl.storage.inside import what_is_around
 from fscrawl.storage.layout import FILES
 from fscrawl.storage.records import FORMAT, TreeRecord, new_machinery, timestamp
 from fscrawl.util.ages import parse_age
+from fscrawl.util.children import check_shared_memory
 from fscrawl.util.humanize import number_of
 from fscrawl.util.installed import command
 from fscrawl.util.memory import look_for_cycles_rarely
@@ -80,6 +81,7 @@ def _print_summary(lines: Iterable[str]) -> None:
 def run(options: argparse.Namespace, progress: Progress) -> tuple[Result, Machines]:
     """Do the work of the command; tell how it ended, and give the machines that did it."""
     check_fits(options.workers, options.threads)
+    check_shared_memory()
     how = Options(
         options.workers,
         options.threads,
