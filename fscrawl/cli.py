@@ -19,6 +19,7 @@ from fscrawl.commands import modules
 from fscrawl.commands.warm_up import warm_up
 from fscrawl.errors import EXIT_UNREAD, FscrawlError, OutputError, UsageError
 from fscrawl.util.at_limit import as_our_error
+from fscrawl.util.own_code import check_program
 from fscrawl.util.safe_path import forget_programs, protect_children
 from fscrawl.util.terminal import discard_output, flush_output, say_error
 
@@ -61,6 +62,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         with as_our_error():
             with warm_up(list(words)):
                 options = parser(words).parse_args(words)
+                check_program(getattr(options, "root", None))
             return int(options.run(options))
     except FscrawlError as error:
         return _failed(error)

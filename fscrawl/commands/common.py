@@ -106,9 +106,7 @@ def add_allow_env(parser: argparse.ArgumentParser) -> None:
 
 def _variable(text: str) -> str:
     if not is_name(text):
-        raise argparse.ArgumentTypeError(
-            f"{shlex.quote(text)}: must be the name of an environment variable, without $ and value"
-        )
+        raise argparse.ArgumentTypeError("must be the name of an environment variable, without $ and value")
     return text
 
 

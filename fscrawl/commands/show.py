@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     tree = open_tree(options.root)
     with ProgressLine() as line:
         seeds = read_seeds(tree.controls.seeds(), f"{tree.root}/{store.SEEDS}", line.print_line)
-        chosen = with_site(settings_of(tree), options.site)
+        chosen = with_site(settings_of(tree), options.site, options.root)
         found = explain(tree, chosen, seeds, asked, all_inlinks=options.inlinks, line=line)
     fields = None if rules is None or found.page is None else _tried(tree, found.host, found.page, rules)
     if options.json:

@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"{urls.without_login(asked)}: {error}") from None
     with _limited() as read, ProgressLine() as line:
         settings, seeds = _crawl_of(tree, options.root, url, options.set, line)
-        settings = with_site(settings, options.site)
+        settings = with_site(settings, options.site, options.root)
         if options.stored:
             if tree is None:
                 raise UsageError("--stored reads a page of a tree: give --root DIR of a crawl that has begun, too")

@@ -385,9 +385,17 @@ def _with(settings: Settings, section: str, name: str, value: Any, source: TomlF
         new = checked(found, value)
     except ValueError as error:
         at, full = source.value(section, name), f"{section}.{name}"
-        said = full if found.metadata["secret"] else f"{full} = {source.typed(section, name)}"
+        is_secret = found.metadata["secret"] or _may_have_login(value)
+        said = full if is_secret else f"{full} = {source.typed(section, name)}"
         raise SettingsError(f"{at}: {said}: must be {error}") from None
     return replace(settings, **{section: replace(group, **{name: new})})
+
+
+def _may_have_login(value: Any) -> bool:
+    """Tell whether there is an @ in a value: it may be a URL with a password."""
+    if isinstance(value, dict):
+        return any(_may_have_login(each) for pair in value.items() for each in pair)
+    return "@" in value if isinstance(value, str) else isinstance(value, list) and any(map(_may_have_login, value))
 
 
 def _consistent(settings: Settings, source: TomlFile | Argument) -> Settings:

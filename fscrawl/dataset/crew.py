@@ -21,7 +21,7 @@ from fscrawl.dataset.job import Job
 from fscrawl.dataset.no_pandas import keep_pandas_out
 from fscrawl.errors import FscrawlError, UsageError
 from fscrawl.util.at_limit import ADVICE
-from fscrawl.util.children import SIGNALS, start_server
+from fscrawl.util.children import SIGNALS, check_shared_memory, start_server
 from fscrawl.util.humanize import size
 from fscrawl.util.memory import keep_freed_memory, limit_bytes, look_for_cycles_rarely, restrain_libraries
 from fscrawl.util.parallel import in_turn
@@ -70,6 +70,7 @@ def open_crew(job: Job, processes: int | None, scheduler: str | None, line: Prog
         with cluster.connected(scheduler, job) as (executor, width):
             yield Crew(executor, width, line, executor.counted)
         return
+    check_shared_memory()
     width = processes or len(os.sched_getaffinity(0))
     restrain_libraries()
     if job.site is None:

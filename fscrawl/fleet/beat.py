@@ -19,6 +19,7 @@ from typing import Any
 
 from fscrawl.storage.records import timestamp
 
+HELLO_BYTES = 4096  # of a log: its first line is in there
 _MOST = 1 << 62  # no counter of a crawl is as high; a higher number was not written by a machine
 _MOST_DEAD_AFTER_S = 600.0  # somebody's line must not let a machine count as live for ever
 

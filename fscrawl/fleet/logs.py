@@ -16,7 +16,8 @@ import time
 from collections.abc import Callable, Container, Mapping
 from typing import Any, Protocol, TypeVar
 
-from fscrawl.errors import MemoryGone
+from fscrawl.errors import MemoryGone, PlantedError
+from fscrawl.fleet.beat import HELLO_BYTES
 from fscrawl.fleet.host_figures import Said, read_hosts
 from fscrawl.fleet.label_figures import LabelFigure, figures_in, not_stored_in, read_figures
 from fscrawl.fleet.past_runs import PastRuns
@@ -261,6 +262,14 @@ class Logs:
         newest = lines[-most:]
         newest = newest[newest.find(b"\n") + 1 :] if len(lines) > most else lines
         return newest if newest.count(b"\n") > 1 else lines, run.beats_bytes
+
+    def is_planted(self, machine: str) -> bool:
+        """Tell whether a heartbeat log that seems to have no lines is none: nobody works who has such a log."""
+        try:
+            data = self._files.read_range(heartbeat_path(machine), 0, HELLO_BYTES) or b""
+        except PlantedError as error:
+            return not error.denied
+        return len(data) == HELLO_BYTES and b"\n" not in data
 
     def heartbeats_size(self, machine: str) -> int:
         """Give the size of a heartbeat log; 0 if it is missing. Of one that is packed, what is there of it."""

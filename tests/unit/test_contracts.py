@@ -45,6 +45,7 @@ FILES = {
     "fscrawl.util.home_core": "/proc and /sys: the cores of this computer, and what each of them has to do",
     "fscrawl.util.installed": "how this copy of fscrawl was installed: its own files, and PATH",
     "fscrawl.util.memory": "/proc: how much memory this process has",
+    "fscrawl.util.own_code": "who may write to the program, and to the file of --site",
     "fscrawl.util.safe_path": "the directory of the program that was started, which a link may have named",
     "fscrawl.util.tool_environments": "the file by which pipx or uv say that they made the environment",
     "fscrawl.util.terminal": "standard output, in the middle of anything; /dev/null for what cannot be printed",

@@ -72,6 +72,9 @@ class _Shared:
     def machines(self) -> list[str]:
         return ["b"]
 
+    def is_planted(self, machine: str) -> bool:
+        return False
+
     def is_packed(self, machine: str) -> bool:
         return False
 
