@@ -225,7 +225,7 @@ def _elements(nodes: list[LexborNode], known: dict[int, str]) -> Iterator[_Eleme
     for node in nodes:
         tag = node.tag or ""
         if tag not in {"base", "link"} or is_html(node, known):
-            yield tag, node.attributes
+            yield tag, _with_href(node.attributes) if tag == "a" else node.attributes
 
 
 def _title(page: LexborHTMLParser, known: dict[int, str]) -> str | None:
@@ -254,11 +254,13 @@ def _read_html5lib(
     for template in soup.find_all("template"):
         if template.namespace == _XHTML:
             template.decompose()
-    elements: list[_Element] = [
-        (tag.name, {name: str(value) for name, value in tag.attrs.items()})
-        for tag in soup.find_all(["a", "area", "base", "link", "meta", *(follow or ())])
-        if tag.namespace == _XHTML or tag.name in {"a", "area"}
-    ]
+    elements: list[_Element] = []
+    for tag in soup.find_all(["a", "area", "base", "link", "meta", *(follow or ())]):
+        attributes: dict[str, str | None] = {name: str(value) for name, value in tag.attrs.items()}
+        if tag.namespace == _XHTML:
+            elements.append((tag.name, attributes))
+        elif tag.name in {"a", "area"}:
+            elements.append((tag.name, _with_href(attributes) if tag.name == "a" else attributes))
     titles = (tag.get_text() for tag in soup.find_all("title") if tag.namespace == _XHTML)
     return next(titles, None), _collect(elements) if follow is None else _collect_chosen(elements, follow)
 
@@ -295,10 +297,21 @@ def _collect_nodes(nodes: list[LexborNode], known: dict[int, str]) -> _Found:
             if "rel" not in attributes and (href := attributes.get("href")):
                 follow(href)  # nearly always
             else:
-                _collect_one("a", attributes, found)
+                _collect_one("a", _with_href(attributes), found)
         elif (name := _OTHERS.get(tag)) is not None and (name not in {"base", "link"} or is_html(node, known)):
             _collect_one(name, node.attributes, found)
     return found
+
+
+def _with_href(attributes: dict[str, str | None]) -> dict[str, str | None]:
+    """Give the attributes of an `<a>` that may be of SVG: there, `xlink:href` counts if there is no `href`.
+
+    https://www.w3.org/TR/SVG2/linking.html#XLinkRefAttrs. In HTML, that is an attribute without a meaning. The parser
+    knows which is which: `[href]` selects the former only.
+    """
+    if "href" in attributes or "xlink:href" not in attributes:
+        return attributes
+    return {**attributes, "href": attributes["xlink:href"]}
 
 
 def _collect_one(tag: str, attributes: dict[str, str | None], found: _Found) -> None:
