@@ -9,9 +9,8 @@ Vocabulary:
 
 Promise: any bytes give a text that can be written as UTF-8. Its only control characters are newlines and, in
 preformatted text and main content, tabs. White space is folded as by Python's str.split, also no-break spaces; other
-control characters are dropped. The visible text takes time in proportion to the page if its elements are not nested too
-deeply; `links.readable`, through which pages come here, makes sure of that. Main content has no such limit: trafilatura
-takes ten seconds for ten thousand tables.
+control characters are dropped. The visible text takes time in proportion to the page. Main content has no such limit:
+trafilatura takes ten seconds for ten thousand tables.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ from functools import cache
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from fscrawl.parse.fast_content import clean, fast_content
+from fscrawl.parse.html_limits import limit_html
 from fscrawl.parse.inline_style import declared
 from fscrawl.parse.trees import tree_and_pace
 
@@ -49,6 +49,8 @@ def read(html: bytes, how: str = "visible") -> Text:
     >>> read(b"<html lang=en><title>not shown</title><h1>A</h1><ul><li>b<i>c</i><li hidden>d</ul>")
     Text(text='A\\nbc', language='en')
     """
+    if how != "visible":  # others than lexbor read it, too
+        html = limit_html(html)
     # With scripting, <noscript> is plain text. As markup, one with unbalanced tags would not end.
     page, is_ordinary = tree_and_pace(_with_breaks(html) if how == "visible" else html, scripting=True)
     language = _language(page)
