@@ -70,7 +70,7 @@ class PageRecord(JsonRecord):
     file              the extension of the body's file in `files/`; absent if the body is in `htmls/`, or there is none
     bytes, sha256     of the stored body; 0 and "" without a body
     elapsed           seconds from sending the request to the end of the body
-    links             outlinks to follow: absolute, in normal form, each once, in the order of the page
+    links             outlinks to follow: absolute, in normal form, each once, in the order of the page; none to itself
     encoding          WHATWG name of the encoding with which the page was read
     title             text of <title>, each run of white space replaced by one space
     redirect          normal form of a redirect's target, or the spelling of the request that follows; what the server
