@@ -143,6 +143,7 @@ def test_shown(html):
 @pytest.mark.parametrize(
     ("style", "is_shown"),
     [
+        ("color:red", True),
         ("display : none", False),
         ("color:red;;\tDISPLAY:\nNone", False),
         ("--w-display:none", True),
