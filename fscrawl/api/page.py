@@ -214,12 +214,12 @@ class Page:
         """
         if not self._is_text():
             return self._text_of_pdf()
-        from fscrawl.parse import links, text  # noqa: PLC0415 - the parser is loaded when it is needed
+        from fscrawl.parse import text  # noqa: PLC0415 - the parser is loaded when it is needed
 
         answer = self.answer
         if read.body_of(self._values)[2] is not None:
             return answer.text
-        return text.visible(links.readable(answer.body, answer.encoding))
+        return text.visible(answer.parsed.html)
 
     @property
     def tree(self) -> LexborHTMLParser:
@@ -293,10 +293,9 @@ class Page:
         dom = self._source.dom(self._host, self._values)
         if dom is None:
             return body or b"", self.headers, self.encoding
-        from fscrawl.parse.shadow_roots import opened  # noqa: PLC0415
         from fscrawl.storage.render_record import DOM_TYPE  # noqa: PLC0415
 
-        return opened(dom), {**self.headers, "content-type": DOM_TYPE}, "utf-8"
+        return dom, {**self.headers, "content-type": DOM_TYPE}, "utf-8"
 
     def _is_text(self) -> bool:
         _, sha256, file = read.body_of(self._values)

@@ -39,9 +39,7 @@ from fscrawl.parse import text as page_text
 from fscrawl.parse.encoding import decode, sniff_encoding
 from fscrawl.parse.extensions import TEXTS
 from fscrawl.parse.headers import listed, media_type
-from fscrawl.parse.html_limits import limit_html
 from fscrawl.parse.items import Found
-from fscrawl.parse.shadow_roots import opened
 from fscrawl.request import url_of
 from fscrawl.sites.code import CodeSite
 from fscrawl.sites.page import Page
@@ -159,7 +157,7 @@ def _add_page(job: Job, page: ReadPage, rows: _Rows, result: BatchResult, pdf_te
     parse = _parse if page.record.file is None else partial(_parse_document, pdf_text=pdf_text)
     record, seen = page.record, page.body
     if page.dom is not None:  # what the scripts have made is what the page says
-        record, seen = record.as_seen, opened(page.dom)
+        record, seen = record.as_seen, page.dom
     found = parse(job, record, seen, result)
     if seen is not None and (job.site is not None or job.item_columns):
         with contextlib.suppress(TimeoutError), time_limit(_OF_USERS_S, of_processor=True):
@@ -208,9 +206,10 @@ def _parse_document(
         if why:
             result.unread[why] += 1
     elif record.file in TEXTS:
-        encoding = sniff_encoding(body, record.headers.get("content-type"), record.url)
+        content_type = record.headers.get("content-type")
+        encoding = sniff_encoding(body, content_type, record.url)
         text = decode(body, encoding).encode("utf-8", "replace").decode()
-        found.update(_fields(job, record, links.readable(body, encoding, limited=False), result))
+        found.update(_fields(job, record, links.readable(body, encoding, content_type), result))
     if text:
         found["signature"] = similar.values(text)
         found.update(_language(job, text))
@@ -224,8 +223,8 @@ def _parse(job: Job, record: PageRecord, body: bytes | None, result: BatchResult
     if body is None or not job.options.reads_text:
         return {"declared": _header_language(record)}
     how = "visible" if job.options.text == "none" else job.options.text
-    html = links.readable(body, record.encoding or "utf-8", limited=False)
-    read = page_text.read(html if how == "visible" else limit_html(html), how)  # others than lexbor read it, too
+    html = links.readable(body, record.encoding or "utf-8", record.headers.get("content-type"))
+    read = page_text.read(html, how)
     found: dict[str, Any] = {"declared": read.language or _header_language(record), **_language(job, read.text)}
     if job.options.text != "none":
         found["text"] = read.text

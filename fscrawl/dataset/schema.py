@@ -57,7 +57,7 @@ PAGES = pa.schema(
         _column("canonical", pa.string(), "normal form of link rel=canonical"),
         _column("robots", pa.list_(pa.string()), "directives of meta robots and X-Robots-Tag, in lower case"),
         _column("noindex", pa.bool_(), "the page asks not to be indexed"),
-        _column("outlinks", pa.int32(), "links on the page, nofollow ones among them"),
+        _column("outlinks", pa.int32(), "links to other pages, each once, nofollow ones among them"),
         _column("duplicate_of", pa.string(), "key of the first page with the same body, and the same rendered_html"),
         _column("near_duplicate_of", pa.string(), "key of the first page with nearly the same text (MinHash)"),
         _column(

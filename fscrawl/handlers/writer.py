@@ -135,11 +135,12 @@ class Writer:
         url, is_html = url_of(task.url), type_ in media_types.HTML
         why = rendering.why(url) if is_html else ""
         page = context.understand(task.url, body, answer.status, answer.headers, type_, by_rules=not why)
+        source = Source(body, type_, page.encoding)
         if is_html and not why:
-            why = rendering.why_empty(url, body, page.encoding, was_rendered=old is not None and old.is_rendered)
+            why = rendering.why_empty(url, source, was_rendered=old is not None and old.is_rendered)
         if not why:
             return page, None
-        source, jar = Source(body, type_, page.encoding), context.jar_of(task.url)
+        jar = context.jar_of(task.url)
         is_last = self._is_last(task) or self._is_once(task)
         shown = rendering.run(task.url, answer, source, jar, why, is_last=is_last)
         if isinstance(shown, Failed):
@@ -148,7 +149,7 @@ class Writer:
             headers = {**answer.headers, "content-type": DOM_TYPE}
             seen = context.understand(
                 task.url,
-                shown.seen,
+                shown.dom,
                 answer.status,
                 headers,
                 type_,
@@ -158,7 +159,7 @@ class Writer:
         except UnreadableError as error:
             return page, replace(error.failure, asked_at=shown.asked_at)
         if why == "empty":
-            rendering.learn(url, body, page, seen, shown)
+            rendering.learn(url, source, page, seen, shown)
         places = rendering.places(shown.went_to, url, context.joiner)
         return of_both(page, seen, places, task.url, rendering.leads_on(url)), shown
 
@@ -171,7 +172,7 @@ class Writer:
             return failure
         self._context.rendering.has_failed(url_of(task.url))
         record = RenderRecord(why, "failed", errors=(failure.message,))
-        return Shown(b"", b"", b"", (), record, failure.asked_at)
+        return Shown(b"", b"", (), record, failure.asked_at)
 
     def _beside(self, task: PageTask, shown: Shown | None) -> Beside:
         """Give what is stored beside the body of a page: path → bytes."""

@@ -22,7 +22,8 @@ from collections.abc import Iterable, Mapping
 
 from fscrawl.parse.headers import media_type
 
-HTML = frozenset({"text/html", "application/xhtml+xml"})
+XHTML = "application/xhtml+xml"
+HTML = frozenset({"text/html", XHTML})
 PDF = "application/pdf"
 # RSS and Atom. Many servers give a feed a type of XML; XML that is no feed has no entries, and so no links.
 FEEDS = frozenset({"application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/xml", "text/xml"})

@@ -97,7 +97,7 @@ class Page:
         """For the crawler: the body as `parse.selectors` reads it."""
         from fscrawl.parse import selectors  # noqa: PLC0415 - as above
 
-        return selectors.Page(links.readable(self.body, self.encoding, limited=False))
+        return selectors.Page(links.readable(self.body, self.encoding, self.headers.get("content-type")))
 
     def css(self, selector: str) -> list[str]:
         """Give what a CSS selector finds: a list of texts; it may end with `::text` or `::attr(name)`.
@@ -190,7 +190,7 @@ class Page:
 
     @cached_property
     def _base(self) -> str | None:
-        return next(iter(self.css("base::attr(href)")), None) if _BASE.search(self.body) else None
+        return next(iter(self.css("base::attr(href)")), None) if _BASE.search(self.parsed.html) else None
 
 
 class Understood(NamedTuple):

@@ -75,7 +75,7 @@ class PageRecord(JsonRecord):
     file              the extension of the body's file in `files/`; absent if the body is in `htmls/`, or there is none
     bytes, sha256     of the stored body; 0 and "" without a body
     elapsed           seconds from sending the request to the end of the body
-    links             outlinks to follow: absolute, in normal form, each once, in the order of the page
+    links             outlinks to follow: absolute, in normal form, each once, in the order of the page; none to itself
     encoding          WHATWG name of the encoding with which the page was read
     encoding_source   where that comes from: "declared" by the server, a byte order mark or the page itself, or
                       "guessed" from its bytes. Absent where `encoding` is absent

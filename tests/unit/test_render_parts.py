@@ -15,7 +15,6 @@ from fscrawl.http.answers import Fetched
 from fscrawl.http.cookies import Jar
 from fscrawl.parse.emptiness import is_empty
 from fscrawl.parse.links import ParsedPage
-from fscrawl.parse.shadow_roots import opened
 from fscrawl.render import page
 from fscrawl.render.messages import Job, Options, Trouble
 from fscrawl.storage.layout import page_file_of
@@ -55,25 +54,6 @@ def test_unknown_fields_are_ignored() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dom", "seen"),
-    [
-        (b"<p>plain<template>x</template>", b"<p>plain<template>x</template>"),
-        (
-            b'<a><template shadowrootmode="open">1<b><template shadowrootmode="closed">2</template></b></template></a>',
-            b"<a><shadow-root>1<b><shadow-root>2</shadow-root></b></shadow-root></a>",
-        ),
-        (
-            b'<template shadowrootmode="open"><script>"</template>"</script><!--</template>-->x</template></template>',
-            b'<shadow-root><script>"</template>"</script><!--</template>-->x</shadow-root></template>',
-        ),
-    ],
-)
-def test_shadow_roots(dom: bytes, seen: bytes) -> None:
-    """Shadow roots become parts of the page, whatever stands in them; other templates stay."""
-    assert opened(dom) == seen
-
-
-@pytest.mark.parametrize(
     ("html", "empty"),
     [
         ("<div id=root></div><script src=/a.js></script>", True),
@@ -90,7 +70,7 @@ def test_shadow_roots(dom: bytes, seen: bytes) -> None:
 )
 def test_empty_pages(html: str, empty: bool) -> None:
     """A page is empty if it has a script, few links and little text, leads nowhere else, and is not huge."""
-    assert is_empty(html.encode(), "utf-8") is empty
+    assert is_empty(html.encode(), "utf-8", "text/html") is empty
 
 
 def _answer(status: int = 200, **headers: str) -> Fetched:
