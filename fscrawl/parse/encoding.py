@@ -116,6 +116,7 @@ _ATTRIBUTE = re.compile(
     )?""",
     re.VERBOSE,
 )
+_LATE_META = re.compile(rb"<meta[\t\n\f\r /][^<>]*charset")  # to see that there is none takes no walk from tag to tag
 _TAG_END = re.compile(rb"[\t\n\f\r /]*")
 _CONTENT_CHARSET = re.compile(
     rb"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|([^\t\n\f\r ;]+))""", re.IGNORECASE
@@ -150,10 +151,11 @@ def _late(body: bytes) -> str | None:
 
     Its parser knows that there are none in scripts, which the prescan does not know.
     """
-    beginning = body[:_LATE_BYTES]
-    if len(body) <= _PRESCAN_BYTES or b"charset" not in beginning.lower():
+    if len(body) <= _PRESCAN_BYTES:
         return None
-    return _meta_encoding(beginning, beginning.lower())
+    beginning = body[:_LATE_BYTES]
+    lowered = beginning.lower()
+    return _meta_encoding(beginning, lowered) if _LATE_META.search(lowered) else None
 
 
 def _xml_encoding(head: bytes) -> str | None:

@@ -1,5 +1,7 @@
 """What encoding a page is in: each step of the WHATWG order, and what is done where nobody said."""
 
+import sys
+
 import pytest
 import webencodings
 from hypothesis import given
@@ -211,6 +213,12 @@ def test_declared(body, header):
 def test_xml(head, header, expected):
     """XML is in what its byte order mark, the header, or its declaration says, in this order; else it is UTF-8."""
     assert sniff_xml(head, header) == expected
+
+
+def test_no_detector(monkeypatch):
+    """Where there is no detector, what is not UTF-8 is windows-1252, the browsers' fallback."""
+    monkeypatch.setitem(sys.modules, "chardetng_py", None)
+    assert sniff(RUSSIAN.encode("cp1251")) == ("windows-1252", "guessed")
 
 
 def test_binary():
