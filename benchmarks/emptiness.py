@@ -48,7 +48,7 @@ def with_text() -> None:
         files = sorted(path for path in directory.rglob("*.html") if path.is_file())
         if not files:
             continue
-        found = [path for path in files if is_empty(path.read_bytes(), "utf-8")]
+        found = [path for path in files if is_empty(path.read_bytes(), "utf-8", "text/html")]
         print(f"{directory}: {len(found)} of {len(files):,} pages are taken for empty", flush=True)
         for path in found[:_MOST_SHOWN]:
             print(f"    {path.relative_to(directory)}")
@@ -68,7 +68,7 @@ def applications(directory: Path) -> bool:
                 file = archive.extractfile(f"package/{name}")
                 assert file is not None
                 count += 1
-                if not is_empty(file.read(), "utf-8"):
+                if not is_empty(file.read(), "utf-8", "text/html"):
                     missed.append(f"    {package} {name}")
     print(f"front pages of applications: {count - len(missed)} of {count} are taken for empty; not these:")
     print(*missed, sep="\n")

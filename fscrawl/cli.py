@@ -1,12 +1,14 @@
 """The command line, called by `__main__`. `crawl.py` at the top of a checkout is `fscrawl crawl`.
 
 An error of the user is one line on standard error, and the exit code that `errors` gives it.
-A reader that closes the pipe early (`| head`) is not an error: the command ends silently. If standard output cannot be
-written for another reason, such as a full disk, that is an error of the user, too.
+If a reader closes the pipe early (`| head`), the command ends silently, with the exit code of `cat` and git then: what
+it was to do is perhaps not done, and a script must not go on. If standard output cannot be written for another reason,
+such as a full disk, that is an error of the user, too.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
@@ -15,8 +17,9 @@ from typing import TYPE_CHECKING
 from fscrawl import __version__, interrupts
 from fscrawl.commands import modules
 from fscrawl.commands.warm_up import warm_up
-from fscrawl.errors import EXIT_OK, FscrawlError, OutputError, UsageError
+from fscrawl.errors import EXIT_UNREAD, FscrawlError, OutputError, UsageError
 from fscrawl.util.at_limit import as_our_error
+from fscrawl.util.own_code import check_program
 from fscrawl.util.safe_path import forget_programs, protect_children
 from fscrawl.util.terminal import discard_output, flush_output, say_error
 
@@ -33,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _printed(arguments)
     except BrokenPipeError:
-        return EXIT_OK
+        return EXIT_UNREAD
     finally:
         discard_output()
 
@@ -59,13 +62,15 @@ def _run(arguments: Sequence[str] | None) -> int:
         with as_our_error():
             with warm_up(list(words)):
                 options = parser(words).parse_args(words)
+                check_program(getattr(options, "root", None))
             return int(options.run(options))
     except FscrawlError as error:
         return _failed(error)
 
 
 def _failed(error: FscrawlError) -> int:
-    say_error(f"fscrawl: {error}")
+    with contextlib.suppress(BrokenPipeError):  # then the exit code says it alone
+        say_error(f"fscrawl: {error}")
     return error.exit_code
 
 

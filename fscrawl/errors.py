@@ -26,6 +26,7 @@ EXIT_UNUSABLE_RESULT = 1
 EXIT_USAGE = 2
 EXIT_TREE = 75  # EX_TEMPFAIL of sysexits.h: repair the mount and run again
 EXIT_BY_SIGNAL = 128  # and the number of the signal, as shells report it: 129 SIGHUP, 130 SIGINT (Ctrl-C), 143 SIGTERM
+EXIT_UNREAD = 141  # of SIGPIPE: nobody reads what the command prints any more, so it has ended before its work was done
 
 
 class FscrawlError(Exception):

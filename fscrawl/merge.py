@@ -21,7 +21,6 @@ next run tries it again.
 from __future__ import annotations
 
 import contextlib
-import shutil
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -32,7 +31,7 @@ from fscrawl import hostnames
 from fscrawl.dataset import archives, dedupe, intact, parquet_files, plan, search_index, wacz
 from fscrawl.dataset.card import card
 from fscrawl.dataset.crew import Crew, open_crew
-from fscrawl.dataset.dataset_dir import CARD, MANIFEST, STATE, DatasetDir
+from fscrawl.dataset.dataset_dir import CARD, FOLDERS, MANIFEST, STATE, DatasetDir
 from fscrawl.dataset.extract import BatchResult, extract_batch
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.manifest import Manifest, Part, RunResult, after_run
@@ -130,13 +129,13 @@ def _tidy(job: Job, before: Manifest | None, line: ProgressLine, *, over: bool, 
     if indexed:
         search_index.keep(directory)
     directory.sweep()
-    for path in (directory.root / STATE).glob("run-*"):
-        if path.name != Path(plan.run_directory(job.run)).name:
-            shutil.rmtree(path, ignore_errors=True)
+    for name in directory.names(STATE):
+        if name.startswith("run-") and f"{STATE}/{name}" != plan.run_directory(job.run):
+            directory.remove(f"{STATE}/{name}")
     named = before.paths if before else set()
-    for path in [*directory.root.glob("errors/part-*"), *directory.root.glob("*/errors/part-*")]:
-        if str(path.relative_to(directory.root)) not in named:  # replaced, or about to be written again
-            path.unlink()
+    for name in directory.files(*FOLDERS):
+        if "errors/part-" in name and name not in named:  # replaced, or about to be written again
+            directory.discard(name)
 
 
 def _name_unmatched(options: Options, tree: Tree, warn: Warn) -> None:
@@ -190,19 +189,15 @@ def _run(job: Job, crew: Crew, before: Manifest | None, most: int | None, warn: 
     parts += _join_archives(job, crew, groups)
     parts += write_failures(job, crew.line, failures)
     left_out = sum((each.left_out for each in batches), Counter({"dropped": counts.dropped}))
-    return RunResult(tuple(parts), _counts(counts, groups), dict(+left_out), _fields(batches))
+    return RunResult(tuple(parts), _counts(job.options, counts, groups), dict(+left_out), _fields(batches))
 
 
-def _counts(counts: dedupe.Counts, groups: list[GroupResult]) -> dict[str, int]:
-    """Count the kept records by kind, as `PageRecord.kind` says it, and the duplicates."""
+def _counts(options: Options, counts: dedupe.Counts, groups: list[GroupResult]) -> dict[str, int]:
+    """Count the kept records by kind, as `PageRecord.kind` says it, and the duplicates that were looked for."""
+    near = {"near_duplicates": counts.near_duplicates} if options.reads_text else {}
     redirects, others = (sum(getattr(group, kind) for group in groups) for kind in ("redirects", "others"))
     kinds = {"pages": counts.records - redirects - others, "redirects": redirects, "others": others}
-    return {
-        "records": counts.records,
-        **kinds,
-        "duplicates": counts.duplicates,
-        "near_duplicates": counts.near_duplicates,
-    }
+    return {"records": counts.records, **kinds, "duplicates": counts.duplicates, **near}
 
 
 def _about(before: Manifest | None) -> tuple[int, int]:
@@ -217,7 +212,7 @@ def _plan(job: Job, earlier: list[int], line: ProgressLine, about: int) -> None:
     if plan.is_made(job.directory, job.run):
         return
     scratch = plan.run_directory(job.run)
-    if job.directory.path(scratch).is_dir():  # what is there was made by a plan that is lost, or torn
+    if Path(scratch).name in job.directory.names(STATE):  # what is there was made by a plan that is lost, or torn
         job.directory.remove(scratch)
     if job.directory.read_json(intact.OPTIONS) is None:  # they are fixed only now: nothing made so far depends on them
         job.directory.write_json(intact.OPTIONS, {"crawl": job.crawl, "options": job.options.values()}, durable=True)
@@ -319,19 +314,19 @@ def _commit(job: Job, before: Manifest | None, result: RunResult, warn: Warn) ->
     directory.check_writer()
     if before is not None and before.is_unchanged_by(result):
         for part in result.parts:
-            directory.path(part.path).unlink(missing_ok=True)
+            directory.discard(part.path)
         directory.remove(plan.run_directory(job.run))
-        directory.path(plan.seen_name(job.run)).unlink(missing_ok=True)
+        directory.discard(plan.seen_name(job.run))
         _write_papers(job, before)  # a run that was killed here may have written its own
         warn("nothing new since the last run")
         return before
     manifest = after_run(before, job.run, result, crawl=job.crawl, options=job.options.values())
-    directory.remove_parts(f"part-{job.run:04}-*", but=manifest.paths)
+    directory.remove_parts(job.run, but=manifest.paths)
     _write_papers(job, manifest)
     directory.sync([*(part.path for part in result.parts), plan.seen_name(job.run)])
     directory.write_json(MANIFEST, manifest.as_json(), durable=True)
     for path in (before.paths if before else set()) - manifest.paths:
-        directory.path(path).unlink(missing_ok=True)
+        directory.discard(path)
     directory.remove(plan.run_directory(job.run))
     return manifest
 

@@ -193,6 +193,15 @@ def read(text: str) -> Request:
     return request
 
 
+def names_session(spelling: str) -> bool:
+    """Tell whether a request is one of a session.
+
+    >>> names_session("http://a.example/s#method=GET&session=7"), names_session("http://a.example/s?a&session=7")
+    (True, False)
+    """
+    return "&session=" in spelling.partition("#")[2]  # the method comes first, and no value has a bare "&"
+
+
 def route_of(href: str) -> str:
     """Give the route that a URL or a reference leads to, percent-encoded; "" if it has none, or one that is too long.
 

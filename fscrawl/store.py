@@ -28,7 +28,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fscrawl.errors import NotATreeError, PlantedError, RecordError, TreeError
-from fscrawl.parse.shadow_roots import opened
 from fscrawl.storage.controls import Controls, is_stopped, kept_list, kept_seeds, kept_settings
 from fscrawl.storage.creation import (
     create,
@@ -201,13 +200,13 @@ class Tree:
         return self.files.get(self.dom_path(host, key), size)
 
     def seen(self, host: str, record: PageRecord) -> bytes:
-        """Read what a page looks like: its DOM if it was rendered (see `parse.shadow_roots`), else its body.
+        """Read what a page looks like: its DOM if it was rendered, else its body.
 
         TreeError if it is not there.
         """
         rendered = record.rendered
         if rendered is not None and rendered.sha256:
-            return opened(self.dom(host, record.key, rendered.bytes))
+            return self.dom(host, record.key, rendered.bytes)
         return self.body(host, record.key, record.bytes, record.file)
 
     def bodies_of(self, host: str, record: PageRecord) -> dict[str, tuple[int, str]]:

@@ -342,12 +342,30 @@ def shown_host(directory: str) -> str:
 
 
 def shard(name: str, shards: int) -> int:
-    """Return the shard of a host (with `partition = "url"`, of a key), from 0 to `shards` - 1.
+    """Return the shard of what decides about it, from 0 to `shards` - 1.
 
     >>> shard("example.com", 256)
     71
     """
     return int.from_bytes(hashlib.sha224(name.encode()).digest()) % shards
+
+
+def shard_of(directory: str, key: str, shards: int, partition: str) -> int:
+    """Return the shard of a URL by its host directory and its key. `partition`: as in the settings.
+
+    With "site" the last two labels of the host decide. So hosts of one registrable domain are never apart, whatever
+    list of public suffixes a machine has: all machines must agree.
+
+    >>> shard_of("a.example.com_8080", "", 256, "site"), shard_of("10.0.0.1", "", 256, "site") == shard("10.0.0.1", 256)
+    (71, True)
+    """
+    if partition == "url":
+        return shard(key, shards)
+    if partition == "site":
+        name = without_port(directory).rstrip(".")
+        labels = name.split(".")
+        directory = name if labels[-1].isdigit() else ".".join(labels[-2:])
+    return shard(directory, shards)
 
 
 def hostname(url: str) -> str:

@@ -114,8 +114,8 @@ class Worker:
         return self._probes.fetch(task)
 
     def _page(self, task: PageTask) -> Outcome:
-        if class_ := task.flags.given_up:
-            return self._pages.give_up(task, class_)
+        if task.flags.given_up:
+            return self._pages.give_up(task)
         may_be_there = task.check or task.flags.refresh
         if may_be_there and self._refreshes.is_due(task):
             return self._refreshes.fetch(task)

@@ -6,8 +6,8 @@
 The file has what crawling, watching and auditing need, the dashboard, SOCKS proxies, and RE2 (these three: 1.1 MB). It
 does not have what `merge` needs, which is a hundred times as large. Some of it is compiled. So it runs only on the
 minor version of Python and the architecture that it was built with; elsewhere it prints an error that says so. It
-unpacks itself once on each machine, into `~/.shiv` (or SHIV_ROOT), and runs from there. It refuses a directory where
-others can write (`pyz_main.py`).
+unpacks itself once on each machine, into `~/.shiv/fscrawl` (or below SHIV_ROOT), and runs from there. Nobody else can
+enter this directory (`pyz_main.py`).
 
 `--python` makes one more file for another Python, such as `fscrawl-3.13.pyz`. One file for all of them would hold every
 compiled package several times, and each machine would unpack them all.
@@ -41,12 +41,6 @@ MAIN = Path(__file__).with_name("pyz_main.py")
 # cpython-311-x86_64-linux-gnu
 _PREAMBLE = """\
 import os, platform, sys, sysconfig
-cache = os.path.join(str(site_packages), "__pycache__")
-if os.access(str(site_packages), os.W_OK) and not os.path.exists(cache):  # made now, and not by the user's umask
-    for directory, _, names in os.walk(str(site_packages), topdown=False):
-        if any(name.endswith(".py") for name in names):
-            os.makedirs(os.path.join(directory, "__pycache__"), exist_ok=True)
-    os.makedirs(cache, exist_ok=True)
 os.umask(sys.fscrawl_umask)
 built, here = {abi!r}, sysconfig.get_config_var("SOABI")
 if here != built:

@@ -1,7 +1,7 @@
-"""The `__main__.py` of fscrawl.pyz: looks at the directory into which it unpacks itself, then unpacks and runs.
+"""The `__main__.py` of fscrawl.pyz: makes the directory into which it unpacks itself, then unpacks and runs.
 
-Whoever can write there could have any code run as this user. It runs before anything else, so it needs only what every
-Python 3 has.
+Whoever can write there could have any code run as this user. So the directory is one that only this user can enter, in
+directories whose names nobody else can change. It runs before anything else, so it needs only what every Python 3 has.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import os
 import signal
 import stat
 import sys
-from collections.abc import Iterator
 from pathlib import Path
+
+NAME = "fscrawl"
 
 
 def end(number: int, _: object) -> None:
@@ -24,17 +25,22 @@ def main() -> int | None:
     for each in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(each) != signal.SIG_IGN:
             signal.signal(each, end)
-    root = Path(os.environ.get("SHIV_ROOT") or "~/.shiv").expanduser()
-    name = f"{Path(sys.argv[0]).resolve().name}_"
-    for said in filter(None, complaints(root, name)):
+    umask = os.umask(0o022)
+    os.umask(umask | 0o022)  # for what is made now
+    setattr(sys, "fscrawl_umask", umask)  # noqa: B010 - the preamble sets it back
+    root = Path(os.environ.get("SHIV_ROOT") or "~/.shiv").expanduser() / NAME
+    try:
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        root = root.resolve()  # no link counts that is changed later
+        said = complaint(root)
+    except OSError as error:
+        said = f"{root}: {error.strerror or error}"
+    if said:
         line = "".join(c if c.isprintable() else "?" for c in said)
-        advice = "chmod or remove it, or set SHIV_ROOT to a directory where only you can write"
+        advice = "mend or remove it, or set SHIV_ROOT to a directory of yours"
         sys.stderr.write(f"fscrawl.pyz: not unpacked: {line}; {advice}\n")
         return 2
-    os.environ["SHIV_ROOT"] = str(root.absolute())
-    umask = os.umask(0o022)
-    os.umask(umask | 0o022)  # for what is unpacked now
-    setattr(sys, "fscrawl_umask", umask)  # noqa: B010 - the preamble sets it back
+    os.environ["SHIV_ROOT"] = str(root)
 
     import _bootstrap  # type: ignore[import-not-found]  # noqa: PLC0415 - shiv's part of the file
 
@@ -42,30 +48,18 @@ def main() -> int | None:
     return None
 
 
-def complaints(root: Path, name: str) -> Iterator[str | None]:
-    """Give what is wrong with the directory `root`, and with what is unpacked there under names like `name`."""
-    real = root.resolve()
-    above = dict.fromkeys(each for path in (root.absolute(), real) for each in (path, *path.parents))
-    yield from (complaint(path, inside=path == real) for path in above)
-    for unpacked in real.iterdir() if real.is_dir() else ():
-        if unpacked.name.startswith((name, f".{name}")):
-            yield complaint(unpacked, inside=True)
-            for directory, directories, files in os.walk(unpacked):
-                yield from (complaint(Path(directory, each), inside=True) for each in (*directories, *files))
-
-
-def complaint(path: Path, *, inside: bool) -> str | None:
-    """Say what is wrong with a path, None if others cannot write there. `inside`: it is not only above the root."""
-    try:
+def complaint(root: Path) -> str:
+    """Say what lets others into the directory `root`, a path without links, or lets them put another in its place."""
+    found = root.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        return f"{root} must be a directory of yours with the mode 0700"
+    for path in root.parents:
         found = path.lstat()
-    except OSError:
-        return None  # it is not there yet
-    if found.st_uid not in (0, os.getuid()):
-        return f"{path} belongs to another user"
-    if stat.S_ISLNK(found.st_mode) or not found.st_mode & 0o022:
-        return None
-    is_sticky = stat.S_ISDIR(found.st_mode) and bool(found.st_mode & stat.S_ISVTX)
-    return None if is_sticky and not inside else f"others can write to {path}"
+        if found.st_uid not in (0, os.getuid()):
+            return f"{path} belongs to another user"
+        if found.st_mode & 0o022 and not found.st_mode & stat.S_ISVTX:
+            return f"others can write to {path}"
+    return ""
 
 
 if __name__ == "__main__":

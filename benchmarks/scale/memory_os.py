@@ -145,8 +145,14 @@ class MemoryOs:
     def readlink(self, path: str) -> str:
         return self._real(path)
 
-    def stat(self, path: str | os.PathLike[str], *, follow_symlinks: bool = True) -> Stat:  # noqa: ARG002
-        path = self._real(path)
+    def stat(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        dir_fd: int | None = None,
+        follow_symlinks: bool = True,  # noqa: ARG002
+    ) -> Stat:
+        path = self._real(path) if dir_fd is None else f"{self._looked_up[dir_fd]}/{path}"
         self._count("stat", self._kind(path))
         return self._status(path)
 

@@ -95,8 +95,7 @@ def _said(tree: Tree) -> int:
 
 
 def _line_of(tree: Tree, record: ErrorRecord) -> Found:
-    name = urls.host(record.url)
-    shard = urls.shard(record.key if tree.record.partition == "url" else name, tree.record.shards)
+    shard = tree.record.shard_of(urls.host(record.url), record.key)
     sitemap = parse_flags(record.sitemap or "").sitemap
     flags = Flags(sitemap, retry_of=record.failed_at, label=sound(record.label))
     return Found(shard, max(record.depth, 0), record.referrer, record.url, flags)

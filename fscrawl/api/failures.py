@@ -29,7 +29,7 @@ class Failure:
     failed_at    when, in UTC
     attempts     how often it was tried
     headers      of the answer, where there was one; those that may hold a session are ""
-    depth        links followed from the nearest seed
+    depth        links followed from a seed, by the way that was found first
     referrer     key of the page where the URL was found; None for a seed
     machine      id of the machine that tried
     label        name of its task; None without one

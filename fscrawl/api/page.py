@@ -12,6 +12,7 @@ from fscrawl.api import values as read
 from fscrawl.api.filters import Filters
 from fscrawl.api.source import Source
 from fscrawl.errors import RecordError, UsageError
+from fscrawl.parse.headers import media_type
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
@@ -76,7 +77,9 @@ class Page:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers of the answer, names in lower case. Those that may hold a session are ""."""
+        """The headers of the answer, names in lower case. Repeated ones are lines of one text; those that may hold a
+        session are "".
+        """
         return read.headers(self._values)
 
     @property
@@ -131,7 +134,7 @@ class Page:
 
     @property
     def depth(self) -> int:
-        """How many links it is away from the nearest seed."""
+        """How many links it is away from a seed, by the way that was found first; a shorter one may exist."""
         return read.whole(self._values, "depth")
 
     @property
@@ -155,6 +158,11 @@ class Page:
         return read.take(self._values, "encoding", str)  # type: ignore[no-any-return]
 
     @property
+    def encoding_source(self) -> str | None:
+        """Where `encoding` comes from: "declared" by the server, a byte order mark or the page itself, or "guessed"."""
+        return read.take(self._values, "encoding_source", str)  # type: ignore[no-any-return]
+
+    @property
     def bytes(self) -> int:
         """The size of the body."""
         return read.body_of(self._values)[0]
@@ -167,7 +175,7 @@ class Page:
     @property
     def mime(self) -> str | None:
         """The media type, of Content-Type."""
-        return self.headers.get("content-type", "").partition(";")[0].strip().lower() or None
+        return media_type(self.headers) or None
 
     @property
     def file(self) -> str | None:
@@ -206,12 +214,12 @@ class Page:
         """
         if not self._is_text():
             return self._text_of_pdf()
-        from fscrawl.parse import links, text  # noqa: PLC0415 - the parser is loaded when it is needed
+        from fscrawl.parse import text  # noqa: PLC0415 - the parser is loaded when it is needed
 
         answer = self.answer
         if read.body_of(self._values)[2] is not None:
             return answer.text
-        return text.visible(links.readable(answer.body, answer.encoding))
+        return text.visible(answer.parsed.html)
 
     @property
     def tree(self) -> LexborHTMLParser:
@@ -285,10 +293,9 @@ class Page:
         dom = self._source.dom(self._host, self._values)
         if dom is None:
             return body or b"", self.headers, self.encoding
-        from fscrawl.parse.shadow_roots import opened  # noqa: PLC0415
         from fscrawl.storage.render_record import DOM_TYPE  # noqa: PLC0415
 
-        return opened(dom), {**self.headers, "content-type": DOM_TYPE}, "utf-8"
+        return dom, {**self.headers, "content-type": DOM_TYPE}, "utf-8"
 
     def _is_text(self) -> bool:
         _, sha256, file = read.body_of(self._values)

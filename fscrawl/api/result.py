@@ -18,6 +18,8 @@ class CrawlResult:
                 that were checked again and stay as they are
     bytes       of the stored bodies
     errors      failures recorded by this run, by class
+    kept        of the unchanged pages, those that could not be fetched anew, by the class of the failure
+    left_out    links of pages that this run read and that belong to no page of the crawl, by the setting against them
     seconds     that it took
     pending     URLs that this machine knows, and that are neither done nor a failure
     fault       the mistake in the site file because of which seeds are missing; "" without one
@@ -32,6 +34,8 @@ class CrawlResult:
     unchanged: int
     bytes: int
     errors: dict[str, int]
+    kept: dict[str, int]
+    left_out: dict[str, int]
     seconds: float
     pending: int
     fault: str = ""

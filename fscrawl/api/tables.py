@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 COLUMNS = (
-    *("url", "key", "host", "kind", "status", "title", "fetched_at", "mime", "encoding", "bytes", "sha256"),
+    *("url", "key", "host", "kind", "status", "title", "fetched_at", "mime"),
+    *("encoding", "encoding_source", "bytes", "sha256"),
     *("depth", "referrer", "redirect", "canonical", "label", "ip", "machine", "elapsed", "checked_at"),
 )
 _LISTS = ("links", "nofollow", "robots")

@@ -98,6 +98,8 @@ def _told(result: Result) -> dict[str, Any]:
         "reason": result.ending,
         **{name: getattr(counts, name) for name in ("pages", "redirects", "others", "unchanged", "bytes", "pending")},
         "errors": dict(counts.errors),
+        "kept": dict(counts.kept),
+        "left_out": dict(counts.cut),
         "seconds": result.elapsed_s,
         "fault": result.fault,
     }

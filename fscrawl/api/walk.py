@@ -71,7 +71,7 @@ def _list(tree: Tree, room: str, host: str) -> tuple[str, Keys]:
 def _read(source: Source, stretch: Stretch) -> list[Page | Unread]:
     host, keys = stretch
     directory = f"{LINKS}/{host}"
-    read = source.tree.read_beside(directory, [f"{key}.json" for key in keys], most_bytes(directory) or 0)
+    read = source.tree.read_beside(directory, [f"{key}.json" for key in keys], most_bytes(directory))
     found = [_page(source, host, key, data) for key, data in zip(keys, read, strict=True)]
     if source.unused > _WASTED:
         source.bodies, source.unused = False, 0

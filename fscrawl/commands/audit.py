@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     from fscrawl.admin.audit import audit  # noqa: PLC0415 - a crawl need not load it
 
     tree = open_tree(options.root, writing=options.repair)
-    chosen = with_site(settings_of(tree), options.site)
+    chosen = with_site(settings_of(tree), options.site, options.root)
     if options.repair:
         interrupts.keeps("what has been repaired stays so; the same command does the rest")
     with ProgressLine() as line:

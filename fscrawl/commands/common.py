@@ -14,6 +14,7 @@ from fscrawl.commands.parser import Parser
 from fscrawl.config.credentials import is_name
 from fscrawl.errors import UsageError
 from fscrawl.request import METHODS
+from fscrawl.storage.records import PageRecord
 from fscrawl.util.text_lines import parted
 from fscrawl.util.user_text import shown
 
@@ -105,9 +106,7 @@ def add_allow_env(parser: argparse.ArgumentParser) -> None:
 
 def _variable(text: str) -> str:
     if not is_name(text):
-        raise argparse.ArgumentTypeError(
-            f"{shlex.quote(text)}: must be the name of an environment variable, without $ and value"
-        )
+        raise argparse.ArgumentTypeError("must be the name of an environment variable, without $ and value")
     return text
 
 
@@ -176,6 +175,11 @@ def asked_for(words: list[str]) -> str:
     return parted(" ".join(words))[0]
 
 
-def no_body(skipped: str) -> str:
-    """Say why a record has no body, from its `skipped`, and which setting decided that."""
-    return f"{skipped}, which fetch.accept does not name" if skipped.startswith("type ") else skipped
+def no_body(record: PageRecord) -> str:
+    """Say why a record has no body, which setting decided that, and what would change it."""
+    skipped = record.skipped or ""
+    if not skipped.startswith("type "):
+        return skipped
+    but = ", but it begins like HTML" if record.like_html else ""
+    adds = f'add "{skipped.removeprefix("type ")}" to fetch.accept, then crawl with --refresh 0s'
+    return f"{skipped}, which fetch.accept does not name{but}; to store it, {adds}"

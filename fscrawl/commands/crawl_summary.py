@@ -12,6 +12,7 @@ from fscrawl.config.written_requests import line_of
 from fscrawl.engine.progress import Counts
 from fscrawl.engine.run import Result
 from fscrawl.http.error_classes import HELP
+from fscrawl.monitor import not_stored
 from fscrawl.monitor.snapshot import Snapshot
 from fscrawl.store import STOP
 from fscrawl.util.humanize import number_of, size
@@ -37,9 +38,7 @@ def summary(
     if tree is not None:
         yield f"the tree      {_tree(tree, goes_on=result.ending != 'finished')}"
         yield from _failures(root, tree.errors())
-    left_out = {name: number for name, number in result.counts.cut.items() if number}
-    if left_out:
-        yield "left out      " + ", ".join(f"{number_of(n, 'link')} by {name}" for name, n in sorted(left_out.items()))
+        yield from (f"{label:14}{plain(text)}" for label, text in not_stored.lines(tree.not_stored))
     if tree is not None and tree.stopped_labels:
         yield f"not fetched   what has a label of crawl.stopped_labels: {plain(', '.join(tree.stopped_labels))}"
         yield from (f"              {plain(said)}" for said in tree.unknown_labels())
@@ -78,9 +77,15 @@ def _kinds(counts: Counts) -> str:
     said = [f"{number_of(counts.pages, 'page')} ({size(counts.bytes)})"]
     said += [number_of(counts.redirects, "redirect")] if counts.redirects else []
     said += [f"{counts.others:,} of other types"] if counts.others else []
-    said += [f"{counts.unchanged:,} unchanged"] if counts.unchanged else []
+    kept = counts.kept.total()
+    said += [f"{counts.unchanged - kept:,} unchanged"] if counts.unchanged > kept else []
+    said += [f"{kept:,} kept that failed now ({_listed(counts.kept)})"] if kept else []
     said += [number_of(counts.errors.total(), "failure")] if counts.errors else []
     return ", ".join(said)
+
+
+def _listed(numbers: Counter[str]) -> str:
+    return ", ".join(f"{number:,} {name}" for name, number in numbers.most_common())
 
 
 def _tree(tree: Snapshot, *, goes_on: bool) -> str:

@@ -33,10 +33,11 @@ from fscrawl.storage.inside import what_is_around
 from fscrawl.storage.layout import FILES
 from fscrawl.storage.records import FORMAT, TreeRecord, new_machinery, timestamp
 from fscrawl.util.ages import parse_age
+from fscrawl.util.children import check_shared_memory
 from fscrawl.util.humanize import number_of
 from fscrawl.util.installed import command
 from fscrawl.util.memory import look_for_cycles_rarely
-from fscrawl.util.terminal import say, say_error
+from fscrawl.util.terminal import discard_output, say, say_error
 from fscrawl.util.user_text import decode
 
 if TYPE_CHECKING:
@@ -74,11 +75,14 @@ def _print_summary(lines: Iterable[str]) -> None:
         say(*lines, flush=True)
     except OutputError as error:
         say_error(f"fscrawl: {error}")
+    except BrokenPipeError:  # nobody reads it
+        discard_output()
 
 
 def run(options: argparse.Namespace, progress: Progress) -> tuple[Result, Machines]:
     """Do the work of the command; tell how it ended, and give the machines that did it."""
     check_fits(options.workers, options.threads)
+    check_shared_memory()
     how = Options(
         options.workers,
         options.threads,
@@ -87,7 +91,8 @@ def run(options: argparse.Namespace, progress: Progress) -> tuple[Result, Machin
         refresh_before=_refresh_before(options.refresh),
         allow_env=tuple(options.allow_env),
     )
-    code = () if options.site is None else _described(read_file(options.site), in_this_process=options.workers == 0)
+    file = None if options.site is None else read_file(options.site, options.root)
+    code = () if file is None else _described(file, in_this_process=options.workers == 0)
     machines = Machines(options.root, progress, how, code)
     machines.prepare(options.set, _given_seeds(options, progress))
     look_for_cycles_rarely()

@@ -87,7 +87,7 @@ def _run(options: argparse.Namespace) -> int:
         raise UsageError(_needs(options, error.name)) from error
     if options.processes is not None and options.scheduler is None:
         crew.check_fits(options.processes)
-    site = None if options.site is None else read_file(options.site)
+    site = None if options.site is None else read_file(options.site, options.root)
     with ProgressLine() as line:
         manifest = merge(
             options.root,

@@ -16,6 +16,7 @@ from fscrawl.config.seeds import read_seeds
 from fscrawl.config.watcher import settings_of
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, UsageError
 from fscrawl.frontier.flags import format_flags, parse_flags
+from fscrawl.parse.headers import lines
 from fscrawl.request import Request, body_text, shown
 from fscrawl.util.humanize import number_of
 from fscrawl.util.installed import to_install
@@ -70,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     tree = open_tree(options.root)
     with ProgressLine() as line:
         seeds = read_seeds(tree.controls.seeds(), f"{tree.root}/{store.SEEDS}", line.print_line)
-        chosen = with_site(settings_of(tree), options.site)
+        chosen = with_site(settings_of(tree), options.site, options.root)
         found = explain(tree, chosen, seeds, asked, all_inlinks=options.inlinks, line=line)
     fields = None if rules is None or found.page is None else _tried(tree, found.host, found.page, rules)
     if options.json:
@@ -168,19 +169,7 @@ def _request(request: Request) -> Iterator[str]:
 def _record(found: Explanation) -> Iterator[str]:
     page, error = found.page, found.error
     if page is not None:
-        kind = page.headers.get("content-type", "no type")
-        yield f"stored    {page.status}, {kind}, {number_of(page.bytes, 'byte')}, depth {page.depth}"
-        yield f"fetched   {page.fetched_at} by {page.machine}{f' from {page.ip}' if page.ip else ''}"
-        if page.checked_at:
-            yield f"checked   {page.checked_at}: {page.checked_status or 'no answer'}; the stored page was kept"
-        if page.title:
-            yield f"title     {page.title}"
-        if page.skipped:
-            yield f"no body   {no_body(page.skipped)}"
-        if page.robots:
-            yield f"robots    {', '.join(page.robots)}"
-        of_rules = "" if page.requests is None else f"; by the rules of its site {len(page.requests)} instead"
-        yield f"links     {len(page.links)} to follow, {len(page.nofollow or ())} not{of_rules}"
+        yield from _page(page)
     for hop in found.redirects:
         yield f"redirect  to {shown(hop.url)}: {hop.status or 'not stored'}"
     if error is not None:
@@ -190,6 +179,24 @@ def _record(found: Explanation) -> Iterator[str]:
         yield f"rendered  {page.rendered.shown()}"
     if label := (page and page.label) or (error and error.label):
         yield f"label     {label}"
+
+
+def _page(page: PageRecord) -> Iterator[str]:
+    kind = ", ".join(lines(page.headers, "content-type")) or "no type"
+    yield f"stored    {page.status}, {kind}, {number_of(page.bytes, 'byte')}, depth {page.depth}"
+    yield f"fetched   {page.fetched_at} by {page.machine}{f' from {page.ip}' if page.ip else ''}"
+    if page.checked_at:
+        yield f"checked   {page.checked_at}: {page.checked_status or 'no answer'}; the stored page was kept"
+    if page.encoding:
+        yield f"encoding  {page.encoding}, {page.encoding_source}"
+    if page.title:
+        yield f"title     {page.title}"
+    if page.skipped:
+        yield f"no body   {no_body(page)}"
+    if page.robots:
+        yield f"robots    {', '.join(page.robots)}"
+    of_rules = "" if page.requests is None else f"; by the rules of its site {len(page.requests)} instead"
+    yield f"links     {len(page.links)} to follow, {len(page.nofollow or ())} not{of_rules}"
 
 
 def _found_on(found: Explanation) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from fscrawl.commands.common import file
 from fscrawl.errors import UsageError, reason
+from fscrawl.util.own_code import check_site_file
 from fscrawl.util.time_limit import time_limit
 from fscrawl.util.user_text import decode
 
@@ -29,24 +30,28 @@ def add_site(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def with_site(chosen: Settings, path: Path | None) -> Settings:
+def with_site(chosen: Settings, path: Path | None, root: Path | None) -> Settings:
     """Give the settings with the classes of a site file, which is run here; UsageError if it has a mistake.
 
-    One that does not end is such a mistake.
+    One that does not end is such a mistake. `root`: as for `read_file`.
     """
     if path is None:
         return chosen
     from fscrawl.sites.code import load  # noqa: PLC0415 - it loads the parsers
 
-    file = read_file(path)
+    file = read_file(path, root)
     with time_limit(MOST_LOADING_S):
         return replace(chosen, code=load(file))
 
 
-def read_file(path: Path) -> SiteFile:
-    """Read a site file; UsageError if that is not possible. It is not run."""
+def read_file(path: Path, root: Path | None) -> SiteFile:
+    """Read a site file; UsageError if that is not possible, or if others may change it. It is not run.
+
+    `root`: of the tree, if there is one.
+    """
     from fscrawl.sites.site_file import SiteFile  # noqa: PLC0415 - as above
 
+    check_site_file(path, root)
     try:
         with path.open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)

@@ -27,6 +27,7 @@ from fscrawl.config.seeds import read_seed, read_seeds
 from fscrawl.config.settings import Settings
 from fscrawl.config.watcher import parse_file, settings_of
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, SettingsError, UsageError
+from fscrawl.parse.headers import lines
 from fscrawl.request import shown
 from fscrawl.util.humanize import number_of
 from fscrawl.util.progress import ProgressLine
@@ -84,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"{urls.without_login(asked)}: {error}") from None
     with _limited() as read, ProgressLine() as line:
         settings, seeds = _crawl_of(tree, options.root, url, options.set, line)
-        settings = with_site(settings, options.site)
+        settings = with_site(settings, options.site, options.root)
         if options.stored:
             if tree is None:
                 raise UsageError("--stored reads a page of a tree: give --root DIR of a crawl that has begun, too")
@@ -188,16 +189,16 @@ def _lines(found: Attempt) -> Iterator[str]:
 
 
 def _record_lines(record: PageRecord) -> Iterator[str]:
-    kind = record.headers.get("content-type", "no type")
+    kind = ", ".join(lines(record.headers, "content-type")) or "no type"
     yield f"answer    {record.status}, {kind}, {number_of(record.bytes, 'byte')}, {record.elapsed:.2f} s"
     if record.redirect is not None:
         yield f"redirect  to {record.redirect}"
     if record.skipped is not None:
-        yield f"no body   {no_body(record.skipped)}"
+        yield f"no body   {no_body(record)}"
     if record.rendered is not None:
         yield f"rendered  {record.rendered.shown()}"
     if record.encoding is not None:
-        yield f"encoding  {record.encoding}"
+        yield f"encoding  {record.encoding}, {record.encoding_source}"
     if record.title:
         yield f"title     {record.title}"
     if record.robots:
@@ -244,6 +245,7 @@ def _as_json(found: Attempt) -> dict[str, Any]:
         "bytes": None if record is None else record.bytes,
         "elapsed": None if record is None else record.elapsed,
         "encoding": None if record is None else record.encoding,
+        "encoding_source": None if record is None else record.encoding_source,
         "title": None if record is None else record.title,
         "redirect": None if record is None else record.redirect,
         "log_in": list(found.log_in),

@@ -67,7 +67,10 @@ def wait(value: str) -> str | None:
 def hosts(values: tuple[str, ...]) -> str | None:
     """Accept hosts and patterns of hosts."""
     wrong = next((each for each in values if url_pattern(each) is None), None)
-    return None if wrong is None else f'hosts or patterns such as "*.a.example"; {wrong!a} is neither'
+    if wrong is None:
+        return None
+    said = "one with a user or a password" if "@" in wrong else ascii(wrong)
+    return f'hosts or patterns such as "*.a.example"; {said} is neither'
 
 
 def labels(values: tuple[str, ...]) -> str | None:

@@ -95,9 +95,9 @@ class CrawlSettings:
     )
     partition: str = _setting(
         "host",
-        'what is divided among the machines: "host", or "url" for one large site that welcomes many machines; fixed'
-        " when the tree is created",
-        checks.one_of("host", "url"),
+        'what is divided among the machines: "host", or "site" if hosts of a site share a log-in, or "url" for one'
+        " large host that welcomes many machines; fixed when the tree is created",
+        checks.one_of("host", "site", "url"),
     )
     drop_query: bool = _setting(False, "ignore the query of URLs: /page?a=1 and /page are the same page")
     follow: tuple[str, ...] = _setting(
@@ -379,9 +379,17 @@ def _with(settings: Settings, section: str, name: str, value: Any, source: TomlF
         new = checked(found, value)
     except ValueError as error:
         at, full = source.value(section, name), f"{section}.{name}"
-        said = full if found.metadata["secret"] else f"{full} = {source.typed(section, name)}"
+        is_secret = found.metadata["secret"] or _may_have_login(value)
+        said = full if is_secret else f"{full} = {source.typed(section, name)}"
         raise SettingsError(f"{at}: {said}: must be {error}") from None
     return replace(settings, **{section: replace(group, **{name: new})})
+
+
+def _may_have_login(value: Any) -> bool:
+    """Tell whether there is an @ in a value: it may be a URL with a password."""
+    if isinstance(value, dict):
+        return any(_may_have_login(each) for pair in value.items() for each in pair)
+    return "@" in value if isinstance(value, str) else isinstance(value, list) and any(map(_may_have_login, value))
 
 
 def _consistent(settings: Settings, source: TomlFile | Argument) -> Settings:

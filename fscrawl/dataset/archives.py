@@ -51,14 +51,16 @@ class _Archive:
     """An archive that is to be written.
 
     info       its first record, compressed
-    segments   paths without their endings
+    bytes      of all of it
+    segments   names without their endings
     rows       its index (WARC_INDEX), sorted
     moment     when its last page was fetched
     """
 
     part: str
     info: bytes
-    segments: list[Path]
+    bytes: int
+    segments: list[str]
     rows: pa.Table
     moment: datetime
 
@@ -66,8 +68,8 @@ class _Archive:
     def file(self) -> str:
         return f"{self.part}.warc.gz"
 
-    def paths(self, ending: str) -> list[Path]:
-        return [path.with_name(path.name + ending) for path in self.segments]
+    def names(self, ending: str) -> list[str]:
+        return [f"{name}{ending}" for name in self.segments]
 
 
 def join_segments(job: Job, part: str, segments: list[str]) -> list[Part]:
@@ -85,14 +87,14 @@ def _archive(job: Job, part: str, segments: list[str]) -> _Archive:
     file = f"{part}.warc.gz"
     indexes = [_read_index(job, segment) for segment in segments]
     latest = max(pc.max(index["fetch_time"]).as_py() for index in indexes)
-    paths = [job.directory.path(job.scratch(segment)) for segment in segments]
+    names = [job.scratch(segment) for segment in segments]
     info = gzip_member(warc.warcinfo(job.crawl, file, latest))
     offset, moved = len(info), []
-    for path, index in zip(paths, indexes, strict=True):
+    for name, index in zip(names, indexes, strict=True):
         moved.append(_moved(index, f"warc/{file}", offset))
-        offset += path.with_name(f"{path.name}.warc.gz").stat().st_size
+        offset += job.directory.size(f"{name}.warc.gz") or 0
     rows = pa.concat_tables(moved).sort_by([(name, "ascending") for name in _ORDER]).combine_chunks()
-    return _Archive(part, info, paths, rows, latest)
+    return _Archive(part, info, offset, names, rows, latest)
 
 
 def _write_warc(job: Job, archive: _Archive, lines: list[str]) -> list[Part]:
@@ -100,7 +102,7 @@ def _write_warc(job: Job, archive: _Archive, lines: list[str]) -> list[Part]:
     names = [f"warc/{archive.file}", f"warc/{part}.cdxj.gz", f"warc/{part}.idx", f"warc-index/{part}.parquet"]
     with job.directory.publish(names[0]) as temporary, temporary.open("wb") as file:
         file.write(archive.info)
-        for path in archive.paths(".warc.gz"):
+        for path in job.directory.each(archive.names(".warc.gz")):
             _copy(path, file)
     idx = []
     with job.directory.publish(names[1]) as temporary, temporary.open("wb") as file:
@@ -117,14 +119,15 @@ def _write_wacz(job: Job, archive: _Archive, lines: list[str]) -> Part:
     name = f"{wacz.FOLDER}/{archive.part}.wacz"
     title = f"crawl {job.crawl}, {archive.part}"
     with job.directory.publish(name) as temporary, wacz.Package(temporary, title, archive.moment) as package:
-        wacz.add_archive(package, archive.file, archive.info, archive.paths(".warc.gz"))
+        archived = job.directory.each(archive.names(".warc.gz"))
+        wacz.add_archive(package, archive.file, archive.bytes, archive.info, archived)
         wacz.add_index(package, lines)
-        wacz.add_pages(package, archive.paths(".pages.jsonl"))
+        wacz.add_pages(package, job.directory.each(archive.names(".pages.jsonl")))
     return job.directory.part(name, len(archive.rows))
 
 
 def _read_index(job: Job, segment: str) -> pa.Table:
-    with pa.OSFile(str(job.directory.path(job.scratch(f"{segment}.arrow")))) as source:
+    with job.directory.reading(job.scratch(f"{segment}.arrow")) as path, pa.OSFile(str(path)) as source:
         return pa.ipc.open_file(source).read_all()
 
 

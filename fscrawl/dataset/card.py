@@ -27,9 +27,10 @@ def report(manifest: Manifest) -> Iterator[str]:
     kinds = f"{number_of(counts['pages'], 'page')}, {number_of(counts['redirects'], 'redirect')}"
     text = f"records: {kinds}, {counts['others']:,} of other types"
     yield f"{text}; failures: {counts['errors']:,}" if "errors" in counts else text
-    if any(counts.get(name) for name in ("duplicates", "near_duplicates")):
-        near = number_of(counts["near_duplicates"], "near-duplicate")
-        yield f"duplicates: {number_of(counts['duplicates'], 'page')}, and {near}"
+    near = counts.get("near_duplicates")  # None: texts were not read
+    if counts["duplicates"] or near:
+        found = f"duplicates: {number_of(counts['duplicates'], 'page')}"
+        yield found if near is None else f"{found}, and {number_of(near, 'near-duplicate')}"
     for reason, words in _LEFT_OUT.items():
         if left_out.get(reason):
             yield f"left out: {left_out[reason]:,} {words}"

@@ -15,7 +15,7 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
-from urllib.parse import quote, unquote, unquote_plus, urlencode
+from urllib.parse import unquote_plus, urlencode
 
 import pyarrow as pa
 
@@ -27,7 +27,6 @@ _to_json = json.JSONEncoder().encode
 BLOCK_LINES = 3000  # as Common Crawl and cdxj-indexer have it
 _ROWS = 1000
 _QUERY_CHARS = 4096
-_SAFE = "".join(c for c in map(chr, range(0x21, 0x7F)) if c not in "#%")  # what canonical keys leave as it is
 
 
 class Block(NamedTuple):
@@ -92,9 +91,9 @@ def _line(row: dict[str, Any]) -> str:
 def _key(row: dict[str, Any], query: str) -> str:
     """Give the key of a line. Method and body of a request are in its query: it would be taken for a GET otherwise."""
     if row["method"] == GET:
-        return surt(_canonical_url(row["url"])) if "%" in row["url"] else str(row["url_surtkey"])
-    url, body = _canonical_url(row["url"]), _canonical(query)
-    return surt(f"{url}{'&' if '?' in url else '?'}__wb_method={row['method']}{'&' if query else ''}{body}")
+        return str(row["url_surtkey"])
+    url = row["url"]
+    return surt(f"{url}{'&' if '?' in url else '?'}__wb_method={row['method']}{'&' if query else ''}{query}")
 
 
 def query_of(body: str) -> str:
@@ -130,22 +129,3 @@ def _flat(value: Any) -> dict[str, str]:
 
     add(value, "")
     return found
-
-
-def _canonical_url(url: str) -> str:
-    """Give a URL with path and query as canonical keys have them.
-
-    >>> _canonical_url("http://a.example/Foo_%28bar%29?url=https%3A%2F%2Fx.example%2Fa&b=%20")
-    'http://a.example/Foo_(bar)?url=https://x.example/a&b=%20'
-    """
-    end = url.find("/", 8)
-    path, mark, query = url[end:].partition("?")
-    return url[:end] + _canonical(path) + mark + _canonical(query)
-
-
-def _canonical(query: str) -> str:
-    """Give a query as canonical keys have it: without a fragment, decoded as often as that changes it, and encoded."""
-    query = query.partition("#")[0]
-    while (decoded := unquote(query)) != query:
-        query = decoded
-    return quote(query, safe=_SAFE)

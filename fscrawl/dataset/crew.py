@@ -19,7 +19,7 @@ from fscrawl import interrupts
 from fscrawl.dataset import cluster, tally
 from fscrawl.dataset.job import Job
 from fscrawl.errors import FscrawlError, UsageError
-from fscrawl.util.children import SIGNALS, start_server
+from fscrawl.util.children import SIGNALS, check_shared_memory, start_server
 from fscrawl.util.humanize import size
 from fscrawl.util.memory import keep_freed_memory, limit_bytes, look_for_cycles_rarely, restrain_libraries
 from fscrawl.util.parallel import in_turn
@@ -67,6 +67,7 @@ def open_crew(job: Job, processes: int | None, scheduler: str | None, line: Prog
         with cluster.connected(scheduler, job) as (executor, width):
             yield Crew(executor, width, line, executor.counted)
         return
+    check_shared_memory()
     width = processes or len(os.sched_getaffinity(0))
     restrain_libraries()
     start_server(["fscrawl.merge"])

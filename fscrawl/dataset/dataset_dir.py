@@ -8,7 +8,7 @@
                     is under way
 
 Promise: only `start_over` removes what `manifest.json` names. It removes the directories above with all that is in
-them; files beside them are never removed.
+them; files beside them are never removed. All of it is opened, made and removed through `door`.
 """
 
 from __future__ import annotations
@@ -21,16 +21,15 @@ import json
 import os
 import secrets
 import shutil
-import stat
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any
 
-from fscrawl.dataset import writer
+from fscrawl.dataset import door, writer
 from fscrawl.dataset.manifest import FORMAT, Manifest, Part
 from fscrawl.dataset.options import FORMATS
-from fscrawl.errors import FscrawlError, TreeError, UsageError, reason, tree_error
+from fscrawl.errors import FscrawlError, TreeError, UnfitFileError, UsageError, reason, tree_error
 from fscrawl.storage import atomic
 from fscrawl.storage.inside import what_is_around
 
@@ -59,26 +58,27 @@ class DatasetDir:
     # -- files
 
     def path(self, name: str) -> Path:
+        """Give the path of a file as users know it. It is not for opening the file."""
         return self.root / name
 
     @contextlib.contextmanager
     def publish(self, name: str) -> Iterator[Path]:
         """Yield a temporary path to write to. It becomes `name` if the block succeeds, and is removed if not."""
-        path = self.root / name
-        temporary = path.with_name(
-            f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp"
-        )  # two machines of a cluster can have the same pid
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            yield temporary
-            self.check_writer()
-            temporary.replace(path)
+            self.root.mkdir(parents=True, exist_ok=True)
+            door.make_folder(self.root, name.rpartition("/")[0])
+            with door.beside(self.root, name) as path:
+                # nobody can guess it; and two machines of a cluster can have the same pid
+                temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+                try:
+                    yield temporary
+                    self.check_writer()
+                    temporary.replace(path)
+                except BaseException:
+                    _discard(temporary)
+                    raise
         except OSError as error:
-            _discard(temporary)
-            raise tree_error(error, path) from error
-        except BaseException:
-            _discard(temporary)
-            raise
+            raise tree_error(error, self.root / name) from error
 
     def write(self, name: str, text: str, *, durable: bool = False) -> None:
         """Write a text. `durable`: it outlives a power loss when this returns."""
@@ -93,7 +93,8 @@ class DatasetDir:
         """Let files outlive a power loss. Raises OSError."""
         names = list(names)
         for name in names:
-            _sync_file(self.root / name)
+            with self.reading(name) as path:
+                _sync_file(path)
         self._sync_directories(names)
 
     def _sync_directories(self, names: Iterable[str]) -> None:
@@ -106,76 +107,97 @@ class DatasetDir:
     def update(self, name: str, text: str) -> None:
         """Write a text if the file has another one; remove the file if the text is empty."""
         if not text:
-            self.path(name).unlink(missing_ok=True)
+            self.discard(name)
             return
-        with contextlib.suppress(FileNotFoundError, UnicodeDecodeError):
-            if self.path(name).read_text(encoding="utf-8") == text:
+        data = text.encode()
+        with contextlib.suppress(FileNotFoundError, UnfitFileError):  # the latter is replaced, too: it is longer
+            if door.read(self.root, name, len(data)) == data:
                 return
         self.write(name, text)
+
+    def reading(self, name: str) -> contextlib.AbstractContextManager[Path]:
+        """Open a file, and give a path for whatever library reads it. Raises OSError."""
+        return door.reading(self.root, name)
+
+    def each(self, names: Iterable[str]) -> Iterator[Path]:
+        """Do what `reading` does for one file after the other: a dataset may have more than may be open."""
+        for name in names:
+            with self.reading(name) as path:
+                yield path
 
     def read_json(self, name: str) -> Any:
         """Read a JSON file; None if it is not there."""
         try:
-            return json.loads((self.root / name).read_text(encoding="utf-8"))
+            return json.loads(door.read(self.root, name))
         except FileNotFoundError:
             return None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise unreadable(self.root / name, error) from error
 
     def read_scratch(self, name: str) -> Any:
         """Read a JSON file of a run that was interrupted; None if it is not there, or torn: then it is made again."""
         try:
-            return json.loads((self.root / name).read_bytes())
+            return json.loads(door.read(self.root, name))
         except (FileNotFoundError, ValueError):
             return None
 
     def ends_with(self, name: str, magic: bytes) -> bool:
         """Tell whether a file has its end. After a power failure, one that had its name may be short, or all zeros."""
         try:
-            with (self.root / name).open("rb") as file:
+            with self.reading(name) as path, path.open("rb") as file:
                 file.seek(-len(magic), os.SEEK_END)
                 return file.read() == magic
         except OSError:
             return False
 
-    def forget(self, pattern: str) -> None:
-        """Remove files of an interrupted run, so that what they speak of is made again."""
-        for path in self.root.glob(pattern):
-            path.unlink(missing_ok=True)
+    def size(self, name: str) -> int | None:
+        """Give the size of a file; None if there is no such file. Raises OSError."""
+        return door.size(self.root, name)
+
+    def names(self, folder: str) -> list[str]:
+        """List a directory, sorted; nothing if it is not there."""
+        return list(door.listed(self.root, folder))
+
+    def files(self, *folders: str) -> list[str]:
+        """List the files below directories, by their paths in the dataset."""
+        return [name for folder in folders for name in door.files(self.root, folder)]
+
+    def discard(self, name: str) -> None:
+        """Remove a file, if it is there. Raises OSError."""
+        with contextlib.suppress(FileNotFoundError), door.beside(self.root, name) as path:
+            path.unlink()
 
     def write_json(self, name: str, value: Any, *, durable: bool = False) -> None:
         self.write(name, json.dumps(value, indent=1, ensure_ascii=False) + "\n", durable=durable)
 
     def part(self, name: str, rows: int) -> Part:
         """Describe a file that is complete, for the manifest."""
-        path = self.root / name
-        with path.open("rb") as file:
+        with self.reading(name) as path, path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return Part(name, rows, path.stat().st_size, digest)
+            return Part(name, rows, os.fstat(file.fileno()).st_size, digest)
 
     def is_whole(self, part: Part) -> bool:
         """Tell whether a file is there, and as long as the manifest says."""
         try:
-            found = self.path(part.path).stat()
+            return self.size(part.path) == part.bytes
         except OSError:
             return False
-        return stat.S_ISREG(found.st_mode) and found.st_size == part.bytes
 
     def remove(self, name: str) -> None:
         """Remove a directory. It is renamed first, so that a half removed directory never has its name."""
-        path = self.root / name
-        renamed = path.with_name(f"{path.name}.going")
         try:
-            path.rename(renamed)
-            shutil.rmtree(renamed)
+            with door.beside(self.root, name) as path:
+                renamed = path.with_name(f"{path.name}.going")
+                path.rename(renamed)
+                shutil.rmtree(renamed)
         except OSError as error:
-            raise tree_error(error, path) from error
+            raise tree_error(error, self.root / name) from error
 
-    def remove_parts(self, pattern: str, but: AbstractSet[str]) -> None:
-        """Remove the parts of a run that it has not made: an older version that was interrupted cut others."""
-        for path in (path for folder in FOLDERS for path in (self.root / folder).rglob(pattern)):
-            if str(path.relative_to(self.root)) not in but:
-                _discard(path)
+    def remove_parts(self, run: int, but: AbstractSet[str]) -> None:
+        """Remove the parts of a run that it has not made: it was interrupted, and cut otherwise before that."""
+        for name in self.files(*FOLDERS):
+            if name.rpartition("/")[2].startswith(f"part-{run:04}-") and name not in but:
+                self.discard(name)
 
     # -- the whole
 
@@ -189,7 +211,7 @@ class DatasetDir:
             if values.get("format", 0) > FORMAT:
                 raise UsageError(f"{path}: format {values['format']} is newer; update fscrawl, or use --rebuild")
             return Manifest.from_json(values)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise UsageError(f"{path}: not a manifest ({error!r}); start again with --rebuild") from error
 
     @contextlib.contextmanager
@@ -197,8 +219,10 @@ class DatasetDir:
         """Create the directory if it is missing, and keep other merges out of it."""
         self._refuse_other_directories()
         try:
-            (self.root / STATE).mkdir(parents=True, exist_ok=True)
-            lock = os.open(self.root / STATE / writer.LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._refuse_what_is_planted()
+            self.root.mkdir(parents=True, exist_ok=True)
+            door.make_folder(self.root, STATE)
+            lock = door.open_lock(self.root, f"{STATE}/{writer.LOCK}")
         except OSError as error:
             raise tree_error(error, self.root) from error
         try:
@@ -208,7 +232,8 @@ class DatasetDir:
                 raise UsageError(f"{self.root}: another merge is writing here; wait until it has ended") from None
             except OSError:
                 pass  # a file system without locks
-            self.writer = writer.begin(self.root / STATE)
+            with door.beside(self.root, f"{STATE}/") as state:
+                self.writer = writer.begin(state)
             yield
         except BrokenPipeError:  # nobody reads what is said
             raise
@@ -227,7 +252,10 @@ class DatasetDir:
         TreeError if that cannot be told.
         """
         try:
-            is_over = self.writer > 0 and writer.is_over(self.root / STATE, self.writer)
+            if self.writer == 0:
+                return
+            with door.beside(self.root, f"{STATE}/") as state:
+                is_over = writer.is_over(state, self.writer)
         except OSError as error:
             raise tree_error(error, self.root) from error
         if is_over:
@@ -242,6 +270,14 @@ class DatasetDir:
             raise UsageError(f"--out {self.root}: {what}; give a new directory")
         if not names and (around := what_is_around(self.root)):
             raise UsageError(f"--out {self.root}: it is inside {around}; name a directory outside of it")
+
+    def _refuse_what_is_planted(self) -> None:
+        """Name what no merge has made, before anything is changed. What appears later, `door` does not follow."""
+        for name in door.planted(self.root, {STATE, *FOLDERS, MANIFEST, CARD}):
+            raise UsageError(
+                f"{self.root / name}: no merge has made this: a dataset has no symbolic links, FIFOs and devices, and"
+                " no directories that deep; remove it, or give a new directory"
+            )
 
     def _names(self) -> set[str]:
         """Give the names of what is there; none if the directory is not there yet, and can be made."""
@@ -260,33 +296,39 @@ class DatasetDir:
 
     def sweep(self) -> None:
         """Remove half written files of a killed merge. Call it only while no other merge is running."""
-        below = (path for folder in (STATE, *FOLDERS) for path in (self.root / folder).rglob(".*.tmp"))
-        for path in [*self.root.glob(".*.tmp"), *below]:
-            _discard(path)
+        beside = (name for name, kind in door.listed(self.root, "").items() if kind == "file")
+        for name in [*beside, *self.files(STATE, *FOLDERS)]:
+            leaf = name.rpartition("/")[2]
+            if leaf.startswith(".") and leaf.endswith(".tmp"):
+                with contextlib.suppress(OSError):
+                    self.discard(name)
 
     def start_over(self) -> None:
         """Remove the dataset's files. If this is killed, a marker remains, and the next merge removes the rest."""
-        marker = self.root / STATE / "rebuilding"
+        marker = f"{STATE}/rebuilding"
         try:
-            marker.touch()
+            self.write(marker, "")
             for name in (MANIFEST, CARD):
-                (self.root / name).unlink(missing_ok=True)
+                self.discard(name)
             for folder in FOLDERS:
-                shutil.rmtree(self.root / folder, ignore_errors=True)
-            for path in (self.root / STATE).iterdir():
-                if path.is_dir():
-                    shutil.rmtree(path)
-                elif path.name not in (marker.name, writer.LOCK) and not writer.is_writer(path.name):
-                    path.unlink()
-            marker.unlink()
+                with door.beside(self.root, folder) as path:
+                    shutil.rmtree(path, ignore_errors=True)
+            for leaf, kind in door.listed(self.root, STATE).items():
+                name = f"{STATE}/{leaf}"
+                if kind == "directory":
+                    with door.beside(self.root, name) as path:
+                        shutil.rmtree(path)
+                elif name != marker and leaf != writer.LOCK and not writer.is_writer(leaf):
+                    self.discard(name)
+            self.discard(marker)
         except OSError as error:
             raise tree_error(error, self.root) from error
 
     def was_starting_over(self) -> bool:
-        return (self.root / STATE / "rebuilding").exists()
+        return self.size(f"{STATE}/rebuilding") is not None
 
 
-def unreadable(path: Path, error: OSError | ValueError) -> FscrawlError:
+def unreadable(path: Path, error: OSError | ValueError | RecursionError) -> FscrawlError:
     """Say that a file of a dataset cannot be read. What may be whole is no reason to make the dataset anew."""
     if isinstance(error, OSError) and error.errno not in _DAMAGE:
         return tree_error(error, path)

@@ -25,7 +25,7 @@ from fscrawl.dataset import similar
 from fscrawl.dataset.extract import BatchResult, result_name, rows_of
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.plan import Batch, batches, seen, seen_name
-from fscrawl.dataset.schema import TIME
+from fscrawl.dataset.schema import SEEN, TIME
 from fscrawl.util.progress import ProgressLine
 
 if TYPE_CHECKING:
@@ -49,16 +49,6 @@ VERDICTS = pa.schema(
         ("near_duplicate_of", pa.string()),
         ("original_url", pa.string()),
         ("original_time", TIME),
-    ]
-)
-SEEN = pa.schema(
-    [
-        ("host", pa.string()),
-        ("key", pa.string()),
-        ("digest", pa.binary(16)),
-        ("signature", pa.binary(similar.SIGNATURE_BYTES)),
-        ("url", pa.string()),
-        ("fetched_at", TIME),
     ]
 )
 
@@ -144,8 +134,11 @@ def mark_duplicates(
 
 def verdicts_of(job: Job, index: int) -> pa.RecordBatch:
     """Read the verdicts of a batch's rows."""
-    path = job.directory.path(job.scratch("verdicts.arrow"))
-    with pa.OSFile(str(path)) as source, pa.ipc.open_file(source) as reader:
+    with (
+        job.directory.reading(job.scratch("verdicts.arrow")) as path,
+        pa.OSFile(str(path)) as source,
+        pa.ipc.open_file(source) as reader,
+    ):
         return reader.get_batch(index)
 
 
@@ -204,7 +197,7 @@ class _KnownRows:
 
 def _urls(job: Job) -> Iterator[pa.RecordBatch]:
     for batch in batches(job.directory, job.run):
-        if job.directory.path(job.scratch(result_name(batch.index))).exists():
+        if job.directory.size(job.scratch(result_name(batch.index))) is not None:
             yield from rows_of(job, batch.index, ["url", "fetched_at"])
 
 

@@ -10,7 +10,6 @@ Promise: memory does not grow with the batch. Limits in bytes bound the bodies r
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import hashlib
 from collections import Counter
@@ -29,18 +28,18 @@ from fscrawl.dataset import similar
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.page_files import is_noindex
 from fscrawl.dataset.pdf_text import PdfText
-from fscrawl.dataset.plan import Batch
+from fscrawl.dataset.plan import Batch, run_directory
 from fscrawl.dataset.reading import THREADS, ReadPage, pages
 from fscrawl.dataset.tally import pages_done
+from fscrawl.dataset.warc_record import base32_sha1
 from fscrawl.parse import fields as field_rules
 from fscrawl.parse import language as languages
 from fscrawl.parse import links
 from fscrawl.parse import text as page_text
 from fscrawl.parse.encoding import decode, sniff_encoding
 from fscrawl.parse.extensions import TEXTS
-from fscrawl.parse.html_limits import limit_html
+from fscrawl.parse.headers import listed, media_type
 from fscrawl.parse.items import Found
-from fscrawl.parse.shadow_roots import opened
 from fscrawl.request import url_of
 from fscrawl.sites.code import CodeSite
 from fscrawl.sites.page import Page
@@ -79,12 +78,9 @@ class BatchResult:
     def from_json(cls, values: dict[str, Any]) -> BatchResult:
         left_out = Counter(values["left_out"])
         broken = [tuple(each) for each in values["broken"]]
-        unread = Counter(values.get("unread", {}))  # an older version did not count them
-        cut_items = values.get("cut_items", 0)
-        columns = values.get("columns", [])  # an older version had others
-        ends = [(host, name) for host, name in values.get("ends", [])]
-        rows, raw = values["rows"], values["raw_bytes"]
-        return cls(rows, raw, left_out, broken, values["found"], cut_items, unread, columns, ends)
+        ends = [(host, name) for host, name in values["ends"]]
+        unread = Counter(values["unread"])
+        return cls(**{**values, "left_out": left_out, "broken": broken, "unread": unread, "ends": ends})
 
     def as_json(self) -> dict[str, Any]:
         return vars(self)
@@ -105,8 +101,10 @@ def extract_batch(job: Job, batch: Batch) -> BatchResult:
     if is_there and done.get("columns") == job.rows.names:
         pages_done(len(batch))
         return BatchResult.from_json(done)
-    if done is not None or job.directory.path(job.scratch(rows_name(batch.index))).exists():
-        job.directory.forget(job.scratch("group-*.done.json"))  # groups may have been made of its other rows
+    if done is not None or job.directory.size(job.scratch(rows_name(batch.index))) is not None:
+        for name in job.directory.files(run_directory(job.run)):
+            if name.endswith(".done.json"):  # groups may have been made of its other rows
+                job.directory.discard(name)
     result = BatchResult(columns=job.rows.names)
     with (
         job.directory.publish(job.scratch(rows_name(batch.index))) as temporary,
@@ -136,8 +134,11 @@ def rows_of(job: Job, index: int, columns: list[str] | None = None) -> Iterator[
     """Read a batch's rows, or only some columns of them."""
     wanted = None if columns is None else sorted(map(job.rows.get_field_index, columns))
     options = pa.ipc.IpcReadOptions(included_fields=wanted, use_threads=False)
-    path = job.directory.path(job.scratch(rows_name(index)))
-    with pa.OSFile(str(path)) as source, pa.ipc.open_file(source, options=options) as reader:
+    with (
+        job.directory.reading(job.scratch(rows_name(index))) as path,
+        pa.OSFile(str(path)) as source,
+        pa.ipc.open_file(source, options=options) as reader,
+    ):
         for number in range(reader.num_record_batches):
             yield reader.get_batch(number)
 
@@ -156,7 +157,7 @@ def _add_page(job: Job, page: ReadPage, rows: _Rows, result: BatchResult, pdf_te
     parse = _parse if page.record.file is None else partial(_parse_document, pdf_text=pdf_text)
     record, seen = page.record, page.body
     if page.dom is not None:  # what the scripts have made is what the page says
-        record, seen = record.as_seen, opened(page.dom)
+        record, seen = record.as_seen, page.dom
     found = parse(job, record, seen, result)
     if seen is not None and (job.site is not None or job.item_columns):
         with contextlib.suppress(TimeoutError), time_limit(_OF_USERS_S, of_processor=True):
@@ -205,9 +206,10 @@ def _parse_document(
         if why:
             result.unread[why] += 1
     elif record.file in TEXTS:
-        encoding = sniff_encoding(body, record.headers.get("content-type"))
+        content_type = record.headers.get("content-type")
+        encoding = sniff_encoding(body, content_type, record.url)
         text = decode(body, encoding).encode("utf-8", "replace").decode()
-        found.update(_fields(job, record, links.readable(body, encoding, limited=False), result))
+        found.update(_fields(job, record, links.readable(body, encoding, content_type), result))
     if text:
         found["signature"] = similar.values(text)
         found.update(_language(job, text))
@@ -221,8 +223,8 @@ def _parse(job: Job, record: PageRecord, body: bytes | None, result: BatchResult
     if body is None or not job.options.reads_text:
         return {"declared": _header_language(record)}
     how = "visible" if job.options.text == "none" else job.options.text
-    html = links.readable(body, record.encoding or "utf-8", limited=False)
-    read = page_text.read(html if how == "visible" else limit_html(html), how)  # others than lexbor read it, too
+    html = links.readable(body, record.encoding or "utf-8", record.headers.get("content-type"))
+    read = page_text.read(html, how)
     found: dict[str, Any] = {"declared": read.language or _header_language(record), **_language(job, read.text)}
     if job.options.text != "none":
         found["text"] = read.text
@@ -261,8 +263,9 @@ def _count(extracted: field_rules.Extracted, result: BatchResult, prefix: str = 
 
 def _header_language(record: PageRecord) -> str | None:
     """Return Content-Language if it names one language."""
-    value = record.headers.get("content-language", "").strip().lower()
-    return value if value and "," not in value and len(value) <= 35 and value.isprintable() else None
+    values = {*listed(record.headers.get("content-language", ""))}
+    value = values.pop() if len(values) == 1 else ""
+    return value if value and len(value) <= 35 and value.isprintable() else None
 
 
 class _Order:
@@ -310,7 +313,7 @@ class _Rows:
             "dom": page.dom,
             "picture": page.picture,
             "file": None if record.file is None else self._path(host, record.key, record.file),
-            "mime": record.headers.get("content-type", "").partition(";")[0].strip().lower() or None,
+            "mime": media_type(record.headers) or None,
             "noindex": is_noindex(record),
             "links": tuple(dict.fromkeys([*record.links, *record.requests])) if record.requests else record.links,
             **found,
@@ -342,12 +345,3 @@ def _identity(record: PageRecord, dom: bytes | None) -> str | None:
     if dom is None:
         return record.sha256 or None
     return hashlib.sha256(record.sha256.encode() + dom).hexdigest()
-
-
-def base32_sha1(data: bytes) -> str:
-    """Return the digest of a body as Common Crawl's index and WARC files write it.
-
-    >>> base32_sha1(b"")
-    '3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
-    """
-    return base64.b32encode(hashlib.sha1(data, usedforsecurity=False).digest()).decode()

@@ -26,7 +26,7 @@ def check_runs(directory: DatasetDir, before: Manifest | None) -> None:
     The next run would write over the files of the second one, and beside those of later ones: pages would come twice.
     """
     named = len(before.runs) if before else 0
-    found = (_SEEN.fullmatch(path.name) for path in directory.path(STATE).glob("seen-*"))
+    found = map(_SEEN.fullmatch, directory.names(STATE))
     last = max((int(name[1]) for name in found if name), default=0)
     if last > named + 1:  # one more may have been under way
         what = "an old copy" if before else "missing"
@@ -46,9 +46,9 @@ def options_of(directory: DatasetDir, before: Manifest | None) -> tuple[str, Opt
         return None
     try:
         return str(found["crawl"]), Options.from_values(found["options"])
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, UsageError) as error:
         raise UsageError(
-            f"{path}: not the options of a merge ({error!r}); if a newer fscrawl has written it, update this one;"
+            f"{path}: not the options of a merge ({error}); if a newer fscrawl has written it, update this one;"
             " else start again with --rebuild"
         ) from error
 

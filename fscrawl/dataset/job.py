@@ -37,6 +37,7 @@ ROWS = pa.schema(
         ("headers", pa.string()),
         ("elapsed", pa.float64()),
         ("encoding", pa.string()),
+        ("encoding_source", pa.string()),
         ("bytes", pa.int64()),
         ("sha256", pa.string()),
         ("sha1", pa.string()),

@@ -5,6 +5,7 @@ Promise: one reader and one writer. What `as_json` gives, `from_json` reads back
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -13,6 +14,10 @@ from typing import Any
 from fscrawl import __version__
 
 FORMAT = 1
+_OF_RECORDS = ("records", "pages", "redirects", "others", "duplicates")
+_OF_FIELDS = ("found", "missing", "bad")
+# Where a part is, whatever made it: a merge reads these files, and removes some of them.
+_PATH = re.compile(r"(?:[a-z][a-z.-]*/){1,2}part-\d{4,9}-\d{5,9}(?:\.[a-z]+)+", re.ASCII)
 
 Counts = dict[str, int]
 
@@ -30,7 +35,7 @@ class Part:
     def from_json(cls, values: dict[str, Any]) -> Part:
         """Read what `asdict` gives; KeyError, TypeError or ValueError if it is something else."""
         path = str(values["path"])
-        if path.startswith("/") or ".." in path.split("/"):  # it is opened, and a merge may remove it
+        if not _PATH.fullmatch(path):
             raise ValueError(path)
         return cls(path, int(values["rows"]), int(values["bytes"]), str(values["sha256"]))
 
@@ -78,8 +83,8 @@ class Manifest:
     """What a dataset holds after its last run.
 
     options    as `Options.values` gives them
-    counts     over all runs: `records`, of these `pages`, `redirects` and `others`; `duplicates` and
-               `near_duplicates` among the pages; `errors`, the failures
+    counts     over all runs: `records`, of these `pages`, `redirects` and `others`; `duplicates` among the pages;
+               `near_duplicates`, if texts were read; `errors`, the failures, if there is a table of them
     left_out   records left out, by reason
     fields     for each field of --fields: how many pages it was found on, missing on, bad on
     """
@@ -97,14 +102,14 @@ class Manifest:
     def from_json(cls, values: dict[str, Any]) -> Manifest:
         """Read what `as_json` gives; KeyError, TypeError, ValueError or AttributeError if it is something else."""
         return cls(
-            made_by=values["made_by"],
-            crawl=values["crawl"],
+            made_by=str(values["made_by"]),
+            crawl=str(values["crawl"]),
             options=dict(values["options"]),
-            counts=_by_kind(_counts(values["counts"])),
+            counts=_counts(values["counts"], _OF_RECORDS),
             left_out=_counts(values["left_out"]),
-            fields={name: _counts(each) for name, each in values["fields"].items()},
+            fields={name: _counts(each, _OF_FIELDS) for name, each in values["fields"].items()},
             runs=tuple(
-                RunSummary(each["run"], _by_kind(_counts(each["counts"])), _counts(each["left_out"]))
+                RunSummary(int(each["run"]), _counts(each["counts"], _OF_RECORDS), _counts(each["left_out"]))
                 for each in values["runs"]
             ),
             parts=tuple(map(Part.from_json, values["files"])),
@@ -172,13 +177,11 @@ def _left_out(runs: Iterable[RunSummary]) -> Counts:
     return {reason: number for reason, number in total.items() if number}
 
 
-def _counts(values: dict[str, Any]) -> Counts:
-    return {name: int(number) for name, number in values.items()}
-
-
-def _by_kind(counts: Counts) -> Counts:
-    """Bring the counts of an older manifest up to date: it called all records pages."""
-    return counts if "records" in counts else {"records": counts["pages"], **counts, "redirects": 0, "others": 0}
+def _counts(values: dict[str, Any], needed: Iterable[str] = ()) -> Counts:
+    found = {name: int(number) for name, number in values.items()}
+    if lacking := set(needed) - found.keys():
+        raise KeyError(min(lacking))
+    return found
 
 
 def _sum(counts: Iterable[Counts]) -> Counts:
@@ -189,7 +192,7 @@ def _sum(counts: Iterable[Counts]) -> Counts:
 
 
 def _add_up(before: dict[str, Counts], run: dict[str, list[int]]) -> dict[str, Counts]:
-    new = {name: dict(zip(("found", "missing", "bad"), counts, strict=True)) for name, counts in run.items()}
+    new = {name: dict(zip(_OF_FIELDS, counts, strict=True)) for name, counts in run.items()}
     return {name: _sum(each[name] for each in (before, new) if name in each) for name in {**before, **new}}
 
 

@@ -33,7 +33,7 @@ class Options:
 
     formats   of FORMATS
     text      "visible", "main" (the main content, by trafilatura), "fast" (by resiliparse) or "none"
-    language  whether the language of texts is detected. A dataset of an older version says nothing of it
+    language  whether the language of texts is detected.
     html      whether tables have the pages' bodies
     files     whether tables have the bodies of documents that are not HTML
     fields    text of a fields.toml, "" without one
@@ -87,7 +87,7 @@ class Options:
 
     @classmethod
     def from_values(cls, values: dict[str, Any]) -> Options:
-        """Read what `values` gave; TypeError or AttributeError if it is something else."""
+        """Read what `values` gave; TypeError, AttributeError or UsageError if it is something else."""
         arguments: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in values.items()}
         found = cls(**arguments)
         for each in fields(cls):
@@ -96,7 +96,22 @@ class Options:
             is_of_type = type(value) is _TYPES.get(each.name, type(each.default))
             if not are_texts or not (is_of_type or (value is None and each.default is None)):
                 raise TypeError(f"{each.name} = {value!r}")
+        _check(found)
         return found
+
+
+def _check(options: Options) -> None:
+    """Raise UsageError for a value that nobody could have given: somebody has edited what a dataset keeps."""
+    for each in options.formats:
+        one_of(each, FORMATS, "--format")
+    one_of(options.text, TEXTS, "--text")
+    for each in options.hosts:
+        host(each)
+    for each in options.status:
+        status(each)
+    for each in (*options.include, *options.exclude):
+        expression(each, "--include")
+    _check_rules(options.fields, "--fields")
 
 
 def choose(given: dict[str, Any], kept: Options | None, where: str) -> Options:
@@ -173,9 +188,14 @@ def rules(path: Path) -> str:
         text = decode(path.read_bytes())
     except OSError as error:
         raise UsageError(f"--fields {path}: cannot be read: {reason(error)}") from error
-    field_rules.parse(text, str(path), OF_PAGES)
-    item_rules.parse(text, str(path))
+    _check_rules(text, str(path))
     return text
+
+
+def _check_rules(text: str, where: str) -> None:
+    if text:
+        field_rules.parse(text, where, OF_PAGES)
+        item_rules.parse(text, where)
 
 
 def status(text: str) -> str:

@@ -48,9 +48,9 @@ def join_table(job: Job, table: str, part: str, groups: Sequence[int], rows: int
     `in_order`: all rows of pages in these groups are sorted.
     """
     name = TABLE_FORMATS[JOINED].path.format(table=table, part=part)
-    sources = [job.directory.path(job.scratch(table_segment(number, table))) for number in groups]
+    sources = (job.scratch(table_segment(number, table)) for number in groups)
     with job.directory.publish(name) as temporary:
-        parquet_join.join(sources, temporary, in_order=in_order)
+        parquet_join.join(job.directory.each(sources), temporary, in_order=in_order)
     if table == PAGES:
         pages_done(rows)
     return job.directory.part(name, rows)

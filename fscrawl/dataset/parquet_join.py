@@ -10,7 +10,7 @@ https://github.com/apache/parquet-format
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,7 +28,7 @@ _OFFSETS_OF_COLUMN = (9, 10, 11, 14)  # of ColumnMetaData: data pages, index pag
 _MOST_ORDINALS = 1 << 15  # two bytes; the field may be missing
 
 
-def join(sources: Sequence[Path], target: Path, *, in_order: bool) -> None:
+def join(sources: Iterable[Path], target: Path, *, in_order: bool) -> None:
     """Write the rows of all `sources`, in order, into one file. ValueError if one of them is no Parquet file.
 
     `in_order`: what the sources claim of the order of their rows holds for all of them together. If not, the claim is

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from fscrawl.dataset.dataset_dir import STATE, DatasetDir, unreadable
 from fscrawl.dataset.options import Filters
+from fscrawl.dataset.schema import SEEN
 from fscrawl.storage.layout import LINKS, is_host
 from fscrawl.store import Tree
 
@@ -60,17 +61,19 @@ def seen(directory: DatasetDir, run: int, columns: list[str], at_once: int = _AT
 
     Between two reads the file is closed: a dataset may have more runs than files may be open.
     """
-    path = directory.path(seen_name(run))
+    name = seen_name(run)
     metadata: pq.FileMetaData | None = None
     done = 0
     while metadata is None or done < metadata.num_row_groups:
         try:
-            with pq.ParquetFile(path, metadata=metadata) as file:
+            with directory.reading(name) as path, pq.ParquetFile(path, metadata=metadata) as file:
+                if not file.schema_arrow.equals(SEEN):
+                    raise ValueError("other columns than a merge writes")
                 metadata = file.metadata
                 groups = range(done, min(done + at_once, metadata.num_row_groups))
                 rows = file.read_row_groups(groups, columns)
         except (OSError, ValueError) as error:
-            raise unreadable(path, error) from error
+            raise unreadable(directory.path(name), error) from error
         done = groups.stop
         yield from rows.to_batches()
 
@@ -121,14 +124,14 @@ def is_made(directory: DatasetDir, run: int) -> bool:
     try:
         for _ in batches(directory, run):
             pass
-        return directory.path(_plan_name(run)).stat().st_size > 0
+        return bool(directory.size(_plan_name(run)))
     except (FileNotFoundError, ValueError, TypeError):
         return False
 
 
 def batches(directory: DatasetDir, run: int) -> Iterator[Batch]:
     """Read a plan."""
-    with directory.path(_plan_name(run)).open(encoding="ascii") as file:
+    with directory.reading(_plan_name(run)) as path, path.open(encoding="ascii") as file:
         for index, line in enumerate(each for each in file if each != _NOTHING):
             yield Batch(index, tuple((host, tuple(keys)) for host, keys in json.loads(line)))
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from fscrawl.dataset import similar
+
 TIME = pa.timestamp("ms", tz="UTC")
 
 
@@ -23,7 +25,7 @@ PAGES = pa.schema(
         _column("key", pa.string(), "24 hexadecimal digits: names the page's files in the tree"),
         _column("method", pa.string(), "of the request: GET, POST, PUT or PATCH"),
         _column("request_body", pa.string(), "of the request, bytes that are no UTF-8 as %FF; null if it had none"),
-        _column("depth", pa.int32(), "links followed from the nearest seed"),
+        _column("depth", pa.int32(), "links followed from a seed, by the way that was found first"),
         _column("referrer", pa.string(), "key of the page where the URL was found; null for a seed"),
         _column("fetch_time", TIME, "UTC, milliseconds, by the clock of the machine that fetched it"),
         _column("fetch_status", pa.int32(), "HTTP status"),
@@ -36,6 +38,7 @@ PAGES = pa.schema(
         _column("rendered", pa.string(), "how running its scripts ended: done, timeout, failed; null if none were run"),
         _column("content_mime_type", pa.string(), "of Content-Type, in lower case, without parameters"),
         _column("content_charset", pa.string(), "WHATWG name of the encoding the page was read with"),
+        _column("encoding_source", pa.string(), "where that comes from: declared by server or page, or guessed"),
         _column("content_languages", pa.string(), "as the page says: <html lang>, else Content-Language"),
         _column("content_digest", pa.string(), "SHA-1 of the body in base 32, as in WARC files"),
         _column("sha256", pa.string(), "of the body, hexadecimal"),
@@ -54,10 +57,14 @@ PAGES = pa.schema(
         _column("canonical", pa.string(), "normal form of link rel=canonical"),
         _column("robots", pa.list_(pa.string()), "directives of meta robots and X-Robots-Tag, in lower case"),
         _column("noindex", pa.bool_(), "the page asks not to be indexed"),
-        _column("outlinks", pa.int32(), "links on the page, nofollow ones among them"),
+        _column("outlinks", pa.int32(), "links to other pages, each once, nofollow ones among them"),
         _column("duplicate_of", pa.string(), "key of the first page with the same body, and the same rendered_html"),
         _column("near_duplicate_of", pa.string(), "key of the first page with nearly the same text (MinHash)"),
-        _column("headers", pa.string(), "response headers: a JSON object, names in lower case"),
+        _column(
+            "headers",
+            pa.string(),
+            "response headers: a JSON object, names in lower case; repeated ones are lines of one text",
+        ),
         _column("text", pa.string(), "visible text, or the main content (--text main, fast); a line for each block"),
         _column("html", pa.binary(), "the body of HTML, bytes as received after content decoding"),
         _column("rendered_html", pa.binary(), "the page as its scripts have made it, in UTF-8; null if none were run"),
@@ -65,7 +72,7 @@ PAGES = pa.schema(
         _column("body", pa.binary(), "its bytes; only with --files"),
     ]
 )
-# With --language. Without it these names are free for the user's own columns, and older datasets may have such.
+# With --language. Without it these names are free for the user's own columns.
 LANGUAGE = pa.schema(
     [
         _column("language", pa.string(), "of the text, as detected: ISO 639-1 or 639-3; null if not sure or too short"),
@@ -92,7 +99,7 @@ ERRORS = pa.schema(
         _column("key", pa.string(), "24 hexadecimal digits"),
         _column("method", pa.string(), "of the request: GET, POST, PUT or PATCH"),
         _column("request_body", pa.string(), "of the request, bytes that are no UTF-8 as %FF; null if it had none"),
-        _column("depth", pa.int32(), "links followed from the nearest seed"),
+        _column("depth", pa.int32(), "links followed from a seed, by the way that was found first"),
         _column("referrer", pa.string(), "key of the page where the URL was found; null for a seed"),
         _column("fetch_time", TIME, "of the last attempt: UTC, milliseconds"),
         _column("machine", pa.string(), "id of the machine that tried"),
@@ -124,6 +131,17 @@ WARC_INDEX = pa.schema(
         _column("warc_filename", pa.string(), "path from the dataset's directory"),
         _column("warc_record_offset", pa.int64(), "bytes from the file's beginning"),
         _column("warc_record_length", pa.int64(), "bytes, compressed"),
+    ]
+)
+# What later runs must know about every page of a run that was not broken (`dedupe`).
+SEEN = pa.schema(
+    [
+        ("host", pa.string()),
+        ("key", pa.string()),
+        ("digest", pa.binary(16)),
+        ("signature", pa.binary(similar.SIGNATURE_BYTES)),
+        ("url", pa.string()),
+        ("fetched_at", TIME),
     ]
 )
 TABLES = {"pages": PAGES, "links": LINKS, "errors": ERRORS}

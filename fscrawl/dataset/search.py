@@ -9,10 +9,10 @@ that is damaged or removed meanwhile is a UsageError with the command that makes
 
 from __future__ import annotations
 
+import errno
 import heapq
 import json
 import math
-import os
 import sqlite3
 import time
 import zlib
@@ -20,14 +20,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import quote
 
 from fscrawl import urls
+from fscrawl.dataset import door
 from fscrawl.dataset.manifest import Manifest
 from fscrawl.dataset.search_shards import FOLDER, LIST, Shard, check_there, digests_of, parts_of, read_list
 from fscrawl.dataset.search_snippet import Piece, Snippets
 from fscrawl.dataset.search_words import Query
-from fscrawl.errors import UsageError, tree_error
+from fscrawl.errors import UnfitFileError, UsageError, tree_error
 from fscrawl.hostnames import Host
 from fscrawl.util.installed import command, path_word
 
@@ -113,17 +113,23 @@ def _damaged(root: Path, why: str) -> UsageError:
     return UsageError(f"{root / FOLDER}: the index is damaged ({why}); remove this directory, then:  {to_make(root)}")
 
 
+def _no_manifest(root: Path) -> UsageError:
+    return UsageError(f"{root / 'manifest.json'}: not the manifest of a dataset")
+
+
 def _shards(root: Path) -> tuple[list[Shard], int]:
     """Return the shards that fit the dataset as it is now, and how many of its rows they lack."""
     try:
         listed = read_list(root)
-        manifest = Manifest.from_json(json.loads((root / "manifest.json").read_bytes()))
+        manifest = Manifest.from_json(json.loads(door.read(root, "manifest.json")))
     except (FileNotFoundError, NotADirectoryError):
         check_there(root)
         raise UsageError(f"{root}: no dataset that a merge has completed") from None
-    except (IsADirectoryError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise UsageError(f"{root / 'manifest.json'}: not the manifest of a dataset") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
+        raise _no_manifest(root) from None
     except OSError as error:
+        if isinstance(error, UnfitFileError) and error.errno != errno.EACCES:
+            raise _no_manifest(root) from error
         raise tree_error(error, error.filename or root) from error
     if listed is None:
         broken = (root / LIST).exists()
@@ -181,13 +187,11 @@ class _Opened:
         self._root = root
         self._path = root / shard.file
         try:
-            size = self._path.stat().st_size
-            if size != shard.bytes:
-                raise _damaged(root, f"{self._path.name} is not as long as it was")
-            # quoted, as a path may have a ? or a byte that is no Unicode
-            self._database = sqlite3.connect(
-                f"file:{quote(os.fsencode(self._path))}?mode=ro&immutable=1", uri=True, check_same_thread=False
-            )
+            with door.reading(root, shard.file) as path:
+                if path.stat().st_size != shard.bytes:
+                    raise _damaged(root, f"{self._path.name} is not as long as it was")
+                uri = f"file:{path}?mode=ro&immutable=1"
+                self._database = sqlite3.connect(uri, uri=True, check_same_thread=False)
         except FileNotFoundError:
             raise
         except OSError as error:

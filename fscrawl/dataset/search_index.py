@@ -13,6 +13,7 @@ from functools import partial
 
 from fscrawl.dataset.crew import Crew
 from fscrawl.dataset.dataset_dir import DatasetDir
+from fscrawl.dataset.door import make_folder
 from fscrawl.dataset.manifest import Manifest, Part
 from fscrawl.dataset.options import Options
 from fscrawl.dataset.search_shards import FOLDER, LIST, Shard, digests_of, list_of, parts_of, read_list
@@ -24,7 +25,7 @@ _LARGE_ROWS = 20_000  # such a shard is not joined with others any more: that wo
 
 def is_wanted(directory: DatasetDir, options: Options, *, asked: bool) -> bool:
     """Tell whether a merge must keep an index: if it was asked for, or is there. UsageError if it cannot be made."""
-    is_there = directory.path(FOLDER).is_dir()  # in whatever state
+    is_there = FOLDER in directory.names("")  # in whatever state
     if not asked and not (is_there and "parquet" in options.formats):
         return False
     if "parquet" not in options.formats:
@@ -38,7 +39,7 @@ def is_wanted(directory: DatasetDir, options: Options, *, asked: bool) -> bool:
 
 def keep(directory: DatasetDir) -> None:
     """Let every merge from now on keep an index, also one that is killed before it has begun with it."""
-    directory.path(FOLDER).mkdir(exist_ok=True)
+    make_folder(directory.root, FOLDER)
 
 
 def _missing() -> str:
@@ -117,9 +118,9 @@ def _rows(group: Sequence[Part]) -> int:
 
 
 def _files(directory: DatasetDir) -> set[str]:
-    return {f"{FOLDER}/{path.name}" for path in directory.path(FOLDER).glob("index-*.sqlite")}
+    return {name for name in directory.files(FOLDER) if name.endswith(".sqlite")}
 
 
 def _remove(directory: DatasetDir, names: Iterable[str]) -> None:
     for name in names:
-        directory.path(name).unlink(missing_ok=True)
+        directory.discard(name)

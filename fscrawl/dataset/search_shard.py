@@ -60,7 +60,7 @@ def build(directory: DatasetDir, parts: Sequence[Part]) -> Shard:
     """Make the shard of these parts, unless a merge that was killed has made it already."""
     made_of = tuple(digests_of(parts).items())
     name = file_name(made_of)
-    rows = _rows_of(directory.path(name))
+    rows = _rows_of(directory, name)
     if rows is None:
         with directory.publish(name) as temporary:
             try:
@@ -71,18 +71,20 @@ def build(directory: DatasetDir, parts: Sequence[Part]) -> Shard:
                 os.fsync(file.fileno())  # its length must not come to the disk before its contents
     else:
         pages_done(sum(part.rows for part in parts))
-    size = directory.path(name).stat().st_size
-    return Shard(name, size, rows, sum(part.rows for part in parts), made_of)
+    return Shard(name, directory.size(name) or 0, rows, sum(part.rows for part in parts), made_of)
 
 
 def uri(path: Path, how: str) -> str:
     return f"file:{quote(os.fsencode(path))}?{how}"
 
 
-def _rows_of(path: Path) -> int | None:
+def _rows_of(directory: DatasetDir, name: str) -> int | None:
     """Count the pages of a shard; None if there is none, or it is not whole."""
     try:
-        with contextlib.closing(sqlite3.connect(uri(path, "mode=ro&immutable=1"), uri=True)) as database:
+        with (
+            directory.reading(name) as path,
+            contextlib.closing(sqlite3.connect(uri(path, "mode=ro&immutable=1"), uri=True)) as database,
+        ):
             [version], [pages], [size] = (
                 database.execute(f"PRAGMA {each}").fetchone() for each in ("user_version", "page_count", "page_size")
             )
@@ -122,15 +124,15 @@ def _write(path: Path, directory: DatasetDir, parts: Sequence[Part]) -> int:
 
 def _rows(directory: DatasetDir, parts: Sequence[Part]) -> Iterator[dict[str, Any]]:
     for part in parts:
-        for rows in _batches(directory.path(part.path)):
+        for rows in _batches(directory, part.path):
             yield from rows.to_pylist()
             pages_done(rows.num_rows)
 
 
-def _batches(path: Path) -> Iterator[pa.RecordBatch]:
+def _batches(directory: DatasetDir, name: str) -> Iterator[pa.RecordBatch]:
     try:
-        with pq.ParquetFile(path) as file:
+        with directory.reading(name) as path, pq.ParquetFile(path) as file:
             columns = [name for name in _COLUMNS if name in file.schema_arrow.names]
             yield from file.iter_batches(batch_size=_ROWS, columns=columns)
     except (OSError, ValueError) as error:
-        raise unreadable(path, error) from error
+        raise unreadable(directory.path(name), error) from error

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fscrawl.dataset import door
 from fscrawl.dataset.manifest import Manifest, Part
-from fscrawl.errors import UsageError, tree_error
+from fscrawl.errors import UnfitFileError, UsageError, tree_error
 from fscrawl.util.humanize import number_of, size
 
 FOLDER = "search"
@@ -74,7 +75,7 @@ class Shard:
     def is_whole(self, root: Path) -> bool:
         """Tell whether its file is there, and as long as it was."""
         try:
-            return (root / self.file).stat().st_size == self.bytes
+            return door.size(root, self.file) == self.bytes
         except OSError:
             return False
 
@@ -101,11 +102,11 @@ def digests_of(parts: Iterable[Part]) -> Digests:
 def read_list(root: Path) -> list[Shard] | None:
     """Read the list of shards; None if there is none, or it is damaged or of a later version. OSError if it hides."""
     try:
-        values = json.loads((root / LIST).read_bytes())
+        values = json.loads(door.read(root, LIST))
         return [Shard.from_json(each) for each in values["shards"]] if values["format"] == FORMAT else None
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, UnfitFileError):
         return None
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
         return None
 
 

@@ -18,6 +18,7 @@ import unicodedata
 from dataclasses import dataclass
 
 from fscrawl.errors import UsageError
+from fscrawl.util.user_text import has_surrogates
 
 TOKENIZER = "unicode61 remove_diacritics 2 categories 'L* M* N* Co'"
 SEPARATOR = "\x1f"
@@ -63,6 +64,8 @@ def parse(text: str) -> Query:
     >>> parse('rust "hash map" iter* -java')
     Query(match='("rust" AND "hash map" AND "iter"*) NOT ("java")', terms=('"rust"', '"hash map"', '"iter"*'))
     """
+    if has_surrogates(text):
+        raise UsageError("what is searched for must be UTF-8")
     text = _MARKERS.sub(" ", text).translate(_QUOTES)
     if len(text) > _MOST_CHARACTERS:
         raise UsageError(f"what is searched for has {len(text):,} characters; it may have {_MOST_CHARACTERS:,}")

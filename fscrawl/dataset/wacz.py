@@ -129,10 +129,8 @@ def add_pages(package: Package, paths: Iterable[Path]) -> None:
     package.add("pages/pages.jsonl", _chain(_HEAD.encode(), paths))
 
 
-def add_archive(package: Package, name: str, info: bytes, paths: Iterable[Path]) -> None:
-    """Add the archive. `info`: its first record, compressed; `paths`: of its segments."""
-    paths = list(paths)
-    size = len(info) + sum(path.stat().st_size for path in paths)
+def add_archive(package: Package, name: str, size: int, info: bytes, paths: Iterable[Path]) -> None:
+    """Add the archive, of `size` bytes. `info`: its first record, compressed; `paths`: of its segments."""
     package.add(f"archive/{name}", _chain(info, paths), size, stored=True)
 
 

@@ -78,7 +78,7 @@ def part_name(run: int, index: int) -> str:
 
 def write_group(job: Job, index: int, group: Group) -> GroupResult:
     """Do a group, unless it was done before the run was interrupted."""
-    name = job.scratch(f"{segment_name(index)}.done.json")  # an older version had others, named group-<n>.json
+    name = job.scratch(f"{segment_name(index)}.done.json")
     done = job.directory.read_scratch(name)
     begin, end = group.batches.start, group.batches.stop
     if done is not None and done["batches"] == [begin, end]:  # another version may cut them otherwise
@@ -96,7 +96,7 @@ def _is_whole(job: Job, index: int, result: GroupResult) -> bool:
     directory = job.directory
     tables_there = (
         directory.ends_with(job.scratch(table_segment(index, table)), parquet_join.MAGIC)
-        and directory.path(job.scratch(table_segment(index, table))).stat().st_size == size
+        and directory.size(job.scratch(table_segment(index, table))) == size
         for table, (_, size) in result.tables.items()
     )
     return all(map(directory.is_whole, result.parts)) and all(tables_there) and _has_segment(job, index, result)
@@ -106,9 +106,8 @@ def _has_segment(job: Job, index: int, result: GroupResult) -> bool:
     if not result.segment_bytes:
         return True
     name = job.scratch(segment_name(index))
-    archive, pages = job.directory.path(f"{name}.warc.gz"), job.directory.path(f"{name}.pages.jsonl")
-    has_pages = "wacz" not in job.options.formats or pages.is_file()
-    is_there = archive.is_file() and archive.stat().st_size == result.segment_bytes
+    has_pages = "wacz" not in job.options.formats or job.directory.size(f"{name}.pages.jsonl") is not None
+    is_there = job.directory.size(f"{name}.warc.gz") == result.segment_bytes
     return is_there and has_pages and job.directory.ends_with(f"{name}.arrow", ARROW_END)
 
 
@@ -139,9 +138,7 @@ def _write(job: Job, index: int, group: Group) -> GroupResult:
                 segment.write(kept, verdicts)
     parts = tuple(job.directory.part(name, writers[key].rows) for key, name in names.items() if key[1] != JOINED)
     segments = {
-        key[0]: (writers[key].rows, job.directory.path(name).stat().st_size)
-        for key, name in names.items()
-        if key[1] == JOINED
+        key[0]: (writers[key].rows, job.directory.size(name) or 0) for key, name in names.items() if key[1] == JOINED
     }
     return GroupResult(rows, parts, _segment_bytes(job, index), redirects, others, batches, segments)
 
@@ -170,7 +167,7 @@ def _open_segment(stack: contextlib.ExitStack, job: Job, index: int) -> warc.Seg
 def _segment_bytes(job: Job, index: int) -> int:
     if not job.options.archives:
         return 0
-    return job.directory.path(job.scratch(f"{segment_name(index)}.warc.gz")).stat().st_size
+    return job.directory.size(job.scratch(f"{segment_name(index)}.warc.gz")) or 0
 
 
 def _kept(job: Job, batches: range) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:

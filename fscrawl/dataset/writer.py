@@ -23,7 +23,7 @@ _TRIES = 100
 
 def begin(state: Path) -> int:
     """Become the writer, and return the number. Raises OSError. `state`: the dataset's `.merge`."""
-    number, why = 0, OSError(f"{state}: merges begin here all the time")
+    number, why = 0, OSError("merges begin here all the time")
     for _ in range(_TRIES):
         number = max(number, *_listed(state), 0) + 1
         try:
@@ -54,7 +54,7 @@ def is_over(state: Path, number: int) -> bool:
 
 
 def _open(path: Path) -> None:
-    os.close(os.open(path, os.O_RDONLY | os.O_CLOEXEC))  # caches may answer a stat
+    os.close(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC))  # caches may answer a stat
 
 
 def is_writer(name: str) -> bool:

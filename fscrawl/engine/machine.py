@@ -48,6 +48,7 @@ from fscrawl.store import Tree
 from fscrawl.util.humanize import number_of
 from fscrawl.util.memory import anonymous_bytes
 
+_FEW_HOSTS = 10_000  # to list their directories takes seconds, on a slow share half a minute
 _LOOK_EVERY_S = 0.01  # while pages come in: to look at every turn cost a tenth of this process's time
 _LONGEST_WAIT_S = 0.25  # signals, the fleet and the progress line must not wait longer
 _END_WAIT_S = 0.05  # the crawl may be over at any moment
@@ -100,10 +101,18 @@ class Machine:
         self._outage = Outage()
         rng = rng or random.Random()
         self._bookkeeper = Bookkeeper(
-            tree, self._frontier, self._membership, self._outage, progress, lambda: self._settings, rng
+            tree,
+            self._frontier,
+            self._membership,
+            self._outage,
+            progress,
+            lambda: self._settings,
+            self._gets_cookie,
+            rng,
         )
         self._idleness = Idleness(time.monotonic(), tree.record.partition, follow=options.follow)
         self._stored_before = 0
+        self._counted = False
         self._elsewhere_before = 0
         self._pool: Pool
 
@@ -143,7 +152,7 @@ class Machine:
             self._pool.close()
             self._browsers.close()
         self._frontier.close()
-        self.counts.cut += self._frontier.cut
+        self.counts.cut.update(self._frontier.cut)
         cause = self._membership.cause_of(self._error) if self._error else None
         if isinstance(cause, MemoryGone) and not self._interrupts:
             raise cause  # the progress line goes on
@@ -169,6 +178,9 @@ class Machine:
         """Tell whether to go on waiting for the tree; after a signal only for a few seconds."""
         self._watchdog.alive()
         return not self._interrupts or time.monotonic() - self._interrupted_at < _WAIT_FOR_TREE_WHEN_LEAVING_S
+
+    def _gets_cookie(self, asked: str) -> bool:
+        return self._pool.cookies.go_to(asked)
 
     def _crawl(self) -> None:
         self._begin()
@@ -224,6 +236,7 @@ class Machine:
             in_flight=self._frontier.in_flight,
             hosts=len(self._frontier.scheduler),
             memory=anonymous_bytes(),
+            counted=self._counted,
             state=self._state(),
             settings=self._edits.settings_digest,
             settings_at=self._edits.settings_at,
@@ -293,10 +306,18 @@ class Machine:
         return bool(self._interrupts) or self._edits.stopped or self._error is not None or self._pages_left() <= 0
 
     def _count_stored(self) -> None:
-        """If pages are limited, count the stored ones; what other machines add later is in their heartbeats."""
-        if self._settings.crawl.max_pages is not None:
+        """If pages are limited, count the stored ones; what other machines add later is in their heartbeats.
+
+        Do so, too, if a machine has died without its last counts, as on a full disk: then this one says them.
+        """
+        fleet = self._membership.fleet
+        miscounted = fleet.is_miscounted(time.monotonic()) and len(self._stored.hosts) <= _FEW_HOSTS
+        if miscounted or self._settings.crawl.max_pages is not None:
             self._stored_before = self._tree.all_pages()
-            self._elsewhere_before = self._membership.fleet.pages_elsewhere
+            self._elsewhere_before = fleet.pages_elsewhere
+        if miscounted:
+            self.counts.recounted = self._stored_before - fleet.pages_elsewhere
+            self._counted = True
 
     def _pages_left(self) -> float:
         """Pages that may still be stored."""
@@ -352,15 +373,17 @@ class Machine:
         counts.pending = self._frontier.pending
         counts.in_flight = self._frontier.in_flight
         counts.hosts = len(self._frontier.scheduler)
-        counts.tree_pages = self._membership.fleet.pages_elsewhere + counts.more_pages
+        counts.tree_pages = self._membership.fleet.pages_elsewhere + counts.recounted + counts.more_pages
         counts.reseeding = self._membership.survey.hosts_left
         counts.reseeding_of = self._membership.survey.hosts_in_all
         counts.reseeded = self._membership.survey.records_read
         counts.state = self._state()
         if last:
             self._progress.close(counts)
-        else:
-            self._progress.show(counts)
+            return
+        self._progress.show(counts)
+        if self._progress.is_unread and not self._interrupts:
+            self._interrupt(signal.SIGPIPE)
 
     def _say_why_idle(self) -> None:
         """Explain why there is little to do, if that is so. The counts have just been shown."""

@@ -14,6 +14,7 @@ from fscrawl.fleet.heartbeat import Permit
 from fscrawl.frontier.task import PageTask, Task
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import Outcome
+from fscrawl.http.cookies import Cookies
 from fscrawl.storage.records import TreeRecord
 from fscrawl.storage.retrying import Retrying
 from fscrawl.store import Tree
@@ -52,7 +53,7 @@ class Unparked(NamedTuple):
     task: Task
 
 
-Message = list[Task] | CrawlConfig | Drain | Stop
+Message = list[Task] | CrawlConfig | Cookies | Drain | Stop
 Answer = Outcome | TreeUnusable
 Sent = Answer | Parked | Unparked
 

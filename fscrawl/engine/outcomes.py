@@ -16,7 +16,7 @@ from __future__ import annotations
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from fscrawl.config.settings import Settings
 from fscrawl.engine.messages import Answer, TreeUnusable
@@ -27,7 +27,8 @@ from fscrawl.errors import TreeError
 from fscrawl.fleet.host_figures import HostTeller
 from fscrawl.fleet.label_figures import LabelCounter
 from fscrawl.fleet.membership import Membership
-from fscrawl.frontier.flags import SITEMAP, SITEMAP_PART, Flags, flags_of
+from fscrawl.fleet.not_stored import Astray, NotStored
+from fscrawl.frontier.flags import SITEMAP, SITEMAP_PART, Flags, flags_of, labelled
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.task import PageTask, ProbeTask, RobotsTask, Task
 from fscrawl.handlers.outcome import (
@@ -69,23 +70,27 @@ class Bookkeeper:
         outage: Outage,
         progress: Progress,
         settings: Callable[[], Settings],
+        gets_cookie: Callable[[str], bool],
         rng: random.Random,
     ) -> None:
-        """`settings`: gives the settings as they are now."""
+        """`settings`: gives the settings as they are now. `gets_cookie`: tells whether a request would get one now."""
         self._tree = tree
         self._frontier = frontier
         self._membership = membership
         self._outage = outage
         self._progress = progress
         self._settings = settings
+        self._gets_cookie = gets_cookie
         self._rng = rng
         self.counts = Counts()
-        self.labels = LabelCounter(tree.files, frontier.pending_by_label)
+        self.not_stored = NotStored(frontier.cut, frontier.scheduler.why_given_up)
+        self.labels = LabelCounter(tree.files, frontier.pending_by_label, self.not_stored)
         self.hosts = HostTeller(tree.files, frontier.host_figures)
         self.probes_in_flight = 0
         self._undone: deque[Iterator[None]] = deque()  # what is left of outcomes with many links
         self._links_left = 0  # of these
         self._telling = Telling()
+        self._has_warned = False  # of log-ins that lead back to pages of other machines
 
     @property
     def is_behind(self) -> bool:
@@ -166,16 +171,29 @@ class Bookkeeper:
         if outcome.kind != "page":
             self.counts.without_page = task.url
         self.counts.replace(outcome.replaced)
+        self._count_type(outcome)
         self._count_label(task, outcome.kind, outcome.replaced)
         self._progress.event(task.url, outcome.kind, status=outcome.status, bytes=outcome.bytes)
         self._judge_host(task, exchange)
-        if outcome.again is not None:
-            self._frontier.retry(outcome.again, time.monotonic())
+        if outcome.again is not None and self._gets_cookie(outcome.again.url):
+            self._ask_again(outcome.again, task.url)
         if outcome.later:
-            self.counts.cut.update(outcome.cut or {})
+            self._frontier.cut.update(outcome.cut or {})
             self._telling.add(outcome)
         else:
             self._run(self._tell_stored(outcome))
+
+    def _ask_again(self, task: PageTask, led_back_by: str) -> None:
+        """Ask once more for a page to which a log-in has led back, if it is ours: another machine lacks the cookie."""
+        if self._frontier.holds(self._frontier.shard_of(task)):
+            self._frontier.retry(task, time.monotonic())
+        elif not self._has_warned:
+            self._has_warned = True
+            self._progress.warn(
+                f"{led_back_by} leads back to {task.url} with a cookie, but another machine has that page, and stores"
+                ' it as a redirect; log-ins for several hosts need crawl.partition = "site", which is fixed when a tree'
+                " is made"
+            )
 
     def _tell_stored(self, outcome: Stored) -> Iterator[None]:
         task = outcome.task
@@ -186,6 +204,8 @@ class Bookkeeper:
 
     def _unchanged(self, outcome: Unchanged) -> None:
         self.counts.unchanged += 1
+        if outcome.class_:
+            self.counts.kept[outcome.class_] += 1
         why = {"error": outcome.class_, "message": outcome.message} if outcome.class_ else {}
         self._progress.event(outcome.task.url, "unchanged", status=outcome.status, bytes=0, **why)
         self._judge_host(outcome.task, outcome.exchange, outcome.class_, outcome.message)
@@ -215,6 +235,9 @@ class Bookkeeper:
             self._frontier.give_back(task)
         else:
             self._frontier.retry(task, self._next_try_at(task.attempt))
+        if (first := outcome.first) is not None:
+            self._membership.discover([first.url], first.depth, first.referrer, labelled(first.flags.label), task.host)
+            self._frontier.retry(first, time.monotonic())
         self._finish(task, exchange.asked_at)
 
     def _failed_for_good(self, outcome: FailedForGood) -> None:
@@ -223,7 +246,7 @@ class Bookkeeper:
         if exchange is not None:
             self._judge_host(task, exchange, outcome.class_, outcome.message)
         if isinstance(task, RobotsTask):  # it is not counted: each page of the host will be
-            self._frontier.scheduler.give_up(task.host, outcome.class_)
+            self._frontier.scheduler.give_up(task.host, outcome.class_, outcome.message)
         else:
             self.counts.errors[outcome.class_] += 1
             self.counts.without_page = task.url
@@ -296,6 +319,15 @@ class Bookkeeper:
 
     # -- what they have in common
 
+    def _count_type(self, outcome: Stored) -> None:
+        if outcome.skipped:
+            self.not_stored.count_type(outcome.skipped)
+        if outcome.was_skipped:
+            self.not_stored.count_type(outcome.was_skipped, -1)
+        task = outcome.task
+        if task.depth == 0 and not task.referrer:
+            self.not_stored.note_seed(task.url, None if outcome.astray is None else Astray(*outcome.astray))
+
     def _count_label(self, task: PageTask, kind: str, before: Replaced | None) -> None:
         """Count a record in the figures of its label. `kind`: "" for a failure. `before`: what it replaces."""
         if not task.flags.label:
@@ -309,7 +341,7 @@ class Bookkeeper:
         task: PageTask,
         links: tuple[str, ...],
         term: str,
-        cut: Mapping[str, int] | None,
+        cut: Mapping[str, Sequence[int]] | None,
         sitemaps: tuple[str, ...] = (),
         *,
         moved: bool = False,
@@ -320,7 +352,7 @@ class Bookkeeper:
         `moved`: the page is a redirect, and its target one more of those in a row.
         """
         if cut:
-            self.counts.cut.update(cut)
+            self._frontier.cut.update(cut)
         label, redirects = task.flags.label, task.flags.redirects + 1 if moved else 0
         flags = flags_of(label=label, redirects=redirects)
         if task.flags.sitemap:
@@ -357,7 +389,7 @@ class Bookkeeper:
             by_page = isinstance(task, PageTask)
             self._frontier.scheduler.answered(task.host, exchange.latency_s, exchange.address, by_page=by_page)
         elif not self._outage.is_on:
-            self._frontier.scheduler.failed(task, class_, now, asks_for_rest=rest_s > 0)
+            self._frontier.scheduler.failed(task, class_, now, message, asks_for_rest=rest_s > 0)
         if exchange.health == "silent":
             if self._outage.unanswered(task.host, task.url, exchange.begun_at, now):
                 self._begin_outage(message)

@@ -42,12 +42,15 @@ from fscrawl.engine.messages import (
     most_stalled,
     stalls_after_s,
 )
+from fscrawl.engine.shared_cookies import SharedCookies
 from fscrawl.engine.slot import Slot, name_of, to_check
 from fscrawl.engine.spare import Spare, why_none
 from fscrawl.errors import FscrawlError
 from fscrawl.frontier.task import Task
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import Returned
+from fscrawl.http.cookies import Cookies
+from fscrawl.request import names_session
 from fscrawl.util.lru import Lru
 
 _PAUSED_S = 5.0  # since the last `wait`: this process stood still itself, and has not read what the workers sent
@@ -96,7 +99,8 @@ class Pool:
         self._in_this_process = workers == 0
         self._slots = [Slot() for _ in range(max(workers, 1))]
         self._returned: deque[Returned] = deque()  # suspects that are not tried here
-        self._slot_of: Lru[str, Slot] = Lru(_HOSTS)  # by host
+        self._slot_of: Lru[str, Slot] = Lru(_HOSTS)  # by host, and by host and "#" for the requests of its sessions
+        self.cookies = SharedCookies(config.identity)
         self._capacity = 2 * setup.threads  # as many waiting in the inbox as being worked on
         self._most_stalled = most_stalled(setup.threads)
         self.replaced = 0
@@ -130,6 +134,7 @@ class Pool:
         slot.connection, slot.incoming, slot.outgoing = ours, frames.Incoming(ours), frames.Outgoing(ours)
         slot.start_at = None
         slot.last_answer_at = time.monotonic()
+        self.cookies.forget(slot)
         self._selector.register(ours, selectors.EVENT_READ, slot)
 
     def _put_off(self, slot: Slot, why: str) -> None:
@@ -161,16 +166,19 @@ class Pool:
     def submit(self, task: Task) -> None:
         """Give a task to the worker of its host, or, if that one stays busy, to one that has threads to spare.
 
-        A host stays with a worker, which has its address, its connection and its TLS session.
+        A host stays with a worker, which has its address, its connection and its TLS session. Requests of its sessions
+        wait for their worker as long as that lives: another one would open the sessions anew.
         """
         now = time.monotonic()
-        slot = self._slot_of.get(task.host)
-        if slot is None or not slot.is_open or slot.load >= self._setup.threads:
+        of_session = names_session(task.url)
+        place = f"{task.host}#" if of_session else task.host
+        slot = self._slot_of.get(place)
+        if slot is None or not slot.is_open or (slot.load >= self._setup.threads and not of_session):
             idlest = self._idlest()
             assert idlest is not None, "nothing is submitted without room"
             if slot is None or not slot.is_open or self._moves(task.host, slot, idlest, now):
                 slot = idlest
-                self._slot_of.put(task.host, slot)
+                self._slot_of.put(place, slot)
         name = name_of(task)
         slot.in_flight[name] = task
         slot.stalled_from[name] = now + stalls_after_s(task)
@@ -215,6 +223,8 @@ class Pool:
         if slot.unsent:
             if len(slot.in_flight) == len(slot.unsent):
                 slot.last_answer_at = time.monotonic()  # it was idle until now
+            if news := self.cookies.news(slot, slot.unsent):
+                self._send(slot, news)
             self._send(slot, slot.unsent)
             slot.unsent = []
 
@@ -271,7 +281,12 @@ class Pool:
             self._watch(slot)
         if not events & selectors.EVENT_READ:
             return []
-        messages = slot.incoming.read()
+        messages = []
+        for message in slot.incoming.read():
+            if isinstance(message, Cookies):
+                self.cookies.take(slot, message)
+            else:
+                messages.append(message)
         slot.last_answer_at = time.monotonic()
         slot.has_begun, slot.failed_starts = True, 0
         if any(messages):
@@ -354,6 +369,8 @@ class Pool:
     def reconfigure(self, config: CrawlConfig) -> None:
         """Let all workers go on by other settings or seeds."""
         self._config = config
+        if config.identity != self.cookies.identity:
+            self.cookies = SharedCookies(config.identity)
         self._broadcast(config)
 
     def drain(self) -> None:

@@ -1,13 +1,16 @@
 """What a crawl shows while it runs: a progress line (`util.progress`), or JSON lines.
 
-Promise: nothing from the web is printed raw; `terminal` replaces control characters and terminal escapes.
+Promise: nothing from the web is printed raw; `terminal` replaces control characters and terminal escapes. If nobody
+reads what is shown any more (`2>&1 | head`), that is no exception: `is_unread` says so, and the machine ends in order.
 """
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, TextIO
 
@@ -19,8 +22,8 @@ from fscrawl.util.progress import LINE_EVERY_S, ProgressLine
 from fscrawl.util.terminal import plain, say_json
 
 _DONE = (
-    *("pages", "redirects", "others", "unchanged", "bytes", "retried", "reseeded"),
-    *("errors", "replaced", "replaced_bytes", "cut"),
+    *("pages", "redirects", "others", "unchanged", "bytes", "retried", "reseeded", "recounted"),
+    *("errors", "replaced", "replaced_bytes", "cut", "kept"),
 )
 
 
@@ -30,7 +33,9 @@ class Counts:
 
     pages, redirects, others    records stored by this run, by kind
     unchanged                   stored pages that were checked again, and stay as they are
+    kept                        of these, those that could not be fetched anew, by the class of the failure
     bytes                       of the stored bodies
+    recounted                   pages that machines of earlier runs have stored, and could not say
     errors                      failures recorded, by class
     replaced                    records and failures in whose place they were put, by kind or class
     replaced_bytes              of the bodies of these records
@@ -41,7 +46,8 @@ class Counts:
     reseeded                    records that this run has read to see their links
     without_page                a request, in its spelling, that gave no page; "" if there is none
     state                       what keeps this machine from fetching, "" if nothing does
-    cut                         URLs left out, by the setting that did it; by "length": they are too long
+    cut                         URLs left out, by the setting that did it; by "length": they are too long. They are
+                                counted when the run ends
     """
 
     pages: int = 0
@@ -51,6 +57,7 @@ class Counts:
     bytes: int = 0
     replaced_bytes: int = 0
     retried: int = 0
+    recounted: int = 0
     tree_pages: int = 0
     pending: int = 0
     in_flight: int = 0
@@ -63,6 +70,7 @@ class Counts:
     errors: Counter[str] = field(default_factory=Counter)
     replaced: Counter[str] = field(default_factory=Counter)
     cut: Counter[str] = field(default_factory=Counter)
+    kept: Counter[str] = field(default_factory=Counter)
 
     def add(self, kind: Kind, size: int) -> None:
         """Count a stored record. `size`: bytes of its body."""
@@ -98,7 +106,7 @@ class Counts:
 
     def for_beat(self) -> dict[str, Any]:
         """Give what a heartbeat says of these counts."""
-        more = {"pages": self.more_pages, "bytes": self.more_bytes, "errors": self.more_errors}
+        more = {"pages": self.more_pages + self.recounted, "bytes": self.more_bytes, "errors": self.more_errors}
         return {**more, "stored": self.pages}
 
     def after(self, before: Counts) -> Counts:
@@ -121,6 +129,7 @@ class Progress:
         self._began = self._shown = time.monotonic()
         self._pages_shown = 0
         self._before: Counts | None = None
+        self.is_unread = False
         self._survey: tuple[float, int] | None = None  # when it was first shown, and the hosts that were read then
         self._line.begin("", unit="pages")
 
@@ -137,7 +146,8 @@ class Progress:
         if self._mode == "line":
             self._line.reach(counts.pages)
             self._line.note = _summary(counts, self._surveyed(counts))
-            self._line.tick()
+            with self._reader():
+                self._line.tick()
         elif self._mode == "json" and time.monotonic() - self._shown >= LINE_EVERY_S:
             self._print_progress(counts)
 
@@ -195,18 +205,28 @@ class Progress:
 
     def print_line(self, text: str) -> None:
         """Print a line above the progress line."""
-        self._line.print_line(text)
+        with self._reader():
+            self._line.print_line(text)
+
+    @contextlib.contextmanager
+    def _reader(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            self.is_unread = True
 
     def close(self, counts: Counts) -> None:
         """Draw the progress line for the last time, and end it."""
         if self._mode == "line":
             self.show(counts)
-            self._line.end(stays=True)
+            with self._reader():
+                self._line.end(stays=True)
         elif self._mode == "json":
             self._print_json("end", **vars(self.whole(counts)), elapsed_s=round(time.monotonic() - self._began, 3))
 
     def _print_json(self, event: str, **facts: Any) -> None:
-        say_json({"event": event, **facts}, self._stream)
+        with self._reader():
+            say_json({"event": event, **facts}, self._stream)
 
 
 def _facts_of(url: str) -> dict[str, str]:

@@ -7,8 +7,9 @@ Vocabulary:
              thread comes in place of the one that waits
   stalled    a thread whose task has taken long: it waits for a slow host, so another thread may work beside it
 
-The machine sends a `Message`; this process sends lists of `Sent`. Promise: each task that is received is answered
-once, unless the process dies; and the process ends when the machine is gone.
+The machine sends a `Message`; this process sends lists of `Sent`, and ahead of them the `Cookies` that it has learnt.
+Promise: each task that is received is answered once, unless the process dies; and the process ends when the machine is
+gone.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ from fscrawl.handlers.outcome import Exchange, FailedForGood, Probed, Returned
 from fscrawl.handlers.records import error_record
 from fscrawl.handlers.sessions import Opened
 from fscrawl.http.answers import Failed
+from fscrawl.http.cookies import Cookies
 from fscrawl.render.lanes import HostTimes
 from fscrawl.render.messages import GaveWay, Job, Rendered, Trouble
 from fscrawl.sites.site_file import SiteFault
@@ -185,6 +187,8 @@ class _WorkerProcess:
                     self._return_waiting()
                 case CrawlConfig():
                     self._worker = self._new_worker(message)
+                case Cookies():
+                    self._opened.replace(message)
                 case _:
                     self._is_held = False
                     for task in message:
@@ -328,6 +332,8 @@ class _WorkerProcess:
                 batch = []
                 while self._outbox:
                     batch.append(self._outbox.popleft())
+                if learnt := self._opened.take_learnt():  # before the answers: tasks that follow from these need it
+                    frames.send(self._connection, learnt)
                 if batch:
                     frames.send(self._connection, batch)
             except OSError:  # the machine is gone

@@ -19,6 +19,7 @@ from typing import Any
 
 from fscrawl.storage.records import timestamp
 
+HELLO_BYTES = 4096  # of a log: its first line is in there
 _MOST = 1 << 62  # no counter of a crawl is as high; a higher number was not written by a machine
 _MOST_DEAD_AFTER_S = 600.0  # somebody's line must not let a machine count as live for ever
 
@@ -59,7 +60,9 @@ class Beat:
     packs         how many packs of past runs it knows: if one of them is missing later, somebody has removed it
     dead_after    after so many seconds of silence it counts as dead, by its own settings; 0 if the line does not say.
                   A line that says more than ten minutes is read as ten minutes
-    pages, bytes  how many more the tree has by this machine: a page that it fetched again is no new one
+    pages, bytes  how many more the tree has by this machine: a page that it fetched again is no new one. A machine that
+                  has counted adds what those before it had not said
+    counted       when it came, it has counted the pages of the tree: what machines before it did not say is in `pages`
     stored        pages that it has stored, those that it fetched again included; older machines do not say it
     errors        the same of failures, by class; below 0 for a class of which it fetched some URLs again with success
     pending, in_flight, hosts    of its frontier
@@ -90,6 +93,7 @@ class Beat:
     in_flight: int = 0
     hosts: int = 0
     memory: int = 0
+    counted: bool = False
     state: str = ""
     settings: str = ""
     settings_at: str = ""
@@ -208,6 +212,7 @@ def _beat(facts: dict[str, Any], at: float, host_tables: bool) -> Beat:
         in_flight=_whole(get("in_flight")),
         hosts=_whole(get("hosts")),
         memory=_whole(get("memory")),
+        counted=get("counted") is True,
         state=_text(get("state")),
         settings=_text(get("settings")),
         settings_at=_text(get("settings_at")),
@@ -322,6 +327,7 @@ def _counters(beat: Beat) -> dict[str, Any]:
         "in_flight": beat.in_flight,
         "hosts": beat.hosts,
         "memory": beat.memory,
+        "counted": beat.counted or None,
         "state": beat.state,
         "settings": beat.settings,
         "settings_at": beat.settings_at,

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
+from fscrawl import urls
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.frontier.flags import labelled
@@ -133,7 +134,7 @@ class CodeSeeds:
             if rule is None:
                 self._ledger.discover([spelling], 0, "", labelled(label))
             else:
-                self._frontier.cut[rule] += 1
+                self._frontier.cut.add(rule, int.from_bytes(urls.digest(spelling)[:8]))
         elif rule is None:
             self._ledger.needed.add(shard)
             if len(self._early) < _MOST_EARLY:

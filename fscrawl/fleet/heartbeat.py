@@ -19,7 +19,18 @@ from functools import cache
 from typing import NamedTuple, Protocol
 
 from fscrawl.errors import FscrawlError, TreeError
-from fscrawl.fleet.beat import Beat, Goodbye, Hello, Line, command_log, goodbye_of, hello_in, line_of, parse_lines
+from fscrawl.fleet.beat import (
+    HELLO_BYTES,
+    Beat,
+    Goodbye,
+    Hello,
+    Line,
+    command_log,
+    goodbye_of,
+    hello_in,
+    line_of,
+    parse_lines,
+)
 from fscrawl.storage.append_log import Log
 from fscrawl.storage.records import FORMAT
 from fscrawl.storage.retrying import Retrying
@@ -28,7 +39,6 @@ _RETRYING = Retrying(1.0)  # if a beat fails there is soon a newer one
 _FIRST_BEAT_S = 0.5  # doubled with each beat: who looks on sees from the first second what a new machine does
 _AGAIN_S = 1.0  # until the next try, after a beat that failed
 _JOIN_S = 5.0  # a hanging file system must not keep a machine from leaving
-_HELLO_BYTES = 4096  # of a log: its first line is in there
 _SELDOM = 1 / 10  # of the time for which a machine has been silent may pass between two looks at its log
 
 
@@ -275,14 +285,19 @@ class HeartbeatLogs(Protocol):
 
     def read_heartbeats(self, machine: str, offset: int, most: int | None = None) -> bytes: ...
     def read_newest_heartbeats(self, machine: str, offset: int) -> tuple[bytes, int]: ...
+    def is_planted(self, machine: str) -> bool: ...
 
 
 class Heard(NamedTuple):
-    """What a machine's log has grown by: its newest `lines`, and where they end; the `beginning` if it was not read."""
+    """What a machine's log has grown by: its newest `lines`, and where they end; the `beginning` if it was not read.
+
+    planted   it is no heartbeat log: somebody has put something else there
+    """
 
     beginning: bytes
     lines: bytes
     end: int
+    planted: bool = False
 
 
 @dataclass
@@ -294,6 +309,7 @@ class Peer:
     looked_at    when this machine last looked whether it has grown
     greeting     its hello
     beats        the last two; those that `read` has read are without tables of slow and failing hosts
+    planted      what stands there is no heartbeat log
     gone         its process is known to have ended, or what it has left is packed
     proven       it was seen to appear or to beat; until then the log may be of a machine that died long ago
     """
@@ -306,6 +322,7 @@ class Peer:
     beats: list[Beat] = field(default_factory=list)
     bye: Goodbye | None = None
     gone: bool = False
+    planted: bool = False
     proven: bool = False
 
     def read(self, logs: HeartbeatLogs, now: float) -> int:
@@ -319,10 +336,12 @@ class Peer:
         """
         lines, end = logs.read_newest_heartbeats(self.machine, self.offset)
         is_cut = end > len(lines) and not self.offset
-        return Heard(logs.read_heartbeats(self.machine, 0, _HELLO_BYTES) if is_cut else b"", lines, end)
+        beginning = logs.read_heartbeats(self.machine, 0, HELLO_BYTES) if is_cut else b""
+        return Heard(beginning, lines, end, planted=end == 0 and logs.is_planted(self.machine))
 
     def hear(self, heard: Heard, now: float) -> int:
         """Take in what was read; return the number of its newest lines. Beats before a goodbye say nothing more."""
+        self.planted = heard.planted
         if heard.end > self.offset:
             self.offset, self.grown_at = heard.end, now
         bye = goodbye_of(heard.lines)
@@ -348,7 +367,7 @@ class Peer:
     @property
     def left(self) -> bool:
         """It will not beat again."""
-        return self.bye is not None or self.gone
+        return self.bye is not None or self.gone or self.planted
 
     def last(self) -> Beat:
         """Its newest counters."""

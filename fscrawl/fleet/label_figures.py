@@ -1,7 +1,8 @@
 """How far each task is: figures by label, which each machine keeps in a file of its own beside its heartbeat log.
 
-They are not in the heartbeats, since a crawl may have thousands of labels, and a log keeps every beat. A crawl without
-labels has no such file.
+They are not in the heartbeats, since a crawl may have thousands of labels, and a log keeps every beat. What is not
+stored (`not_stored`) stands in the same file, under the name of no label. A machine that has nothing to say of both has
+no such file.
 
 Vocabulary:
   label     the name of a task (`fscrawl.labels`)
@@ -21,12 +22,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol, Self
 
 from fscrawl.errors import TreeError
+from fscrawl.fleet.not_stored import NotStored
 from fscrawl.labels import is_label
 from fscrawl.storage.layout import labels_path
 
 EVERY_S = 10.0
 _FIRST_S = 1.0  # until then, others see the tasks of the runs before
 OTHERS = "(others)"
+_NO_LABEL = ""
 _MOST_LABELS = 5_000  # that one machine counts apart; what it stores for further ones is counted as OTHERS
 _MOST_BYTES = 4 << 20  # of a file: as many labels of four bytes a letter
 _MOST = 1 << 62  # no higher number was written by a machine
@@ -82,12 +85,13 @@ class Files(Protocol):
 class LabelCounter:
     """Counts for one machine, and writes its file. Only the main loop uses it."""
 
-    def __init__(self, files: Files, pending: Callable[[], Counter[str]]) -> None:
+    def __init__(self, files: Files, pending: Callable[[], Counter[str]], not_stored: NotStored | None = None) -> None:
         """`pending`: gives how many URLs wait or are in flight, by label."""
         self._files = files
         self._pending = pending
         self._done: dict[str, LabelFigure] = {}
-        self._written: dict[str, LabelFigure] = {}
+        self._not_stored = not_stored or NotStored()
+        self._written = _to_json({}, {})
         self._due = 0.0
         self._pause_s = _FIRST_S
 
@@ -113,11 +117,11 @@ class LabelCounter:
 
     def tell_now(self) -> None:
         """Write the file if it says something else than before. The crawl goes on if it cannot be written."""
-        figures = self.figures()
-        if figures != self._written:
+        data = _to_json(self.figures(), self._not_stored.to_json())
+        if data != self._written:
             with contextlib.suppress(TreeError):
-                self._files.publish(labels_path(self._files.machine), _to_json(figures))
-                self._written = figures
+                self._files.publish(labels_path(self._files.machine), data)
+                self._written = data
 
 
 def read_figures(files: Files, machine: str) -> dict[str, LabelFigure]:
@@ -126,14 +130,23 @@ def read_figures(files: Files, machine: str) -> dict[str, LabelFigure]:
 
 
 def figures_in(data: bytes) -> dict[str, LabelFigure]:
-    """Read what is in such a file."""
+    """Read the figures in such a file."""
+    values = _values(data)
+    return {label: _figure(each) for label, each in values.items() if is_label(label) and isinstance(each, dict)}
+
+
+def not_stored_in(data: bytes) -> Mapping[str, Any]:
+    """Read what such a file says of what is not stored, for `NotStored.take`."""
+    found = _values(data).get(_NO_LABEL)
+    return found if isinstance(found, dict) else {}
+
+
+def _values(data: bytes) -> Mapping[str, Any]:
     try:
         values = json.loads(data) if len(data) <= _MOST_BYTES else None
     except (ValueError, RecursionError):
         return {}
-    if not isinstance(values, dict):
-        return {}
-    return {label: _figure(each) for label, each in values.items() if is_label(label) and isinstance(each, dict)}
+    return values if isinstance(values, dict) else {}
 
 
 def _figure(values: dict[str, Any]) -> LabelFigure:
@@ -141,9 +154,10 @@ def _figure(values: dict[str, Any]) -> LabelFigure:
     return LabelFigure(*(each if type(each) is int and abs(each) < _MOST else 0 for each in numbers))
 
 
-def _to_json(figures: Figures) -> bytes:
+def _to_json(figures: Figures, not_stored: Mapping[str, Any]) -> bytes:
     """One label a line: people read these files, too."""
-    lines = (
-        f"{json.dumps(label, ensure_ascii=False)}: {json.dumps(each._asdict())}" for label, each in figures.items()
+    values = {label: each._asdict() for label, each in figures.items()} | (
+        {_NO_LABEL: not_stored} if not_stored else {}
     )
+    lines = (f"{json.dumps(label, ensure_ascii=False)}: {json.dumps(each)}" for label, each in values.items())
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode()

@@ -154,7 +154,8 @@ class Ledger:
         limit, is_stale = self.rules.max_depth, term not in ("", self.rules.term.digest)
         is_too_deep = limit is not None and depth > limit
         if is_too_deep and not is_stale:
-            self._frontier.cut["max_depth"] += len(tuple(links))
+            for url in links:
+                self._frontier.leave_out_as_too_deep(url)
             return []
         new_shards = []
         mark = _mark(flags.label)

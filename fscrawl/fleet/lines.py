@@ -6,7 +6,7 @@
 
 Vocabulary:
   line     one fact about one shard. The shard is not in the line: the head of a block has it (see `blocks`)
-  depth    links followed from the nearest seed
+  depth    links followed from a seed; of all lines of a URL, the least counts
   term     digest of the settings that the links of a page were filtered by, 16 hex digits
   flags    what is special about a URL (`frontier.flags`)
 

@@ -13,12 +13,13 @@ in the middle may be left out.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Container
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Container, Mapping
+from typing import Any, Protocol, TypeVar
 
-from fscrawl.errors import MemoryGone
+from fscrawl.errors import MemoryGone, PlantedError
+from fscrawl.fleet.beat import HELLO_BYTES
 from fscrawl.fleet.host_figures import Said, read_hosts
-from fscrawl.fleet.label_figures import LabelFigure, figures_in, read_figures
+from fscrawl.fleet.label_figures import LabelFigure, figures_in, not_stored_in, read_figures
 from fscrawl.fleet.past_runs import PastRuns
 from fscrawl.storage.append_log import Log
 from fscrawl.storage.layout import (
@@ -27,6 +28,7 @@ from fscrawl.storage.layout import (
     heartbeat_path,
     is_machine,
     labels_of,
+    labels_path,
     log_directory,
     log_path,
     log_segment_of,
@@ -226,6 +228,11 @@ class Logs:
         run = None if machine in self._with_own_labels else self.past.run(machine)
         return read_figures(self._files, machine) if run is None else figures_in(run.labels)
 
+    def not_stored(self, machine: str) -> Mapping[str, Any]:
+        """Read what the same file says of what is not stored."""
+        run = None if machine in self._with_own_labels else self.past.run(machine)
+        return not_stored_in(self._files.read_or_torn(labels_path(machine)) or b"" if run is None else run.labels)
+
     def host_figures(self, machine: str) -> Said:
         """Read what a machine says about its hosts; nothing if it has said nothing."""
         return read_hosts(self._files, machine)
@@ -255,6 +262,14 @@ class Logs:
         newest = lines[-most:]
         newest = newest[newest.find(b"\n") + 1 :] if len(lines) > most else lines
         return newest if newest.count(b"\n") > 1 else lines, run.beats_bytes
+
+    def is_planted(self, machine: str) -> bool:
+        """Tell whether a heartbeat log that seems to have no lines is none: nobody works who has such a log."""
+        try:
+            data = self._files.read_range(heartbeat_path(machine), 0, HELLO_BYTES) or b""
+        except PlantedError as error:
+            return not error.denied
+        return len(data) == HELLO_BYTES and b"\n" not in data
 
     def heartbeats_size(self, machine: str) -> int:
         """Give the size of a heartbeat log; 0 if it is missing. Of one that is packed, what is there of it."""

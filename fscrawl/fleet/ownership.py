@@ -178,6 +178,17 @@ class Fleet:
         """Tell whether a machine is dead that has not said goodbye, so that it may have left anything."""
         return any(peer.bye is None and not self.is_live(peer.machine, now) for peer in self.peers.values())
 
+    def is_miscounted(self, now: float) -> bool:
+        """Tell whether a machine is dead that could not say its last counts, and nobody who came later has counted.
+
+        Not while others are at work: they store pages meanwhile. When machines came, their clocks say; if these are
+        wrong, the tree is counted once more, or not.
+        """
+        came = [(peer.greeting.at, peer) for peer in self.peers.values() if peer.greeting is not None]
+        counted_at = max((at for at, peer in came if peer.last().counted), default=0.0)
+        late = [peer for at, peer in came if at > counted_at and peer.bye is None]
+        return bool(late) and not any(self.is_live(peer.machine, now) for peer in late)
+
     def dead_after_of(self, machine: str) -> float:
         """Return after how many seconds of silence a machine is dead. It may run by longer settings than this one."""
         peer = self.peers.get(machine)

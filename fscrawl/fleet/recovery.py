@@ -39,12 +39,12 @@ def shards_of(tree: Tree, hosts: Iterable[str]) -> set[int]:
     record = tree.record
     if record.partition == "url":
         return set(range(record.shards)) if any(True for _ in hosts) else set()
-    return {urls.shard(host, record.shards) for host in hosts}
+    return set(map(record.shard_of, hosts))
 
 
 def may_have_pages_of(tree: Tree, host: str, shards: set[int]) -> bool:
     """Return whether a host's directory may have pages of `shards`."""
-    return tree.record.partition == "url" or urls.shard(host, tree.record.shards) in shards
+    return tree.record.partition == "url" or tree.record.shard_of(host) in shards
 
 
 def records_of(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from fscrawl import urls
 from fscrawl.config.settings import PolitenessSettings
 from fscrawl.frontier.shard_holder import ShardHolder
 from fscrawl.storage.records import TreeRecord
@@ -58,4 +57,4 @@ class Rests:
                     self._frontier.rest(host, now + min(seconds, longest_s))
 
     def _may_be_of(self, host: str, shards: set[int]) -> bool:
-        return self._record.partition == "url" or urls.shard(host, self._record.shards) in shards
+        return self._record.partition == "url" or self._record.shard_of(host) in shards

@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 
+from fscrawl import urls
 from fscrawl.config.list_files import ListFiles
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.fleet.code_seeds import CodeSeeds, OfCode, no_seeds
@@ -153,7 +154,7 @@ class Seeding:
             if rule is None:
                 self._ledger.discover([spelling], 0, "", labelled(label))
             else:
-                self._frontier.cut[rule] += 1
+                self._frontier.cut.add(rule, int.from_bytes(urls.digest(spelling)[:8]))
 
     def _may_have(self, seed: SeedTemplate, shards: set[int]) -> bool:
         """Tell whether a template has seeds of some shards: most have one host."""

@@ -92,12 +92,11 @@ class Survey:
 
     def _wants(self, host: str, shards: set[int], is_done: Callable[[int, int], bool]) -> Callable[[str], bool]:
         """Give the question whether the record of a key is to be read. `is_done(shard, fingerprint)`: it is not."""
-        by_url = self._tree.record.partition == "url"
-        count = self._tree.record.shards
-        of_host = None if by_url else urls.shard(host, count)
+        record = self._tree.record
+        of_host = None if record.partition == "url" else record.shard_of(host)
 
         def wanted(key: str) -> bool:
-            shard = urls.shard(key, count) if of_host is None else of_host
+            shard = record.shard_of(host, key) if of_host is None else of_host
             return shard in shards and not is_done(shard, urls.fingerprint(key))
 
         return wanted
@@ -170,4 +169,4 @@ class Survey:
 
     def _is_old(self, page: PageRecord) -> bool:
         before = self._refresh_before()
-        return bool(before) and page.looked_at < before
+        return bool(before) and page.is_older_than(before)

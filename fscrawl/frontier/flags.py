@@ -9,7 +9,8 @@ word without a blank, which is part of the tree's format; most URLs have none, a
                                          which it redirected, has led back to it
     label=<label>           label        the task that it belongs to (see `fscrawl.labels`), percent-encoded
     redirects=<n>           redirects    so many redirects in a row have led to it
-    gave-up=<class>         given_up     its host was given up: do not ask it, but write the failure down. This word
+    gave-up=<class and why> given_up     its host was given up: do not ask it, but write the failure down. The class of
+                                         its last failure, and behind a blank its message; percent-encoded. This word
                                          never leaves the machine
 
 Several are joined by commas, in this order: gave-up, again, refresh, label, redirects; sitemap or sitemap-part comes
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from urllib.parse import quote, unquote
 
 from fscrawl.labels import escaped, unescaped
 
@@ -57,7 +59,7 @@ class Flags:
         return self if label == self.label else parse_flags(format_flags(replace(self, label=label)))
 
     def with_host_given_up(self, class_: str) -> Flags:
-        """Give the flags of a URL whose host was given up with failures of `class_`."""
+        """Give the flags of a URL whose host was given up with failures of `class_`, and perhaps a message."""
         return Flags(self.sitemap, self.retry_of, given_up=class_, label=self.label)
 
     def to_tell(self) -> Flags:
@@ -111,7 +113,11 @@ def _parsed(word: str) -> Flags:
     last = word.rpartition(",")[2]
     sitemap = last if last in (SITEMAP, SITEMAP_PART) else ""
     values = {name: value for name, _, value in (part.partition("=") for part in word.split(","))}
-    retry_of, given_up, label = values.get("again", ""), values.get("gave-up", ""), unescaped(values.get("label", ""))
+    retry_of, given_up, label = (
+        values.get("again", ""),
+        unquote(values.get("gave-up", "")),
+        unescaped(values.get("label", "")),
+    )
     redirects = _number(values.get("redirects", ""))
     refresh = word.startswith(("refresh,label=", "refresh,redirects="))
     if retry_of or given_up or refresh:
@@ -132,7 +138,7 @@ def format_flags(flags: Flags) -> str:
     'label=day%201'
     """
     words = (
-        f"gave-up={flags.given_up}" if flags.given_up else "",
+        f"gave-up={quote(flags.given_up, safe='', errors='replace')}" if flags.given_up else "",
         f"again={flags.retry_of}" if flags.retry_of else "",
         "refresh" if flags.refresh else "",
         f"label={escaped(flags.label)}" if flags.label else "",

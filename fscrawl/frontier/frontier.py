@@ -65,14 +65,14 @@ class Frontier:
         self.in_flight = 0
         self._pages_in_flight: dict[str, str] = {}  # key → label
         self._settings = settings
-        self._shards = Shards(shards, by_url=settings.crawl.partition == "url", stored=stored)
+        self._shards = Shards(shards, settings.crawl.partition, stored)
         self._hosts = Hosts(settings.crawl, rng or random.Random(), scratch or Scratch())
         self._by_name = self._hosts.by_name
         self._held = self._shards.held
         self._retries = Retries()
         self._crowded = _CROWDED  # with so many hosts known by name, the next look for idle ones is worth its time
         self.scheduler = HostScheduler(settings, self._hosts, self._shards, self._pages_in_flight)
-        self.cut = self.scheduler.cut  # URLs left out, by the limit that did it
+        self.cut = self.scheduler.cut  # URLs left out, by the rule that did it
 
     def use(self, settings: Settings) -> None:
         """Go by edited settings from now on."""
@@ -112,11 +112,12 @@ class Frontier:
             if wanted_again:
                 depth = shard.depth_of_again(fingerprint, depth, flags, limit)
             if depth > limit:
-                self.cut["max_depth"] += 1
+                self._leave_out_as_too_deep(shard, fingerprint)
                 return False  # it does not count as known: a shorter way to it may still be found
+            self.cut.discard("max_depth", fingerprint)
         host = self._by_name.get(name) or self._meet(name, url, number, shard)
         if host is None:
-            self.cut["max_hosts_per_domain"] += 1
+            self.cut.add("max_hosts_per_domain", fingerprint)
             return None
         news, wanted = shard.table.learn(fingerprint, depth, wanted_again=wanted_again)
         if shard.beyond:
@@ -131,6 +132,15 @@ class Frontier:
         if not host.in_heap:
             self.scheduler.schedule(host)
         return news
+
+    def leave_out_as_too_deep(self, url: str) -> None:
+        """Count a URL that is beyond `max_depth`."""
+        _, digest, number = self.location(url)
+        self._leave_out_as_too_deep(self._held.get(number), int.from_bytes(digest[:8]))
+
+    def _leave_out_as_too_deep(self, shard: Shard | None, fingerprint: int) -> None:
+        if shard is None or not shard.table.is_known(fingerprint):  # else there is a shorter way to it
+            self.cut.add("max_depth", fingerprint)
 
     def _meet(self, name: str, url: str, number: int, shard: Shard) -> Host | None:
         """Make a host's queue, or recall it; None if its domain has too many hosts already."""

@@ -18,8 +18,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections import Counter
-from collections.abc import Callable, Collection, Container
+from collections.abc import Callable, Collection, Container, Mapping
 from typing import Any
 
 from fscrawl import urls
@@ -29,7 +28,9 @@ from fscrawl.frontier.hosts import Host, Hosts
 from fscrawl.frontier.next_task import Knowledge, NextTask
 from fscrawl.frontier.places import Group, Places
 from fscrawl.frontier.task import PageTask, RobotsTask, Task
+from fscrawl.util.distinct import LeftOut
 
+_MOST_GIVEN_UP = 10_000  # hosts of which it is known why
 _PAUSED_S = 1.0  # then a host that is paused is looked at again
 
 
@@ -48,8 +49,9 @@ class HostScheduler:
         """
         self.settings = settings
         self.places = Places(settings.politeness, self._set_turn)
-        self.cut: Counter[str] = Counter()  # URLs left out, by the limit that did it
-        self._next_task = NextTask(hosts, knowledge, in_flight, self.cut)
+        self.cut = LeftOut()  # URLs left out, by the rule that did it
+        self._why_given_up: dict[str, str] = {}  # host → the failure for which it was given up; the latest ones
+        self._next_task = NextTask(hosts, knowledge, in_flight, self.cut, self._why_given_up)
         self.paused: frozenset[str] = frozenset()  # hosts to leave alone, with their port or without
         self._hosts = hosts
         self._by_name = hosts.by_name
@@ -108,6 +110,7 @@ class HostScheduler:
         """A user asked for another try: ask the host again if it was given up."""
         if host.given_up:
             host.given_up = ""
+            self._why_given_up.pop(host.name, None)
             self._stats.no_longer_given_up()
             host.pace.forget_failures()
             host.robots_attempt = 1
@@ -227,7 +230,7 @@ class HostScheduler:
             self.places.judge(host, by_page=by_page)
         self._stats.answered(name, latency_s)
 
-    def failed(self, task: Task, class_: str, now: float, *, asks_for_rest: bool = False) -> None:
+    def failed(self, task: Task, class_: str, now: float, message: str = "", *, asks_for_rest: bool = False) -> None:
         """A host did not answer, or said that it cannot. After many failures in a row it rests, then it is given up.
 
         `asks_for_rest`: its answer did, and it may have it.
@@ -240,18 +243,28 @@ class HostScheduler:
         self.places.judge(host, by_page=False)
         self._stats.failed(task.host, host.pace.failures, class_)
         if host.pace.should_give_up(now, self.settings.politeness, asks_for_rest=asks_for_rest):
-            self.give_up(task.host, class_)
+            self.give_up(task.host, class_, message)
         elif pause_s:
             self.rest(task.host, now + pause_s, "failing")
 
-    def give_up(self, name: str, class_: str) -> None:
-        """Ask a host nothing more: hand out what is pending for it, to be written down as failed with `class_`."""
+    def give_up(self, name: str, class_: str, message: str = "") -> None:
+        """Ask a host nothing more: hand out what is pending for it, to be written down as failed with `class_`.
+
+        `message`: of its last failure.
+        """
         host = self._find(name)
         if host is not None:
             if not host.given_up:
                 self._stats.given_up()
             host.given_up = class_
+            self._why_given_up[name] = message
+            if len(self._why_given_up) > _MOST_GIVEN_UP:
+                del self._why_given_up[next(iter(self._why_given_up))]
             self._reschedule(host)
+
+    def why_given_up(self) -> Mapping[str, str]:
+        """Give the hosts that were given up, with the message of the last failure; the latest last."""
+        return self._why_given_up
 
     def _reschedule(self, host: Host) -> None:
         """Let a host's turn come earlier than it was set."""

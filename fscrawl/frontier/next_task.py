@@ -12,13 +12,14 @@ up are handed out only to be written down as failed.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from typing import Protocol
 
+from fscrawl import urls
 from fscrawl.frontier.hosts import Host, Hosts
 from fscrawl.frontier.task import PageTask, RobotsTask
 from fscrawl.frontier.url_table import Standing
+from fscrawl.util.distinct import LeftOut
 
 _LISTING_PAUSE_S = 1.0  # then a host that waits for its listing is looked at again
 
@@ -42,12 +43,18 @@ class Knowledge(Protocol):
 class NextTask:
     """Chooses tasks."""
 
-    def __init__(self, hosts: Hosts, knowledge: Knowledge, in_flight: Container[str], cut: Counter[str]) -> None:
-        """`in_flight`: the keys of the pages that are. `cut`: gets the number of URLs left out, by the limit."""
+    def __init__(
+        self, hosts: Hosts, knowledge: Knowledge, in_flight: Container[str], cut: LeftOut, why: Mapping[str, str]
+    ) -> None:
+        """`in_flight`: the keys of the pages that are. `cut`: counts the URLs left out, by the limit.
+
+        `why`: hosts that were given up, with the message of the last failure.
+        """
         self._hosts = hosts
         self._knowledge = knowledge
         self._in_flight = in_flight
         self._cut = cut
+        self._why = why
 
     def of(self, host: Host, now: float, limit: int | None, *, robots: bool) -> PageTask | RobotsTask | None:
         """Take a host's next task out of its queue; None if there is none now.
@@ -58,7 +65,8 @@ class NextTask:
         is_full = limit is not None and host.pages + host.in_flight >= limit
         if host.given_up:
             task = self._pop(host, now)
-            return task and task._replace(check=True, flags=task.flags.with_host_given_up(host.given_up))
+            failed = f"{host.given_up} {self._why.get(host.name, '')}".rstrip()
+            return task and task._replace(check=True, flags=task.flags.with_host_given_up(failed))
         if host.is_open and not is_full:
             return self._pop(host, now)
         if not self.drop_settled(host):
@@ -114,7 +122,7 @@ class NextTask:
                 self._hosts.put_first(host, task)
                 host.ready_at = max(host.ready_at, now + _LISTING_PAUSE_S)
                 return None
-            self._cut["max_pages_per_host"] += 1
+            self._cut.add("max_pages_per_host", urls.fingerprint(task.key))
         return None
 
     def _stored_first(self, host: Host, now: float) -> PageTask | None:

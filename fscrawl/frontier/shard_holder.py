@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Container, Iterable, KeysView, Sequence
 from typing import Protocol
 
@@ -10,12 +9,13 @@ from fscrawl.config.settings import Settings
 from fscrawl.frontier.flags import NO_FLAGS, Flags
 from fscrawl.frontier.shards import Location
 from fscrawl.frontier.task import Task
+from fscrawl.util.distinct import LeftOut
 
 
 class ShardHolder(Protocol):
     """What the fleet's membership may do with a frontier: nothing about whose turn it is."""
 
-    cut: Counter[str]
+    cut: LeftOut
 
     def use(self, settings: Settings) -> None: ...
     @property
@@ -56,6 +56,7 @@ class ShardHolder(Protocol):
         *,
         foreign: bool = False,
     ) -> bool | None: ...
+    def leave_out_as_too_deep(self, url: str) -> None: ...
     def rest(self, name: str, until: float) -> None: ...
     def rests(self, now: float) -> dict[str, float]: ...
     def forget_what_is_over(self, now: float) -> None: ...

@@ -1,8 +1,8 @@
 """The shards that this machine holds: what is known of their URLs, and to which shard a URL belongs.
 
 Vocabulary:
-  shard       a part of all URLs; one machine at a time holds it. A URL's host decides its shard, or with
-              `partition = "url"` its key
+  shard       a part of all URLs; one machine at a time holds it. A URL's host decides its shard, with
+              `partition = "site"` only the end of the host's name, with `partition = "url"` the key in its place
   location    where a URL belongs: its host directory, its digest, its shard
   known, told, there, settled
               see `url_table`: each shard has a table of its own
@@ -75,18 +75,19 @@ class Shard:
 
 
 @lru_cache(maxsize=16384)  # for hosts of other machines' shards; the hosts that were met know theirs
-def _shard_of_host(host: str, shards: int) -> int:
-    return urls.shard(host, shards)
+def _shard_of_host(host: str, shards: int, partition: str) -> int:
+    return urls.shard_of(host, "", shards, partition)
 
 
 class Shards:
     """The shards held, by number, and how many tasks of each are in flight."""
 
-    def __init__(self, count: int, *, by_url: bool, stored: StoredPages | None) -> None:
+    def __init__(self, count: int, partition: str, stored: StoredPages | None) -> None:
         """`count`: of the whole crawl. `stored`: what the tree holds already; None: nothing."""
         self.held: dict[int, Shard] = {}
         self.in_flight: Counter[int] = Counter()  # of shards that were let go, too
-        self.by_url = by_url
+        self.by_url = partition == "url"
+        self._partition = partition
         self._count = count
         self._stored = stored
         self._unripe: set[int] = set()  # shards that were just taken: their listings are not ripe
@@ -100,7 +101,7 @@ class Shards:
 
     def number(self, host: str, key: str) -> int:
         """Give the shard of a URL. `key`: only looked at with `partition = "url"`."""
-        return urls.shard(key, self._count) if self.by_url else _shard_of_host(host, self._count)
+        return urls.shard(key, self._count) if self.by_url else _shard_of_host(host, self._count, self._partition)
 
     def hold(self, number: int, taken_at: float | None, check_s: float, *, deep: bool) -> Shard:
         assert not self.in_flight[number], "what is in flight would be counted to the new holding"

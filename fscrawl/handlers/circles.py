@@ -2,11 +2,15 @@
 
 The page is stored as a redirect by then, and with the cookie it may answer otherwise. So it is asked for once more. If
 it is a redirect again, that is followed as any other, but the page is not asked for a third time.
+
+Here the circle is seen. The machine knows whether the page would get a cookie now (see `engine.outcomes`): another
+worker may have got it.
+
+A page that is stored, and redirects when it is refreshed, stays as it is until the tree shows that the redirect leads
+to an answer: a circle is none. What the tree does not know of the way is asked for first.
 """
 
 from __future__ import annotations
-
-import time
 
 from fscrawl import urls
 from fscrawl.errors import RecordError, TreeError
@@ -14,8 +18,10 @@ from fscrawl.frontier.flags import Flags
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.context import Context
 from fscrawl.handlers.meaning import MOST_REDIRECTS
+from fscrawl.handlers.records import stored_record
+from fscrawl.http.answers import Failed, Fetched
 from fscrawl.labels import sound
-from fscrawl.request import url_of
+from fscrawl.parse.headers import REDIRECTS
 from fscrawl.storage.records import PageRecord
 from fscrawl.store import Tree
 
@@ -23,11 +29,10 @@ from fscrawl.store import Tree
 def back_to(context: Context, task: PageTask, target: str) -> PageTask | None:
     """Give the task to ask once more for the target of a redirect; None if there is no reason to do so.
 
-    There is one if the target is stored as a redirect that has led here, and would get a cookie now. `task`: of the
-    page that redirects; `target`: the spelling of a request.
+    There is one if cookies are kept, and the target is stored as a redirect that has led here. `task`: of the page that
+    redirects; `target`: the spelling of a request.
     """
-    jar = context.jar_of(task.url)
-    if task.flags.led_back or jar is None or jar.header(url_of(target), time.time()) is None:
+    if task.flags.led_back or context.jar_of(task.url) is None:
         return None
     first = step = _redirect(context.tree, target)
     for steps in range(1, MOST_REDIRECTS + 1):
@@ -41,6 +46,49 @@ def back_to(context: Context, task: PageTask, target: str) -> PageTask | None:
             return PageTask(target, urls.host(target), urls.key(target), first.depth, first.referrer, 0, flags=flags)
         step = _redirect(context.tree, following)
     return None
+
+
+def kept_since(context: Context, task: PageTask, target: str | None, answer: Fetched) -> Failed | None:
+    """Give the reason to keep a stored page that redirects to `target` now; None if it leads to an answer."""
+    why, ahead = _way(context, task, target)
+    if not why:
+        return None
+    waits = ahead is not None and not task.flags.redirects
+    return Failed("redirects", f"it redirects to {target}{why}", waits, answer.status, answer.headers)
+
+
+def to_ask_first(context: Context, task: PageTask, target: str | None) -> PageTask | None:
+    """Give the task for what must be known before a page that redirects is asked for again; None: nothing, or it waits.
+
+    Of a page to which another one sends, nothing, and it does not wait: two could send for each other without end.
+    """
+    return None if task.attempt > 1 or task.flags.redirects else _way(context, task, target)[1]
+
+
+def _way(context: Context, task: PageTask, target: str | None) -> tuple[str, PageTask | None]:
+    """Follow redirects in the tree. Give why they have led to no answer, "" if they have or leave the crawl.
+
+    With it comes the task for the first step that is not known, or was not looked at in this refresh.
+    """
+    step, depth, before = target, task.depth, context.refresh_before
+    most_deep = context.settings.crawl.max_depth
+    for _ in range(MOST_REDIRECTS):
+        if step == task.url:
+            return ", and so back to itself", None
+        depth += 1
+        if step is None or context.scope.refuses(step) or (most_deep is not None and depth > most_deep):
+            return "", None
+        flags = Flags(refresh=True, label=task.flags.label, redirects=task.flags.redirects + 1)
+        ahead = PageTask(step, urls.host(step), urls.key(step), depth, task.key, 0, flags=flags)
+        found = stored_record(context.tree, ahead)
+        if found is None and context.tree.failed_at(ahead.host, ahead.key) is not None:
+            return "", None
+        if found is None or (before and found.is_older_than(before)):
+            return f", and what {step} answers is not known yet", ahead
+        if found.redirect is None or not found.links:
+            return f", and {step} redirects, too" if found.checked_status in REDIRECTS else "", None
+        step = found.links[0]
+    return f", and more than {MOST_REDIRECTS} redirects follow", None
 
 
 def _redirect(tree: Tree, url: str) -> PageRecord | None:

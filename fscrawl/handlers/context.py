@@ -15,7 +15,7 @@ from fscrawl.frontier.scope import Scope
 from fscrawl.handlers.costs import IN_VAIN, in_vain
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.fresh_links import FreshLinks
-from fscrawl.handlers.meaning import health_of, rest_s
+from fscrawl.handlers.meaning import health_of
 from fscrawl.handlers.outcome import Exchange, ReturnedError
 from fscrawl.handlers.page_network import Network, NetworkRules
 from fscrawl.handlers.reading import (
@@ -30,18 +30,22 @@ from fscrawl.handlers.reading import (
     UnreadableError,
 )
 from fscrawl.handlers.rendering import Render, Rendering
-from fscrawl.handlers.sessions import Asking, Opened, Sessions, asking, identity_of
+from fscrawl.handlers.sessions import Asking, Opened, Sessions, asking
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.cookies import Jar
+from fscrawl.http.dates import rest_s
 from fscrawl.http.fetch import Fetcher
 from fscrawl.parse import media_types, pdf
+from fscrawl.parse.directives import directives_of
 from fscrawl.parse.documents import page_of
 from fscrawl.parse.follow import chosen
+from fscrawl.parse.headers import is_final, lines, media_type
 from fscrawl.parse.links import ParsedPage
-from fscrawl.parse.media_types import NO_MEANING, Limits, Ranges, named_type
+from fscrawl.parse.media_types import NO_MEANING, Limits, Ranges
 from fscrawl.politeness.redirects import Hops
+from fscrawl.politeness.robots import product_token
 from fscrawl.politeness.robots_cache import RobotsCache
-from fscrawl.request import Request, read, url_of
+from fscrawl.request import Request, names_session, read, url_of
 from fscrawl.sites.rules import Sites
 from fscrawl.store import Tree
 
@@ -74,8 +78,8 @@ class Context:
         self.scope = scope = config.scope()
         self.term = config.term
         self.refresh_before = config.refresh_before
-        opened, identity = opened or Opened(), identity_of(settings)
-        jar = opened.without(identity)
+        opened, identity = opened or Opened(), config.identity
+        jar = opened.jar_of(identity)
         self.fetcher = Fetcher(settings.fetch, settings.politeness, threads, allow_env, settings.sites, jar)
         # Nothing here may lead back to this object: when settings are edited, its connections must end with it at once.
         self.permitted = permit.holds if permit is not None else _always
@@ -92,6 +96,7 @@ class Context:
         self.limits = Limits(fetch.max_bytes, fetch.max_bytes_by_type)
         self._accept_links = frozenset(fetch.accept_links) - (set() if pdf.is_installed() else {media_types.PDF})
         self._follow = chosen(settings.crawl.follow)
+        self._agent = product_token(settings.politeness.user_agent)
         self.on_answer = on_answer
         self.read = read
         self._unnamed = NO_MEANING if self.accept.may_be_unnamed else frozenset({""})
@@ -147,11 +152,7 @@ class Context:
 
     def jar_of(self, asked: str) -> Jar | None:
         """Give the cookies with which this thread has just asked for a page."""
-        return self.sessions.given if self.names_session(asked) else self.fetcher.jar
-
-    def names_session(self, asked: str) -> bool:
-        """Tell whether a request is one of a session. `asked`: its spelling."""
-        return "#" in asked and bool(read(asked).session)
+        return self.sessions.given if names_session(asked) else self.fetcher.jar
 
     def spoil_session(self, asked: str) -> int:
         """Let the session that this thread has just used for a request be opened anew. Give how many were in vain."""
@@ -159,7 +160,7 @@ class Context:
 
     def approve_session(self, asked: str) -> None:
         """Note that a page was as expected. `asked`: the spelling of its request, which may name a session."""
-        if self.names_session(asked):
+        if names_session(asked):
             self.sessions.approve(read(asked))
 
     def rules_of(self, asked: str) -> str:
@@ -177,27 +178,33 @@ class Context:
         *,
         by_rules: bool = True,
         with_routes: bool = False,
+        query_encoding: str = "",
     ) -> ParsedPage:
         """Read a page, and what the rules of its site say of it. UnreadableError if it takes too long.
 
         `asked`: the URL of its task, so the spelling of a request. `type_`: what it was taken for, if that is known.
         `by_rules`: False leaves out the rules of its site. `with_routes`: links to states of an application count.
+        `query_encoding`: of the page whose DOM this is.
         A document that is not HTML, and that no rules are for, is never unreadable: then it has no links.
         """
-        type_ = type_ or media_types.type_of(body, named_type(headers))
+        type_ = type_ or media_types.type_of(body, media_type(headers))
         rules = self.sites.reader_of(asked) if self.sites and by_rules else None
         reader = self._reader_of(type_)
+        robots_tag = headers.get("x-robots-tag")
         reading = Reading(
             body,
             url_of(asked),
             content_type=headers.get("content-type"),
-            robots_tag=headers.get("x-robots-tag"),
+            robots_tag=robots_tag and ", ".join(directives_of([], robots_tag, self._agent)),
+            agent=self._agent,
+            refresh=next(iter(lines(headers, "refresh")), ""),
             parser=reader,
             drop_query=self.settings.crawl.drop_query,
             is_plain="#" not in asked,
             site=None if rules is None else OfSite(rules, asked, status, headers),
             follow=self._follow,
             with_routes=with_routes,
+            query_encoding=query_encoding,
         )
         if type_ in media_types.HTML:
             page = self.read(reading, self.joiner)
@@ -209,9 +216,9 @@ class Context:
                 return self.read(reading, self.joiner)
         return page_of((), reading.url, self.joiner, robots_tag=reading.robots_tag, truncated=reader != NO_LINKS)
 
-    def sitemap(self, body: bytes, url: str) -> ParsedSitemap:
-        """Read a sitemap. UnreadableError if it takes too long. `url`: its own."""
-        found = self.read(Reading(body, url, None, None, SITEMAP, drop_query=False), self.joiner)
+    def sitemap(self, body: bytes, url: str, content_type: str | None) -> ParsedSitemap:
+        """Read a sitemap. UnreadableError if it takes too long. `url`: its own; `content_type`: of its answer."""
+        found = self.read(Reading(body, url, content_type, None, SITEMAP, drop_query=False), self.joiner)
         assert isinstance(found, ParsedSitemap)
         return found
 
@@ -225,8 +232,8 @@ class Context:
 
     def _wants_body(self, status: int, headers: dict[str, str]) -> bool:
         """Tell whether the body is read: if the answer is good, and its type is wanted or says nothing."""
-        named = named_type(headers)
-        return 200 <= status < 300 and (named in self.accept or named in self._unnamed)
+        named = media_type(headers)
+        return is_final(status, headers) and (named in self.accept or named in self._unnamed)
 
 
 def _network_rules(fetcher: Fetcher, by_itself: Asking, scope: Scope, settings: Settings) -> NetworkRules:

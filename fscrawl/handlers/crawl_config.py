@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 from fscrawl.config.settings import Settings
@@ -22,6 +23,14 @@ class CrawlConfig:
     seeds: frozenset[str]
     term: str
     refresh_before: str = ""
+
+    @property
+    def identity(self) -> str:
+        """A digest of all that a host may see of who asks. Cookies and sessions of another identity are not used."""
+        fetch, politeness, sites = self.settings.fetch, self.settings.politeness, self.settings.sites
+        of_sites = [(site.hosts, site.headers) for site in sites if site.headers]
+        seen = (politeness.user_agent, politeness.user_agents, fetch.headers, fetch.auth, fetch.proxies, of_sites)
+        return hashlib.sha224(repr(seen).encode()).hexdigest()
 
     def scope(self) -> Scope:
         return Scope(self.settings.crawl, self.seeds)

@@ -9,13 +9,14 @@ The memory belongs to one term: other settings and other generations make other 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
+from fscrawl import urls
 from fscrawl.config.settings import CrawlSettings
 from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.seen import RecentDepths
 from fscrawl.storage.records import SITEMAP, PageRecord
+from fscrawl.util.distinct import LeftOut
 
 # URLs that a worker remembers having reported, per generation: some 20,000 of usual length. It is counted in bytes,
 # because pages decide how long URLs are.
@@ -32,6 +33,7 @@ class FreshLinks:
         self._deep = settings.max_depth is not None
         self._scope = scope
         self._reported: RecentDepths[str] = RecentDepths(_REPORTED_BYTES)
+        self._left_out = LeftOut()  # what the machine need not be told again
 
     def many(self, record: PageRecord) -> int:
         """Give how many outlinks of a page were not reported lately; 0 if they are not many."""
@@ -42,8 +44,8 @@ class FreshLinks:
         count = sum(label + url not in known for url in links)
         return count if count > _MANY else 0
 
-    def of(self, record: PageRecord, depth: int) -> tuple[tuple[str, ...], Mapping[str, int] | None]:
-        """Give the outlinks of a page to report, and how many were left out by which setting.
+    def of(self, record: PageRecord, depth: int) -> tuple[tuple[str, ...], Mapping[str, Sequence[int]] | None]:
+        """Give the outlinks of a page to report, and the fingerprints of those that are left out, by setting.
 
         `depth`: of the page. With `max_depth`, a link is reported again if this way to it is shorter; and always once
         for each label, since the task of that name may be stopped.
@@ -51,7 +53,7 @@ class FreshLinks:
         label = _prefix(record)
         depth_of_links = depth + (record.skipped != SITEMAP) if self._deep else 0
         inside = []
-        cut: Counter[str] = Counter()
+        cut: dict[str, list[int]] = {}
         links: Iterable[str] = record.links_to(nofollow=self._follow_nofollow)
         if not (self._deep or label):  # then depth and label are the same for all: most links are found by a look-up
             known = self._reported.young
@@ -61,8 +63,8 @@ class FreshLinks:
                 rule = self._scope.refuses(url)
                 if rule is None:
                     inside.append(url)
-                else:
-                    cut[rule] += 1
+                elif self._left_out.add(rule, fingerprint := int.from_bytes(urls.digest(url)[:8])):
+                    cut.setdefault(rule, []).append(fingerprint)
         return tuple(inside), cut or None
 
 

@@ -1,15 +1,11 @@
-"""What an answer means: for its page, for its host, and for another attempt. Pure but for the clock."""
+"""What an answer means: for its page, for its host, and for another attempt. Pure."""
 
 from __future__ import annotations
-
-import time
-from collections.abc import Mapping
 
 from fscrawl import urls
 from fscrawl.handlers.outcome import Health
 from fscrawl.http.answers import Failed, Fetched
-from fscrawl.http.dates import parse_date, retry_after_s
-from fscrawl.politeness.redirects import REDIRECTS
+from fscrawl.parse.headers import REDIRECTS, locations
 from fscrawl.request import ONCE, read
 
 MOST_REDIRECTS = 20  # in a row: browsers give up there, too (https://fetch.spec.whatwg.org/#http-redirect-fetch)
@@ -21,12 +17,9 @@ _OF_OPENING = frozenset({"unexpected", "site"})  # and unsent: a session could n
 
 
 def is_redirect(answer: Fetched) -> bool:
-    """Tell whether an answer redirects to another URL. One that is too long for a URL is none."""
-    return answer.status in REDIRECTS and "location" in answer.headers and _target_chars(answer) <= urls.MAX_URL_CHARS
-
-
-def _target_chars(answer: Fetched) -> int:
-    return len(answer.headers.get("location", ""))
+    """Tell whether an answer redirects to another URL. One that is too long for a URL is none, nor are two."""
+    places = locations(answer.headers) if answer.status in REDIRECTS else []
+    return len(places) == 1 and len(places[0]) <= urls.MAX_URL_CHARS
 
 
 def one_too_many(redirects: int, answer: Fetched, target: str) -> Failed | None:
@@ -41,15 +34,18 @@ def one_too_many(redirects: int, answer: Fetched, target: str) -> Failed | None:
 
 
 def bad_status(answer: Fetched) -> Failed:
-    """Give the failure that a status other than 2xx means, if it is no redirect."""
-    if answer.status in REDIRECTS and _target_chars(answer) > urls.MAX_URL_CHARS:
-        message = f"the target of the redirect has {_target_chars(answer)} characters, more than {urls.MAX_URL_CHARS}"
+    """Give the failure that a status means, if the answer is neither a page nor a redirect."""
+    places = locations(answer.headers) if answer.status in REDIRECTS else []
+    if len(places) > 1:
+        message = f"the server answered {answer.status}, a redirect, with {len(places)} different values of Location"
+        return Failed("protocol", message, False, answer.status, answer.headers)
+    if places and len(places[0]) > urls.MAX_URL_CHARS:
+        message = f"the target of the redirect has {len(places[0])} characters, more than {urls.MAX_URL_CHARS}"
         return Failed("too-large", message, False, answer.status, answer.headers)
     class_ = "http-5xx" if answer.status >= 500 else "http-4xx" if answer.status >= 400 else "protocol"
-    retry = answer.status in _PASSING_STATUSES
-    message = f"the server answered {answer.status}"
-    if answer.status in REDIRECTS and "location" not in answer.headers:
-        message += ", a redirect, without a Location header that says where to"
+    message, retry = f"the server answered {answer.status}", answer.status in _PASSING_STATUSES
+    if answer.status in REDIRECTS:
+        message += ", a redirect, without a Location header that says where to, and without a page"
     return Failed(class_, message, retry, answer.status, answer.headers)
 
 
@@ -89,15 +85,3 @@ def health_of(failure: Failed) -> Health:
     if failure.class_ == "tls" and failure.retry:  # it hung up in the handshake: there was no answer
         return "failing"
     return "failing" if failure.status in _PASSING_STATUSES or failure.class_ == "parse" else "answered"
-
-
-def rest_s(headers: Mapping[str, str] | None) -> float:
-    """Give the seconds that Retry-After asks for, 0 without it.
-
-    A date in it is one of the server's clock, which its Date tells (RFC 9110 10.2.3): the clock here may be wrong.
-    """
-    headers = headers or {}
-    if "retry-after" not in headers:
-        return 0.0
-    now = parse_date(headers.get("date", ""))
-    return retry_after_s(headers["retry-after"], time.time() if now is None else now)

@@ -5,7 +5,7 @@ They are named tuples: one is made for each page, and it crosses a pipe between 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from fscrawl.frontier.task import PageTask, ProbeTask, RobotsTask, Task
@@ -54,11 +54,15 @@ class Stored(NamedTuple):
     bytes      of the stored body
     links      outlinks inside the scope that this worker has not reported before
     sitemaps   of a sitemap: the sitemaps that it names; of a redirect: where it has moved
-    cut        number of outlinks left out, by the setting that did it; by "length": they are too long for URLs
+    cut        fingerprints of outlinks left out, by the setting that did it; by "length": they are too long for URLs.
+               Most that the worker has reported before are not among them
     term       digest of the settings by which the outlinks were chosen (`CrawlConfig.term`)
     replaced   what the record replaces: a refresh replaces a record, another try a failure; None: nothing
-    again      of a redirect: its target, to be asked for once more (see `circles`)
+    again      of a redirect: its target, to be asked for once more if it gets a cookie now (see `circles`)
     later      how many links are not in `links`, since they are many: they are to be told from the record
+    skipped    why it has no body, as its record says; "" if it has one, or is a redirect
+    was_skipped  the same of the record that it replaces
+    astray     of a seed that leads only out of the crawl: where to (see `fleet.not_stored`)
     """
 
     task: PageTask
@@ -67,12 +71,15 @@ class Stored(NamedTuple):
     status: int
     bytes: int = 0
     links: tuple[str, ...] = ()
-    cut: Mapping[str, int] | None = None
+    cut: Mapping[str, Sequence[int]] | None = None
     sitemaps: tuple[str, ...] = ()
     term: str = ""
     replaced: Replaced | None = None
     again: PageTask | None = None
     later: int = 0
+    skipped: str = ""
+    was_skipped: str = ""
+    astray: tuple[str, str, str] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as one call: measured, a third less time than the default, which treats each tuple as an object."""
@@ -99,7 +106,7 @@ class Unchanged(NamedTuple):
     class_: str = ""
     message: str = ""
     links: tuple[str, ...] = ()
-    cut: Mapping[str, int] | None = None
+    cut: Mapping[str, Sequence[int]] | None = None
     term: str = ""
 
 
@@ -112,7 +119,7 @@ class Known(NamedTuple):
 
     task: PageTask
     links: tuple[str, ...] = ()
-    cut: Mapping[str, int] | None = None
+    cut: Mapping[str, Sequence[int]] | None = None
     sitemaps: tuple[str, ...] = ()
     term: str = ""
     failed_at: str = ""
@@ -137,12 +144,16 @@ class FailedForGood(NamedTuple):
 
 
 class FailedForNow(NamedTuple):
-    """It failed, but another attempt may succeed: nothing is written."""
+    """It failed, but another attempt may succeed: nothing is written.
+
+    first   what is to be asked for before that (see `refreshes`); None: nothing
+    """
 
     task: PageTask | RobotsTask
     exchange: Exchange
     class_: str
     message: str
+    first: PageTask | None = None
 
 
 class RobotsKnown(NamedTuple):

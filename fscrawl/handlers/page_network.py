@@ -23,12 +23,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from fscrawl import urls
-from fscrawl.handlers.meaning import bad_status, rest_s
+from fscrawl.handlers.meaning import bad_status
 from fscrawl.handlers.resource_cache import KINDS, ResourceCache
 from fscrawl.handlers.sessions import Asking
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.cookies import Jar
+from fscrawl.http.dates import rest_s
 from fscrawl.http.fetch import Bounds, Fetcher
+from fscrawl.parse.headers import pairs
 from fscrawl.render.messages import Answer, Ask, Pairs
 from fscrawl.request import Request
 from fscrawl.util.lru import Lru
@@ -235,5 +237,5 @@ def _sent(headers: Mapping[str, str]) -> tuple[str, dict[str, str]]:
 
 
 def _answer(ask: Ask, answer: Fetched, cookies: Iterable[str] = ()) -> Answer:
-    pairs: Pairs = tuple(pair for pair in answer.headers.items() if pair[0] != "set-cookie")
-    return Answer(ask.number, answer.status, (*pairs, *(("set-cookie", line) for line in cookies)), answer.body or b"")
+    given: Pairs = tuple(pair for pair in pairs(answer.headers) if pair[0] != "set-cookie")
+    return Answer(ask.number, answer.status, (*given, *(("set-cookie", line) for line in cookies)), answer.body or b"")

@@ -58,10 +58,11 @@ class PageHandler:
         named = self._context.scope.sitemaps(record.sitemaps or (), task.url)
         return Known(task, fresh, cut, named, self._context.term, moved=record.redirect is not None)
 
-    def give_up(self, task: PageTask, class_: str) -> Outcome:
-        """Write down that the host was given up, after failures of `class_`; what the tree has stays as it is."""
+    def give_up(self, task: PageTask) -> Outcome:
+        """Write down that the host was given up, and why; what the tree has stays as it is."""
         known = self.look_up(task)
         if known is not None:
             return known
-        message = f"the host was given up: {CLASSES.get(class_, class_)}"
+        class_, _, message = task.flags.given_up.partition(" ")
+        message = f"the host was given up: {message or CLASSES.get(class_, class_)}"
         return self._writer.failed(task, Failed(class_, message, retry=False), None)

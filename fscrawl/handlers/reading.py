@@ -28,13 +28,17 @@ class OfSite(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """A page to read. `content_type`, `robots_tag`: HTTP headers; `drop_query`, `follow`: settings.
+    """A page to read. `content_type`, `refresh`: HTTP headers; `drop_query`, `follow`: settings.
+
+    robots_tag what X-Robots-Tag asks of this crawler
+    agent      its name, in lower case: a page may ask things of it alone
 
     parser     "lexbor" or "html5lib", as the settings say; FEED, PDF, SITEMAP or NO_LINKS for documents
     is_plain   a plain GET has asked for it. A page of another request may link to its own URL, which is another page
     site       None if the page's site has no rules that say something of pages
     follow     the elements whose references are links; None: the usual ones
     with_routes    links to states of an application are links of their own, too
+    query_encoding     of the queries of links, if it is not that of the body: a DOM is in UTF-8, whatever the page was
     """
 
     body: bytes
@@ -47,6 +51,9 @@ class Reading(NamedTuple):
     site: OfSite | None = None
     follow: frozenset[str] | None = None
     with_routes: bool = False
+    agent: str = ""
+    refresh: str = ""
+    query_encoding: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,40 +89,40 @@ def read_if_usual(reading: Reading, joiner: Joiner) -> ParsedPage | None:
 
 
 def _read(reading: Reading, joiner: Joiner, *, only_usual: bool = False) -> ParsedPage:
-    if reading.parser in _DOCUMENTS:
-        extract = _DOCUMENTS[reading.parser]
-        return extract(reading.body, reading.url, joiner, robots_tag=reading.robots_tag, is_plain=reading.is_plain)
+    body, url = reading.body, reading.url
+    robots_tag, is_plain = reading.robots_tag, reading.is_plain
+    if reading.parser == FEED:
+        type_ = reading.content_type
+        return feeds.extract(body, url, joiner, content_type=type_, robots_tag=robots_tag, is_plain=is_plain)
+    if reading.parser == PDF:
+        return pdf.extract(body, url, joiner, robots_tag=robots_tag, is_plain=is_plain)
+    if reading.parser == SITEMAP:
+        return _sitemap(reading)
+    if reading.parser == NO_LINKS:
+        return page_of((), url, joiner, robots_tag=robots_tag, is_plain=is_plain)
     return links.extract(
-        reading.body,
-        reading.url,
+        body,
+        url,
         joiner,
         content_type=reading.content_type,
-        robots_tag=reading.robots_tag,
+        robots_tag=robots_tag,
         parser=reading.parser,
         follow=reading.follow,
-        is_plain=reading.is_plain,
+        is_plain=is_plain,
         with_routes=reading.with_routes,
+        agent=reading.agent,
+        refresh=reading.refresh,
+        query_encoding=reading.query_encoding,
         only_usual=only_usual,
     )
 
 
-def _without_links(
-    _body: bytes, url: str, joiner: Joiner, *, robots_tag: str | None = None, is_plain: bool = True
-) -> ParsedPage:
-    return page_of((), url, joiner, robots_tag=robots_tag, is_plain=is_plain)
-
-
-def _sitemap(
-    body: bytes,
-    url: str,
-    _joiner: Joiner,
-    *,
-    robots_tag: str | None = None,  # noqa: ARG001 - what a sitemap names is meant to be found
-    is_plain: bool = True,  # noqa: ARG001
-) -> ParsedSitemap:
-    found = sitemaps.read(body, url)
+def _sitemap(reading: Reading) -> ParsedSitemap:
+    """Read a sitemap. What it names is meant to be found, whatever X-Robots-Tag says."""
+    found = sitemaps.read(reading.body, reading.url, content_type=reading.content_type)
     return ParsedSitemap(
         encoding="",
+        encoding_source="",
         title=None,
         links=found.pages,
         nofollow=(),
@@ -125,9 +132,6 @@ def _sitemap(
         too_long=found.too_long,
         sitemaps=found.sitemaps,
     )
-
-
-_DOCUMENTS = {FEED: feeds.extract, PDF: pdf.extract, SITEMAP: _sitemap, NO_LINKS: _without_links}
 
 
 def understood(page: ParsedPage, reading: Reading, site: OfSite, joiner: Joiner) -> ParsedPage:
@@ -140,6 +144,8 @@ def understood(page: ParsedPage, reading: Reading, site: OfSite, joiner: Joiner)
         encoding=page.encoding,
         joiner=joiner,
         with_routes=reading.with_routes,
+        agent=reading.agent,
+        query_encoding=reading.query_encoding,
     )
     said = site.rules.understand(seen)
     return replace(page, **{**said._asdict(), "truncated": page.truncated or said.truncated})

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 
 from fscrawl.errors import RecordError, TreeError
+from fscrawl.fleet.not_stored import LIKE_HTML
 from fscrawl.frontier.task import PageTask
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.storage.flaws import flaw
@@ -16,6 +17,7 @@ from fscrawl.store import Tree
 # server sends as much, since many proxies refuse it.
 MAX_HEADER_CHARS = 8192  # of one value
 MAX_HEADERS_CHARS = 16_384  # of all names and values
+_MAX_REASON_CHARS = 150
 
 
 def page_record(
@@ -88,6 +90,14 @@ def kept_headers(headers: Mapping[str, str]) -> tuple[dict[str, str], int]:
             room -= len(name) + chars
             kept[name] = value
     return kept, len(headers) - len(kept)
+
+
+def reason_of(record: PageRecord) -> str:
+    """Say why a record has no body, as it is counted; "" if it has one, or is a redirect.
+
+    Names of types come from the web: a long one is cut.
+    """
+    return (record.skipped or "")[:_MAX_REASON_CHARS] + (LIKE_HTML if record.like_html else "")
 
 
 def stored_record(tree: Tree, task: PageTask) -> PageRecord | None:

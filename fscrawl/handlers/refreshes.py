@@ -1,6 +1,7 @@
 """A stored page, once more: ask the host whether it has changed.
 
-Promise: a page that cannot be fetched stays stored as it is; its record then says when it was checked.
+Promise: a page that cannot be fetched stays stored as it is; its record then says when it was checked. So does one that
+redirects to where the tree has no answer yet: its target is asked for first, and a circle is no answer.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from dataclasses import replace
 from fscrawl.frontier.flags import SITEMAP as SITEMAP_FLAG
 from fscrawl.frontier.flags import SITEMAP_PART, flags_of
 from fscrawl.frontier.task import PageTask
+from fscrawl.handlers.circles import to_ask_first
 from fscrawl.handlers.context import Context
 from fscrawl.handlers.meaning import bad_status
-from fscrawl.handlers.outcome import Outcome, Replaced, Returned, Unchanged
+from fscrawl.handlers.outcome import FailedForNow, Outcome, Replaced, Returned, Unchanged
 from fscrawl.handlers.pages import PageHandler
-from fscrawl.handlers.records import stored_record
+from fscrawl.handlers.records import reason_of, stored_record
 from fscrawl.handlers.rendering import Rendering
 from fscrawl.handlers.retelling import told_again
 from fscrawl.handlers.robots import refusal_of
@@ -23,6 +25,7 @@ from fscrawl.handlers.sitemaps import SitemapHandler
 from fscrawl.handlers.writer import Writer
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.labels import sound
+from fscrawl.parse.headers import lines
 from fscrawl.request import url_of
 from fscrawl.storage.records import SITEMAP, PageRecord, timestamp
 
@@ -44,7 +47,7 @@ class RefreshHandler:
             return True
         before = self._context.refresh_before
         old = stored_record(self._tree, task) if before else None
-        return task.flags.refresh if old is None else old.looked_at < before
+        return task.flags.refresh if old is None else old.is_older_than(before)
 
     def fetch(self, task: PageTask) -> Outcome:
         """Ask whether a page has changed, and store it if it has."""
@@ -79,7 +82,7 @@ class RefreshHandler:
         if failure is None:
             stored = self._sitemaps.stored(as_sitemap, asked)
             if not isinstance(stored, Failed):
-                return stored._replace(replaced=Replaced(old.kind, old.bytes))
+                return stored._replace(replaced=Replaced(old.kind, old.bytes), was_skipped=reason_of(old))
             failure = stored
         if asked.at is None:
             return self._pages.report(task, old)
@@ -89,8 +92,11 @@ class RefreshHandler:
         """Store the page that has come, unless its status, or the rules of its site, say that it is none."""
         outcome = self._writer.stored(task, answer, old)
         if isinstance(outcome, Failed):
-            return self._keep(task, old, answer, outcome.asked_at or asked_at, outcome)
-        return outcome._replace(replaced=Replaced(old.kind, old.bytes))
+            kept = self._keep(task, old, answer, outcome.asked_at or asked_at, outcome)
+            if isinstance(kept, FailedForNow) and outcome.class_ == "redirects":
+                return kept._replace(first=to_ask_first(self._context, task, self._writer.target_of(task, answer)))
+            return kept
+        return outcome._replace(replaced=Replaced(old.kind, old.bytes), was_skipped=reason_of(old))
 
     def _keep(
         self,
@@ -125,5 +131,6 @@ def _conditions(record: PageRecord, rendering: Rendering) -> dict[str, str]:
     """
     if not record.sha256 or record.rendered is not None or rendering.why(url_of(record.url)):
         return {}
-    conditions = {"If-None-Match": record.headers.get("etag"), "If-Modified-Since": record.headers.get("last-modified")}
+    of_headers = {"If-None-Match": "etag", "If-Modified-Since": "last-modified"}
+    conditions = {name: next(iter(lines(record.headers, of)), "") for name, of in of_headers.items()}
     return {name: value for name, value in conditions.items() if value and value.isascii() and value.isprintable()}

@@ -22,7 +22,6 @@ from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.cookies import Cookie as CookieOfSite
 from fscrawl.http.cookies import Jar
 from fscrawl.parse.links import ParsedPage
-from fscrawl.parse.shadow_roots import opened
 from fscrawl.render.messages import Answer, Ask, Cookie, GaveWay, GivenUpError, Job, Options, Rendered, Trouble
 from fscrawl.request import Request, read, route_of, spelling, url_of
 from fscrawl.storage.render_record import RenderRecord
@@ -49,14 +48,12 @@ class Shown(NamedTuple):
     """A rendered page.
 
     dom        as it is stored
-    seen       the same as parsers see it
     picture    PNG; b"" without one
     went_to    URLs that its scripts wanted to go to, as they wrote them
     asked_at   monotonic time of the last answer of its host, None if it was not asked again
     """
 
     dom: bytes
-    seen: bytes
     picture: bytes
     went_to: tuple[str, ...]
     record: RenderRecord
@@ -86,6 +83,7 @@ def of_both(
         after,
         requests=requests,
         encoding=before.encoding,
+        encoding_source=before.encoding_source,
         links=tuple(links),
         nofollow=tuple(each for each in nofollow if each not in links),
         canonical=after.canonical or before.canonical,
@@ -133,9 +131,9 @@ class Rendering:
             return "host"
         return "always" if self._settings.when == "always" else ""
 
-    def why_empty(self, url: str, html: bytes, encoding: str, *, was_rendered: bool) -> str:
-        """Say why a page of any other host is rendered. `html`: as it was fetched. `was_rendered`: so far."""
-        if not self.is_on or self._settings.when != "empty" or not _is_empty(html, encoding):
+    def why_empty(self, url: str, source: Source, *, was_rendered: bool) -> str:
+        """Say why a page of any other host is rendered. `was_rendered`: so far."""
+        if not self.is_on or self._settings.when != "empty" or not _is_empty(source):
             return ""
         return "empty" if was_rendered or self._is_worth_it(urls.host(url)) else ""
 
@@ -147,11 +145,11 @@ class Rendering:
         learned.left_out += 1
         return learned.left_out % _SAMPLED == 0
 
-    def learn(self, url: str, body: bytes, before: ParsedPage, after: ParsedPage, shown: Shown) -> None:
+    def learn(self, url: str, source: Source, before: ParsedPage, after: ParsedPage, shown: Shown) -> None:
         """Learn from an empty page that was rendered. `before`, `after`: what was read of its body, and of its DOM."""
         links = [each for each in (*after.links, *shown.went_to) if each not in before.links]
-        has_gained = bool(links) or len(shown.seen) > _LARGE_BYTES
-        has_gained = has_gained or _text(shown.seen, "utf-8") != _text(body, before.encoding)
+        has_gained = bool(links) or len(shown.dom) > _LARGE_BYTES
+        has_gained = has_gained or _text(Source(shown.dom, "text/html", "utf-8")) != _text(source)
         self._note(urls.host(url), has_gained=has_gained)
 
     def has_failed(self, url: str) -> None:
@@ -172,7 +170,8 @@ class Rendering:
         later.
         """
         request = read(asked)
-        cookies = () if jar is None else tuple(map(_cookie, jar.of_site(request.url, time.time())))
+        site = urls.site(urls.hostname(request.url))
+        cookies = () if jar is None else tuple(map(_cookie, jar.of_site(site, time.time())))
         headers = {**answer.headers, "content-type": f"{source.type_}; charset={source.encoding}"}
         job = Job(request.address, answer.status, headers, source.body, cookies, self._options)
         rendered, network = self._in_browser(job, request, jar, answer.head_at)
@@ -185,8 +184,7 @@ class Rendering:
                 "render", rendered.message, rendered.retry, answer.status, answer.headers, asked_at=network.asked_at
             )
         record = _record(why, rendered, network)
-        seen = opened(rendered.dom)
-        return Shown(rendered.dom, seen, rendered.screenshot, rendered.went_to, record, network.asked_at)
+        return Shown(rendered.dom, rendered.screenshot, rendered.went_to, record, network.asked_at)
 
     def _in_browser(
         self, job: Job, request: Request, jar: Jar | None, asked_at: float
@@ -229,16 +227,16 @@ class Rendering:
         return lambda link: "#" not in link or urls.host(url_of(link)) == host or bool(self.why(url_of(link)))
 
 
-def _text(html: bytes, encoding: str) -> str:
+def _text(source: Source) -> str:
     from fscrawl.parse import links, text  # noqa: PLC0415 - as for `_is_empty`
 
-    return text.visible(links.readable(html, encoding))
+    return text.visible(links.readable(source.body, source.encoding, source.type_))
 
 
-def _is_empty(html: bytes, encoding: str) -> bool:
+def _is_empty(source: Source) -> bool:
     from fscrawl.parse.emptiness import is_empty  # noqa: PLC0415 - most crawls need not load it
 
-    return is_empty(html, encoding)
+    return is_empty(source.body, source.encoding, source.type_)
 
 
 def _cookie(cookie: CookieOfSite) -> Cookie:

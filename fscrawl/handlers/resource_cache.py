@@ -11,6 +11,7 @@ import re
 
 from fscrawl.http.answers import Fetched
 from fscrawl.http.dates import parse_date
+from fscrawl.parse.headers import listed
 from fscrawl.util.lru import Lru
 
 KINDS = frozenset({"Script", "Stylesheet"})  # as DevTools calls them
@@ -51,10 +52,9 @@ def fresh_for_s(answer: Fetched, now: float) -> float:
     """
     headers = answer.headers
     control = headers.get("cache-control", "").lower()
-    vary = headers.get("vary", "").lower().replace(" ", "")
     if answer.status != 200 or "set-cookie" in headers or _NOT_KEPT.search(control):
         return 0.0
-    if not {*vary.split(",")} <= {"", "accept-encoding"}:
+    if not {*listed(headers.get("vary", ""))} <= {"accept-encoding"}:
         return 0.0
     ages = {name: float(seconds) for name, seconds in _MAX_AGE.findall(control)}
     if ages:

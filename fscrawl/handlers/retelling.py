@@ -40,7 +40,14 @@ def _found(context: Context, record: PageRecord, body: bytes) -> tuple[tuple[str
     """
     try:
         routes = record.is_rendered and context.rendering.routes
-        page = context.understand(record.url, body, record.status, record.as_seen.headers, with_routes=routes)
+        page = context.understand(
+            record.url,
+            body,
+            record.status,
+            record.as_seen.headers,
+            with_routes=routes,
+            query_encoding=record.encoding or "",
+        )
     except UnreadableError:
         return (), False
     return ((), False) if page.unexpected or page.fault else (page.requests, page.truncated)

@@ -10,9 +10,10 @@ from fscrawl import urls
 from fscrawl.frontier.task import PageTask, RobotsTask
 from fscrawl.handlers import costs
 from fscrawl.handlers.context import Context
-from fscrawl.handlers.meaning import is_silence, rest_s
+from fscrawl.handlers.meaning import is_silence
 from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Health, Returned, RobotsKnown
 from fscrawl.http.answers import Failed
+from fscrawl.http.dates import rest_s
 from fscrawl.politeness.robots import ROBOTS_PATH
 from fscrawl.politeness.robots_cache import forbidden
 from fscrawl.request import url_of

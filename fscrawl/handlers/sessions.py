@@ -1,5 +1,7 @@
 """Sessions of sites that a site file describes: opened when first needed, renewed, and gone with the worker process.
 
+Also the cookies of all other requests, which the workers of a machine share.
+
 Vocabulary:
   session   a jar of cookies that requests of one name share. Nothing of it is stored
   opened    the sessions of a worker process. They outlive an edit of the settings, since a site may count log-ins
@@ -11,24 +13,25 @@ Vocabulary:
             a wrong password shows so at sites that answer it with status 200
 
 Promise: a session is opened by one thread; others that need it wait. An edit that leaves the identity as it is opens
-none anew. Its requests go to one host, which one machine holds, so no other machine opens it meanwhile. (Another worker
-process of the machine may, when the host moves there.)
+none anew. Its requests go to one host, which one machine holds, and that has one worker do them (see `engine.pool`). So
+nobody else opens it meanwhile.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 from fscrawl import urls
-from fscrawl.config.settings import Settings
 from fscrawl.handlers.meaning import bad_status, is_redirect
 from fscrawl.handlers.redirected import redirected
 from fscrawl.http.answers import Failed, Fetched
-from fscrawl.http.cookies import Jar
+from fscrawl.http.cookies import Cookies, Jar, SharedJar
 from fscrawl.http.fetch import Fetcher
+from fscrawl.parse.headers import locations
 from fscrawl.politeness.redirects import MOST_HOPS, Hops
 from fscrawl.politeness.robots import Rules
 from fscrawl.politeness.robots_cache import RobotsCache, forbidden
@@ -40,7 +43,6 @@ from fscrawl.util.lru import Lru
 from fscrawl.util.time_limit import ThreadLimit, TookTooLongError
 
 MOST_SESSIONS = 1000  # in one worker; those unused for the longest time are opened anew when they are needed
-_MOST_IDENTITIES = 4  # an edit makes another one; hardly anybody goes back to an older one
 MOST_SENT = 20  # requests of one opening
 MOST_OWN_S = 30.0  # that a site file may take between two of them
 
@@ -112,17 +114,32 @@ class _Given(threading.local):
 class Opened:
     """The sessions of one worker process, whatever its settings are by now; used by all its threads.
 
-    Also the cookies of all requests that name no session.
+    Also the cookies of all requests that name no session. Those of another identity are forgotten.
     """
 
     def __init__(self, most: int = MOST_SESSIONS) -> None:
         self._sessions: Lru[tuple[str, str, str], _Session] = Lru(most)
-        self._without: Lru[str, Jar] = Lru(_MOST_IDENTITIES)
         self._hosts: Lru[tuple[str, str], _Host] = Lru(most)
+        self._without = "", SharedJar()  # the identity, and its cookies
 
-    def without(self, identity: str) -> Jar:
-        """Give the cookies of all requests without a session."""
-        return self._without.get_or_make(identity, Jar)
+    def jar_of(self, identity: str) -> Jar:
+        """Give the cookies of all requests without a session; from now on all are asked under this identity."""
+        if identity != self._without[0]:
+            self._without = identity, SharedJar()
+        return self._without[1]
+
+    def take_learnt(self) -> Cookies | None:
+        """Give the cookies that the machine does not know of yet; None if there are none."""
+        identity, jar = self._without
+        learnt = jar.take_learnt()
+        return Cookies(identity, learnt) if learnt else None
+
+    def replace(self, cookies: Cookies) -> None:
+        """Let sites have the cookies that the machine knows."""
+        identity, jar = self._without
+        if cookies.identity == identity:
+            for site, each in cookies.of_sites.items():
+                jar.replace(site, each, time.time())
 
     def of(self, identity: str, request: Request) -> _Session:
         """Give the session of a request, which may be a new one."""
@@ -133,18 +150,11 @@ class Opened:
         return self._hosts.get_or_make((identity, urls.host(request.url)), _Host)
 
 
-def identity_of(settings: Settings) -> str:
-    """Give all that a host may see of who asks. It has secrets of the settings, and is never shown."""
-    fetch, politeness = settings.fetch, settings.politeness
-    of_sites = [(site.hosts, site.headers) for site in settings.sites if site.headers]
-    return repr((politeness.user_agent, politeness.user_agents, fetch.headers, fetch.auth, fetch.proxies, of_sites))
-
-
 class Sessions:
     """The sessions of one worker; used by all its threads."""
 
     def __init__(self, asking: Asking, opened: Opened | None = None, identity: str = "") -> None:
-        """`opened`: those of its process, None: it begins with none. `identity`: see `identity_of`."""
+        """`opened`: those of its process, None: it begins with none. `identity`: as of a `CrawlConfig`."""
         self._asking = asking
         self._opened = opened or Opened()
         self._identity = identity
@@ -245,7 +255,7 @@ class _Opening:
             answer = self._exchange(request)
             if not is_redirect(answer):
                 return Page(request, answer.body or b"", status=answer.status, headers=answer.headers)
-            target = urls.normalise(answer.headers["location"], request.url)
+            target = urls.normalise(locations(answer.headers)[0], request.url)
             if target is None:
                 raise _no_answer(bad_status(answer))
             following = redirected(spelling(request), answer.status, target)

@@ -85,7 +85,7 @@ class SitemapHandler:
             return self._moved(task, answer, target)
         assert answer.body is not None
         try:
-            found = self._context.sitemap(answer.body, task.url)
+            found = self._context.sitemap(answer.body, task.url, answer.headers.get("content-type"))
         except UnreadableError as error:
             return error.failure
         # A sitemap index names sitemaps, and they are read. If one of these names others, that is against the

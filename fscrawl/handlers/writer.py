@@ -12,27 +12,36 @@ from hashlib import sha256
 
 from fscrawl.errors import RecordError, TreeError
 from fscrawl.frontier.task import PageTask
-from fscrawl.handlers.circles import back_to
+from fscrawl.handlers.circles import back_to, kept_since
 from fscrawl.handlers.context import Context
 from fscrawl.handlers.meaning import OF_LOG_INS, bad_status, is_once, is_redirect, may_be_done, one_too_many
 from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Replaced, Stored
 from fscrawl.handlers.reading import UnreadableError
-from fscrawl.handlers.records import error_record, page_record
+from fscrawl.handlers.records import error_record, page_record, reason_of
 from fscrawl.handlers.redirected import redirected
 from fscrawl.handlers.rendering import Shown, Source, of_both
 from fscrawl.http.answers import MAX_MESSAGE_CHARS, Failed, Fetched
+from fscrawl.http.dates import rest_s
 from fscrawl.parse import media_types
 from fscrawl.parse.extensions import extension
+from fscrawl.parse.headers import is_final, locations, media_type
 from fscrawl.parse.links import ParsedPage
-from fscrawl.request import read, spelling, url_of
+from fscrawl.request import names_session, read, spelling, url_of
 from fscrawl.storage.layout import PICTURE
 from fscrawl.storage.records import PageRecord
 from fscrawl.storage.render_record import DOM_TYPE, RenderRecord
 from fscrawl.store import Beside
+from fscrawl.urls import fingerprint
 
 _NOT_AGAIN = "; it may have been done, so it is not sent again without being told (fetch.retry_posts)"
 _LOOKS_FOR_COOKIE = "it redirects to itself, and has set a cookie: its site may look whether that comes back"
+_STRIDE = 0x9E3779B97F4A7C15  # odd, and its multiples are spread evenly (Knuth, The Art of Computer Programming, 6.4)
 _MESSAGE_CHARS = MAX_MESSAGE_CHARS - len(_NOT_AGAIN)
+
+
+def _numbered(key: str, many: int) -> tuple[int, ...]:
+    """Give a fingerprint for each of the references of a page that are too long for URLs."""
+    return tuple((fingerprint(key) + each * _STRIDE) % (1 << 64) for each in range(many))
 
 
 class Writer:
@@ -66,13 +75,14 @@ class Writer:
     def _store_answer(self, task: PageTask, answer: Fetched, old: PageRecord | None) -> Stored | Failed:
         if is_redirect(answer):
             return self._store_redirect(task, answer, old)
-        if not 200 <= answer.status < 300:
+        if not is_final(answer.status, answer.headers):
             return self._refused(task, answer) if answer.status in OF_LOG_INS else bad_status(answer)
-        named = media_types.named_type(answer.headers)
-        if answer.body is None:
-            return self._store_skipped(task, answer, f"type {named}", old)
-        type_ = media_types.type_of(answer.body, named)
-        if type_ not in self._context.accept:
+        named = media_type(answer.headers)
+        type_ = named if answer.body is None else media_types.type_of(answer.body, named)
+        is_page = answer.body is not None and type_ in self._context.accept
+        if answer.status >= 300 and not (is_page and answer.body):  # it leads nowhere, and shows nothing either
+            return bad_status(answer)
+        if answer.body is None or not is_page:
             return self._store_skipped(task, answer, f"type {type_}", old)
         return self._store_body(task, answer, answer.body, type_, old)
 
@@ -101,6 +111,7 @@ class Writer:
             bytes=len(body),
             sha256=sha256(body).hexdigest(),
             encoding=page.encoding or None,
+            encoding_source=page.encoding_source or None,
             title=page.title,
             nofollow=page.nofollow or None,
             canonical=page.canonical,
@@ -124,22 +135,31 @@ class Writer:
         url, is_html = url_of(task.url), type_ in media_types.HTML
         why = rendering.why(url) if is_html else ""
         page = context.understand(task.url, body, answer.status, answer.headers, type_, by_rules=not why)
+        source = Source(body, type_, page.encoding)
         if is_html and not why:
-            why = rendering.why_empty(url, body, page.encoding, was_rendered=old is not None and old.is_rendered)
+            why = rendering.why_empty(url, source, was_rendered=old is not None and old.is_rendered)
         if not why:
             return page, None
-        source, jar = Source(body, type_, page.encoding), context.jar_of(task.url)
+        jar = context.jar_of(task.url)
         is_last = self._is_last(task) or self._is_once(task)
         shown = rendering.run(task.url, answer, source, jar, why, is_last=is_last)
         if isinstance(shown, Failed):
             return page, self._unrendered(task, shown, why, old)
         try:
             headers = {**answer.headers, "content-type": DOM_TYPE}
-            seen = context.understand(task.url, shown.seen, answer.status, headers, type_, with_routes=rendering.routes)
+            seen = context.understand(
+                task.url,
+                shown.dom,
+                answer.status,
+                headers,
+                type_,
+                with_routes=rendering.routes,
+                query_encoding=page.encoding,
+            )
         except UnreadableError as error:
             return page, replace(error.failure, asked_at=shown.asked_at)
         if why == "empty":
-            rendering.learn(url, body, page, seen, shown)
+            rendering.learn(url, source, page, seen, shown)
         places = rendering.places(shown.went_to, url, context.joiner)
         return of_both(page, seen, places, task.url, rendering.leads_on(url)), shown
 
@@ -152,7 +172,7 @@ class Writer:
             return failure
         self._context.rendering.has_failed(url_of(task.url))
         record = RenderRecord(why, "failed", errors=(failure.message,))
-        return Shown(b"", b"", b"", (), record, failure.asked_at)
+        return Shown(b"", b"", (), record, failure.asked_at)
 
     def _beside(self, task: PageTask, shown: Shown | None) -> Beside:
         """Give what is stored beside the body of a page: path → bytes."""
@@ -181,7 +201,7 @@ class Writer:
 
     def _refused(self, task: PageTask, answer: Fetched) -> Failed:
         """Give the failure of a page that is refused to who asks. If a session asked, it may be over."""
-        if self._context.names_session(task.url):
+        if names_session(task.url):
             page = self._context.understand(task.url, b"", answer.status, answer.headers, "text/html")
             if page.renew:
                 return self._unexpected(task, page, answer)
@@ -193,11 +213,7 @@ class Writer:
             page = self._context.understand(task.url, b"", answer.status, answer.headers, "text/html")
             if page.unexpected or page.fault:
                 return self._unexpected(task, page, answer)
-        target = self._context.joiner.join(url_of(task.url), answer.headers["location"])
-        if target is not None and "#" in task.url:
-            target = redirected(task.url, answer.status, target)
-        if target is not None and (route := self._context.rendering.route(answer.headers["location"], url_of(target))):
-            target = spelling(read(target)._replace(fragment=route))
+        target = self.target_of(task, answer)
         outlinks = (target,) if target and target != task.url else ()
         if outlinks and (failure := one_too_many(task.flags.redirects, answer, outlinks[0])):
             return failure
@@ -205,10 +221,22 @@ class Writer:
             again = Failed("redirects", _LOOKS_FOR_COOKIE, True, answer.status, answer.headers)
             if self.may_try_again(task, again):
                 return again
-        redirect = target or answer.headers["location"]
+        if old is not None and old.kind == "page" and (kept := kept_since(self._context, task, target, answer)):
+            return kept
+        redirect = target or locations(answer.headers)[0]
         record = page_record(task, answer, self._tree.machine, outlinks, redirect=redirect)
         stored = self.put(task, answer, record, None, old=old)
         return stored._replace(again=back_to(self._context, task, outlinks[0])) if outlinks else stored
+
+    def target_of(self, task: PageTask, answer: Fetched) -> str | None:
+        """Give the spelling of the request to which a redirect leads; None if it is no URL."""
+        [place] = locations(answer.headers)
+        target = self._context.joiner.join(url_of(task.url), place)
+        if target is not None and "#" in task.url:
+            target = redirected(task.url, answer.status, target)
+        if target is not None and (route := self._context.rendering.route(place, url_of(target))):
+            target = spelling(read(target)._replace(fragment=route))
+        return target
 
     def _store_skipped(self, task: PageTask, answer: Fetched, why: str, old: PageRecord | None) -> Stored | Failed:
         """Store that an answer is of a type that is not accepted.
@@ -221,7 +249,8 @@ class Writer:
             if page.unexpected:
                 said = f"its {why} is not accepted; {page.unexpected}"
                 return self._unexpected(task, replace(page, unexpected=said), answer)
-        record = page_record(task, answer, self._tree.machine, (), skipped=why)
+        like_html = media_types.begins_like_html(answer.begins if answer.body is None else answer.body) or None
+        record = page_record(task, answer, self._tree.machine, (), skipped=why, like_html=like_html)
         return self.put(task, answer, record, None, old=old)
 
     def put(
@@ -246,13 +275,27 @@ class Writer:
             self._tree.drop_bodies(task.host, old, record)
         if task.check:  # an earlier attempt, perhaps by another machine, may have written an error record
             self._tree.drop_error(task.host, task.key)
-        exchange = Exchange(answer.head_at, "answered", answer.elapsed_s, address=self._context.fetcher.address)
+        # RFC 9110 10.2.3: a redirect may ask for a pause, too. Elsewhere it says nothing of one.
+        asks_s = rest_s(answer.headers) if record.kind == "redirect" else 0.0
+        address = self._context.fetcher.address
+        exchange = Exchange(answer.head_at, "answered", answer.elapsed_s, asks_s, address=address)
         stored = Stored(task, exchange, record.kind, answer.status, record.bytes, replaced=replaced)
         too_many = self._context.fresh_links.many(record)
         fresh, cut = ((), None) if too_many else self._context.fresh_links.of(record, task.depth)
         if too_long:
-            cut = {**(cut or {}), "length": too_long}
-        return stored._replace(links=fresh, cut=cut, term=self._context.term, later=too_many)
+            cut = {**(cut or {}), "length": _numbered(task.key, too_long)}
+        stored = stored._replace(links=fresh, cut=cut, term=self._context.term, later=too_many)
+        if record.skipped is not None or (task.depth == 0 and not task.referrer):  # few are
+            return stored._replace(skipped=reason_of(record), astray=self._astray(task, record))
+        return stored
+
+    def _astray(self, task: PageTask, record: PageRecord) -> tuple[str, str, str] | None:
+        """Tell where a seed leads that leads only out of the crawl: its first link, and the rule against it."""
+        links = record.links_to(nofollow=self._settings.crawl.follow_nofollow)
+        rules = [self._context.scope.refuses(url) for url in links]
+        if task.depth or task.referrer or task.flags.sitemap or not rules or not all(rules):
+            return None
+        return "redirects" if record.redirect is not None else "links", links[0], rules[0] or ""
 
     def _failure_before(self, task: PageTask) -> Replaced | None:
         """Give the failure for which a user asked for another try: whatever comes of it takes its place."""

@@ -17,10 +17,11 @@ MAX_MESSAGE_CHARS = 500
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """`headers`: names in lower case. `body`: None if it was not wanted (see `Fetcher.send`), and for a 304.
+    """`headers`: see `parse.headers`. `body`: None if it was not wanted (see `Fetcher.send`), and for a 304.
 
     `head_at`: monotonic time when the head of the answer had arrived. `elapsed_s`: from the request to the end of the
-    body. `address`: the IP address that it came from, "" behind a proxy.
+    body. `address`: the IP address that it came from, "" behind a proxy. `begins`: first bytes of a body that was
+    not wanted, as far as they were at hand.
     """
 
     status: int
@@ -29,6 +30,7 @@ class Fetched:
     head_at: float
     elapsed_s: float
     address: str = ""
+    begins: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import brotli
 
-from fscrawl.http.heads import listed
+from fscrawl.parse.headers import listed
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -35,9 +35,17 @@ if TYPE_CHECKING:
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 
 _PIECE_BYTES = 65536
+_BEGIN_BYTES = 1445  # of a body: browsers look at so many, too (https://mimesniff.spec.whatwg.org/#resource-header)
 _DRAIN_BYTES = 65536  # an unwanted body is read if it is this small, to keep the connection
 _TRANSFER_CODINGS: tuple[list[str], ...] = ([], ["chunked"], ["identity"], ["identity", "chunked"])
 _MAX_CODINGS = 5
+# Codings that nobody has asked for: of IANA's registry of content codings, and others that servers have had.
+_NOT_UNDONE = frozenset(
+    {
+        *("compress", "x-compress", "aes128gcm", "dcb", "dcz", "exi", "pack200-gzip"),
+        *("bzip2", "x-bzip2", "xz", "x-xz", "lzma", "x-lzma", "sdch", "gzip-exi"),
+    }
+)
 _MAX_PARTS = 1000  # each needs a new decoder; a body of empty parts would keep the processor busy
 _WINDOW_LOG = 23  # 8 MiB, which RFC 9659 allows; zstd itself would accept 128 MiB
 
@@ -47,7 +55,7 @@ class TooLargeError(Exception):
 
 
 class CodingError(ValueError):
-    """The body does not have the coding that its header names, or the coding is unknown."""
+    """The body does not have the coding that its header names, or nobody here can undo it."""
 
 
 class CutShortError(ValueError):
@@ -67,15 +75,19 @@ def content_length(headers: dict[str, str]) -> int | None:
 
 
 def codings(headers: dict[str, str]) -> list[str]:
-    """Return the codings to undo, the outermost first. CodingError if one is unknown.
+    """Return the codings to undo, the outermost first. CodingError if the body has one that cannot be undone.
 
-    >>> codings({"content-encoding": "gzip, identity, BR"})
+    What is no coding at all, such as "none", "UTF-8" or "binary", says nothing of the body: browsers show it.
+
+    >>> codings({"content-encoding": "gzip, identity, BR, UTF-8"})
     ['br', 'gzip']
     """
-    names = [name for name in listed(headers.get("content-encoding", "")) if name != "identity"]
-    unknown = [name for name in names if name not in _DECODERS]
-    if unknown:
-        raise CodingError(f"the content coding {unknown[0][:40]!a} is unknown")
+    if "content-encoding" not in headers:
+        return []
+    names = listed(headers["content-encoding"])
+    if lasting := [name for name in names if name in _NOT_UNDONE]:
+        raise CodingError(f"the content coding {lasting[0]!a} cannot be undone")
+    names = [name for name in names if name in _DECODERS]
     if len(names) > _MAX_CODINGS:
         raise CodingError(f"the body has {len(names)} content codings, more than {_MAX_CODINGS}")
     return names[::-1]
@@ -113,12 +125,13 @@ def read_body(
     length = None if transfer else content_length(headers)
     if length is not None and length > max_bytes:
         raise TooLargeError(f"Content-Length is {length}, more than the limit of {max_bytes} bytes ({setting})")
-    if length is not None and "content-encoding" not in headers:  # it cannot inflate: one read, no copies
+    names = codings(headers)
+    if length is not None and not names:  # it cannot inflate: one read, no copies
         whole: bytes = reply.whole()
         reply.release()
         return whole
     pieces = _limited(reply.pieces(_PIECE_BYTES), max_bytes, setting)
-    for name in codings(headers):
+    for name in names:
         pieces = _limited(_decoded(pieces, name), max_bytes, setting)
     body = io.BytesIO()  # grows in place and gives its buffer away; joining a list would make a second copy
     for piece in pieces:
@@ -127,15 +140,23 @@ def read_body(
     return body.getvalue()
 
 
-def skip_body(reply: Reply, status: int, headers: dict[str, str]) -> None:
-    """Do not use a body. Read it if it is small, to keep the connection; else close the connection."""
+def skip_body(reply: Reply, status: int, headers: dict[str, str], *, looks: bool = False) -> bytes:
+    """Do not use a body. Read it if it is small, to keep the connection; else close the connection.
+
+    `looks`: give its first bytes; b"" if they cannot be had.
+    """
     length = 0 if status in (204, 304) else content_length(headers)
     if status >= 200 and length is not None and length <= _DRAIN_BYTES and "transfer-encoding" not in headers:
-        with contextlib.suppress(OSError, HTTPException):  # nobody wants the body; then the connection ends, too
-            reply.whole()
+        begins = b""
+        with contextlib.suppress(OSError, HTTPException, ValueError):  # nobody wants it; then the connection ends, too
+            begins = read_prefix(reply, headers, _DRAIN_BYTES) if looks else reply.whole()
         reply.release()
-    else:
-        reply.close()
+        return begins
+    if looks and length != 0:
+        with contextlib.suppress(OSError, HTTPException, ValueError):
+            return read_prefix(reply, headers, _BEGIN_BYTES)
+    reply.close()
+    return b""
 
 
 def _limited(pieces: Iterable[bytes], max_bytes: int, setting: str) -> Iterator[bytes]:

@@ -1,8 +1,10 @@
-"""Cookies of one process, in memory. Pure: headers and the time are arguments, and nothing is written.
+"""Cookies, in memory. Pure: headers and the time are arguments, and nothing is written.
 
 Vocabulary:
   site      the registrable domain (see `urls`). Cookies of one site are never sent to another, whatever their Domain is
   jar       the cookies of the sites used last, by RFC 6265 with the additions of browsers (RFC 6265bis)
+  learnt    cookies of a shared jar that the others who have the jar do not know of yet; one that a site has deleted is
+            among them, with a time at which it expires that is over
 
 Promise: while no cookie is set, `header` costs one look-up. A site has at most 50 cookies and 8 KiB, the jar at most
 1,000 sites, of which it drops those unused for the longest time. So a hostile site can spoil only its own cookies.
@@ -15,7 +17,7 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from fscrawl import urls
 from fscrawl.http.dates import parse_date
@@ -33,11 +35,11 @@ _ADDRESS = re.compile(r"\[.*\]|[0-9]+(?:\.[0-9]+){3}")
 _Key = tuple[str, str, str]  # domain, path, name
 
 
-@dataclass(frozen=True, slots=True)
-class Cookie:
+class Cookie(NamedTuple):
     """`host_only`: sent to the host `domain`, not to hosts below it. `expires`: seconds since 1970, None for never.
 
-    `http_only`: scripts must not see it.
+    `http_only`: scripts must not see it. `by_tls`: it came over TLS. Many cross a pipe between processes, so they are
+    named tuples.
     """
 
     name: str
@@ -48,10 +50,25 @@ class Cookie:
     secure: bool
     expires: float | None
     http_only: bool = False
+    by_tls: bool = False
+
+    @property
+    def key(self) -> _Key:
+        return self.domain, self.path, self.name
 
     @property
     def size_bytes(self) -> int:
         return len(self.name) + len(self.value) + len(self.path) + len(self.domain)
+
+
+class Cookies(NamedTuple):
+    """Cookies by site, as a machine and its workers send them to each other; of requests under one `identity`.
+
+    From a worker: those that it has learnt. To a worker: all that each of the sites has.
+    """
+
+    identity: str
+    of_sites: dict[str, tuple[Cookie, ...]]
 
 
 class Jar:
@@ -82,38 +99,77 @@ class Jar:
         fitting.sort(key=lambda cookie: -len(cookie.path))  # stable: among equals the oldest comes first (RFC 6265 5.4)
         return "; ".join([f"{each.name}={each.value}" if each.name else each.value for each in fitting]) or None
 
-    def of_site(self, url: str, now: float) -> list[Cookie]:
-        """List the cookies of a URL's site that have not expired, in no order."""
+    def of_site(self, site: str, now: float) -> tuple[Cookie, ...]:
+        """List the cookies of a site that have not expired, the oldest first."""
         with self._lock:
-            held = self._sites.get(urls.site(urls.hostname(url)), {})
-            return [each for each in held.values() if each.expires is None or each.expires > now]
+            return tuple(each for each in self._sites.get(site, {}).values() if not _is_over(each, now))
 
     def learn(self, url: str, lines: Iterable[str], now: float) -> None:
         """Take in the Set-Cookie lines of an answer to `url`. Cookies that it may not set are ignored."""
-        host = urls.hostname(url)
-        site = urls.site(host)
-        with self._lock:
-            for line in lines:
-                cookie = read(line, url, now)
-                if cookie is not None:
-                    self._put(site, cookie, now, trusted=url.startswith("https:"))
+        site = urls.site(urls.hostname(url))
+        self.take(site, [cookie for line in lines if (cookie := read(line, url, now)) is not None], now)
 
-    def _put(self, site: str, cookie: Cookie, now: float, *, trusted: bool) -> None:
-        held = self._sites.get(site, {})
-        key = (cookie.domain, cookie.path, cookie.name)
-        if not trusted and any(_lies_over(cookie, each, now) for each in held.values()):
-            return  # an attacker on the network must not replace a cookie that came over TLS
-        if cookie.expires is not None and cookie.expires <= now:
-            held.pop(key, None)  # this is how a site deletes a cookie
-            if not held:
-                self._sites.pop(site, None)
-            return
-        held[key] = cookie  # a replaced cookie keeps its place, since it keeps its time of creation
+    def take(self, site: str, cookies: Iterable[Cookie], now: float) -> list[Cookie]:
+        """Take in cookies of a site, one after the other; give those that changed anything."""
+        with self._lock:
+            return self._take(site, cookies, now)
+
+    def _take(self, site: str, cookies: Iterable[Cookie], now: float) -> list[Cookie]:
+        held = self._sites.setdefault(site, {})
+        secure = [each for each in held.values() if each.secure]
+        news = [cookie for cookie in cookies if _put(held, secure, cookie, now)]
         _shrink(held, now)
-        self._sites[site] = held
         self._sites.move_to_end(site)
-        if len(self._sites) > MAX_SITES:
+        if not held:
+            del self._sites[site]
+        elif len(self._sites) > MAX_SITES:
             self._sites.popitem(last=False)
+        return news
+
+
+class SharedJar(Jar):
+    """A jar that others have, too: it notes what it learns, until somebody takes the notes to them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._learnt: dict[str, dict[_Key, Cookie]] = {}
+
+    def take(self, site: str, cookies: Iterable[Cookie], now: float) -> list[Cookie]:
+        """Take in cookies of a site, one after the other; note and give those that changed anything."""
+        with self._lock:
+            news = self._take(site, cookies, now)
+            if news:
+                learnt = self._learnt.setdefault(site, {})
+                learnt.update((cookie.key, cookie) for cookie in news)
+                _shrink(learnt, now)  # an answer may set more than a site may have
+        return news
+
+    def take_learnt(self) -> dict[str, tuple[Cookie, ...]]:
+        """Give what was learnt since the last call, by site."""
+        if not self._learnt:
+            return {}
+        with self._lock:
+            learnt, self._learnt = self._learnt, {}
+        return {site: tuple(cookies.values()) for site, cookies in learnt.items()}
+
+    def replace(self, site: str, cookies: Iterable[Cookie], now: float) -> None:
+        """Let a site have these cookies, as the others know them, and those that were learnt here since."""
+        with self._lock:
+            self._sites.setdefault(site, {}).clear()
+            self._take(site, [*cookies, *self._learnt.get(site, {}).values()], now)
+
+
+def _put(held: dict[_Key, Cookie], secure: list[Cookie], cookie: Cookie, now: float) -> bool:
+    """Put a cookie to those that are held of its site, and to the Secure ones; tell whether that changes anything."""
+    if not cookie.by_tls and any(_lies_over(cookie, each, now) for each in secure):
+        return False  # an attacker on the network must not replace a cookie that came over TLS
+    if _is_over(cookie, now):  # this is how a site deletes a cookie
+        return held.pop(cookie.key, None) is not None
+    before = held.get(cookie.key)
+    held[cookie.key] = cookie  # a replaced cookie keeps its place, since it keeps its time of creation
+    if cookie.secure:
+        secure.append(cookie)
+    return cookie != before
 
 
 def _shrink(held: dict[_Key, Cookie], now: float) -> None:
@@ -133,7 +189,7 @@ def _shrink(held: dict[_Key, Cookie], now: float) -> None:
 
 def _lies_over(new: Cookie, old: Cookie, now: float) -> bool:
     """Tell whether a cookie could be taken for another one, a Secure one (RFC 6265bis 5.7)."""
-    if not old.secure or old.name != new.name or _is_over(old, now) or not _leads_to(old.path, new.path):
+    if old.name != new.name or _is_over(old, now) or not _leads_to(old.path, new.path):
         return False
     return _is_within(old.domain, new.domain) or _is_within(new.domain, old.domain)
 
@@ -183,17 +239,17 @@ def read(line: str, url: str, now: float) -> Cookie | None:
     attributes = _attributes(rest)
     host = urls.hostname(url)
     domain = _domain(attributes.get("domain", ""), host)
-    secure = "secure" in attributes
+    secure, by_tls = "secure" in attributes, url.startswith("https:")
     path = attributes.get("path", "")
     own_path = path if path.startswith("/") and len(path) <= 1024 else _path(url).rpartition("/")[0] or "/"
-    if domain is None or (secure and not url.startswith("https:")):
+    if domain is None or (secure and not by_tls):
         return None
     host_only = not attributes.get("domain")
     # Without a name, servers would take the beginning of the value for one.
     if not _keeps_prefix(name, host_only=host_only, secure=secure, path=path) or (not name and _PREFIX.match(value)):
         return None
     expires = _expires(attributes, now)
-    return Cookie(name, value, domain, own_path, host_only, secure, expires, "httponly" in attributes)
+    return Cookie(name, value, domain, own_path, host_only, secure, expires, "httponly" in attributes, by_tls)
 
 
 def _attributes(rest: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Dates and pauses in HTTP headers. Pure: no disk, no socket, and the time is an argument.
+"""Dates and pauses in HTTP headers. Pure: no disk, no socket.
 
 Vocabulary:
   date      seconds since 1970 in UTC. HTTP has three forms of it (RFC 9110 5.6.7), cookies a dozen
@@ -10,7 +10,12 @@ Promise: any text gives a number or None; nothing is raised.
 from __future__ import annotations
 
 import calendar
+import math
 import re
+import time
+from collections.abc import Mapping
+
+from fscrawl.parse.headers import lines
 
 MAX_PAUSE_S = 1e9  # some thirty years: practically never, but still small enough for a clock
 
@@ -20,7 +25,7 @@ _TOKENS = re.compile(r"[^\x09\x20-\x2f\x3b-\x40\x5b-\x60\x7b-\x7e]+")
 _TIME = re.compile(r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?![0-9])")
 _DAY = re.compile(r"([0-9]{1,2})(?![0-9])")
 _YEAR = re.compile(r"([0-9]{2,4})(?![0-9])")
-_SECONDS = re.compile(r"([0-9]+)(?:\.[0-9]*)?\s*(?:,|\Z)")
+_SECONDS = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*(?:,|\Z)")
 
 
 def parse_date(text: str) -> float | None:
@@ -65,15 +70,29 @@ def _seconds(year: int, month: int, day: int, clock: tuple[int, ...]) -> float |
 def retry_after_s(value: str, now: float) -> float:
     """Return how many seconds a Retry-After asks to wait, from 0 to 1e9; 0 if it cannot be read.
 
+    It has whole seconds (RFC 9110 10.2.3); servers that compute them send fractions, and mean no less.
     `now`: seconds since 1970, by the wall clock.
 
     >>> retry_after_s("120", 0.0), retry_after_s("Thu, 01 Jan 1970 00:02:00 GMT", 20.0), retry_after_s("soon", 0.0)
     (120.0, 100.0, 0.0)
+    >>> retry_after_s("2.7", 0.0)
+    3.0
     """
     text = value.strip()
     if found := _SECONDS.match(text):
-        digits = found[1].lstrip("0") or "0"
-        return min(float(digits), MAX_PAUSE_S) if len(digits) <= 10 else MAX_PAUSE_S
+        return float(math.ceil(min(float(found[1]), MAX_PAUSE_S)))
     date = parse_date(text)
     pause_s = 0.0 if date is None else date - now
     return min(pause_s, MAX_PAUSE_S) if pause_s > 0 else 0.0
+
+
+def rest_s(headers: Mapping[str, str] | None) -> float:
+    """Give the seconds that Retry-After asks for, 0 without it. If it asks several times, the longest pause counts.
+
+    A date in it is one of the server's clock, which its Date tells (RFC 9110 10.2.3): the clock here may be wrong.
+    """
+    if not headers or "retry-after" not in headers:
+        return 0.0
+    now = parse_date(headers.get("date", ""))
+    here = time.time() if now is None else now
+    return max((retry_after_s(line, here) for line in lines(headers, "retry-after")), default=0.0)

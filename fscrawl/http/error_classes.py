@@ -5,7 +5,7 @@ CLASSES = {
     "connect": "the connection was refused, reset or cut off",
     "tls": "the certificate is not valid, or the TLS handshake failed",
     "timeout": "the exchange took longer than fetch.timeout or fetch.connect_timeout",
-    "protocol": "the answer is not valid HTTP, or its head does not say clearly where it ends",
+    "protocol": "the answer is not valid HTTP, does not say clearly where it ends or leads, or is a part of the page",
     "too-large": "the body is larger than fetch.max_bytes (or that of its type), or its chunks are too small,"
     " or a head or a redirect is too large",
     "redirects": "more than 20 redirects in a row, so the chain may have no end; browsers give up there, too",

@@ -17,7 +17,7 @@ from typing import Any
 from fscrawl.errors import FscrawlError
 from fscrawl.http.answers import Failed
 from fscrawl.http.bodies import CodingError, TooLargeError
-from fscrawl.http.heads import BadHeadError
+from fscrawl.http.heads import BadHeadError, HeadTooLargeError
 
 _NO_DESCRIPTORS = {errno.EMFILE, errno.ENFILE}  # of this process, of the system
 
@@ -65,7 +65,7 @@ def _causes(error: BaseException) -> list[BaseException]:
 
 # From the most specific to the most general: types of errors, the class of the failure, whether another try may help.
 _MEANING: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str, bool], ...] = (
-    (TooLargeError, "too-large", False),
+    ((TooLargeError, HeadTooLargeError), "too-large", False),
     (BadHeadError, "protocol", False),
     (BlockedAddressError, "blocked-address", False),
     (ProxyFailedError, "proxy", True),

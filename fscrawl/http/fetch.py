@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import re
 import ssl
 import sys
 import time
@@ -36,9 +37,10 @@ from fscrawl.http.cookies import Jar
 from fscrawl.http.failures import NoDescriptorsError, failure, lacks_descriptors
 from fscrawl.http.keeping import Kept
 from fscrawl.http.site_headers import SiteHeaders
-from fscrawl.http.sockets import HEAD_BYTES, exchange, tls_context
+from fscrawl.http.sockets import ALLOWED_HEAD_BYTES, exchange, tls_context
 from fscrawl.http.wire import Headers, Outgoing, written
-from fscrawl.parse.media_types import NO_MEANING, Limits, named_type
+from fscrawl.parse.headers import media_type
+from fscrawl.parse.media_types import NO_MEANING, Limits, may_be_page
 from fscrawl.request import Request
 from fscrawl.sites.rules import Site
 
@@ -56,6 +58,8 @@ class Bounds(NamedTuple):
 
 
 _NO_PROXY = "all proxies rest after failures, or have reached fetch.proxy_uses or fetch.proxy_failures"
+_PARTIAL = "the server answered 206: it sent a part of the page, for which it was not asked"
+_ALL_OF_IT = re.compile(r"[ \t]*bytes[ \t]+0-([0-9]{1,18})/([0-9]{1,18})[ \t]*", re.IGNORECASE)
 _CHUNK_LINES_BYTES = 1048576  # what the lines of chunks may cost, beside an eighth of the body
 _OWN_JAR = Jar()  # stands for the fetcher's own
 
@@ -203,14 +207,14 @@ class Fetcher:
                 raise NoDescriptorsError from error
             return _failed(error)
 
-    def _exchange(self, adapter: Adapter, sending: _Sending) -> Fetched:
+    def _exchange(self, adapter: Adapter, sending: _Sending) -> Fetched | Failed:
         request, jar, wants_body, max_prefix_bytes, bounds = sending
-        exchange.allowance_bytes = HEAD_BYTES
+        exchange.allowance_bytes = ALLOWED_HEAD_BYTES
         began = time.monotonic()
         reply = adapter.ask(request, self._connect_s)
         status = reply.status
         try:
-            headers = reply.head.joined()
+            headers = reply.head.texts()
             head_at = time.monotonic()
             if jar is not None and "set-cookie" in headers:
                 jar.learn(request.url, reply.head.get_all("set-cookie"), time.time())
@@ -218,14 +222,17 @@ class Fetcher:
             if bounds is not None and bounds.max_bytes < limit:
                 limit, setting = bounds.max_bytes, "render.max_bytes"
             exchange.allowance_bytes += limit + limit // 8 + _CHUNK_LINES_BYTES
-            body = None
-            if status == 304 or not wants_body(status, headers):
+            body, begins = None, b""
+            if status == 206 and "Range" not in request.headers and not _is_whole(headers):
                 skip_body(reply, status, headers)
+                return Failed("protocol", _PARTIAL, True, status, headers)
+            if status == 304 or not wants_body(status, headers):
+                begins = skip_body(reply, status, headers, looks=status == 200 and may_be_page(headers))
             elif max_prefix_bytes is None:
                 body = read_body(reply, status, headers, limit, setting)
             else:
                 body = read_prefix(reply, headers, max_prefix_bytes)
-            return Fetched(status, headers, body, head_at, time.monotonic() - began, exchange.address)
+            return Fetched(status, headers, body, head_at, time.monotonic() - began, exchange.address, begins)
         except BaseException:
             reply.close()  # a connection with an unread rest of a body must not be used again
             raise
@@ -235,7 +242,7 @@ class Fetcher:
 
         What names no type may turn out to be of any: the writer looks again.
         """
-        named = named_type(headers)
+        named = media_type(headers)
         limit = self._most_bytes if named in NO_MEANING else self._limits.of(named)
         return limit, "fetch.max_bytes" if limit == self._fetch.max_bytes else "fetch.max_bytes_by_type"
 
@@ -257,6 +264,16 @@ def _proxied_adapters(found: Sequence[proxies.Proxy], context: ssl.SSLContext, t
 
     kept: Kept[Any, Any] = Kept(threads)
     return [ProxiedAdapter(context, kept, proxy) for proxy in found]
+
+
+def _is_whole(headers: dict[str, str]) -> bool:
+    """Tell whether a partial answer is all that there is (RFC 9110 15.3.7).
+
+    >>> [_is_whole({"content-range": f"bytes {each}"}) for each in ("0-9/10", "0-8/10", "5-9/10", "0-9/*")]
+    [True, False, False, False]
+    """
+    found = _ALL_OF_IT.fullmatch(headers.get("content-range", ""))
+    return found is not None and int(found[1]) + 1 == int(found[2])
 
 
 def _failed(error: BaseException) -> Failed:

@@ -12,22 +12,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from http.client import HTTPException, LineTooLong
 from typing import Protocol
 
-_MOST_LINES = 100
-_LINE_BYTES = 65536
+from fscrawl.parse.headers import listed
+
+HEAD_BYTES = 262144  # of an answer's head and the informational answers before it; Chromium reads as much
 _FRAMING = re.compile(r"^[ \t]*(?:transfer-encoding|content-length)[ \t]*:", re.IGNORECASE | re.MULTILINE)
 _NAME = re.compile(r"[!-9;-~]*\Z")  # visible ASCII, without the colon
 _SPACE = " \t"
 _BLANK = " \t\r"  # where a CR is, the line ends (see `HeadLines`)
-_PLAIN = re.compile(
-    rb"HTTP/1\.1 ([2-5]\d\d)(?: ([^\r\n]*+))?\r\n((?:[!-9;-~]++:[^\r\n]*+\r\n){1,%d}+)\r\n" % _MOST_LINES
-)
+_PLAIN = re.compile(rb"HTTP/1\.1 ([2-5]\d\d)(?: ([^\r\n]*+))?\r\n((?:[!-9;-~]++:[^\r\n]*+\r\n)++)\r\n")
+_BEYOND_ASCII = re.compile(r"[^\0-\x7f]")
 
 
 class BadHeadError(ValueError):
     """The head of an answer does not say clearly where the answer ends."""
+
+
+class HeadTooLargeError(ValueError):
+    """The head of an answer has more than HEAD_BYTES."""
 
 
 class Lines(Protocol):
@@ -45,15 +48,23 @@ class Buffered(Protocol):
 
 
 class HeadLines:
-    """The lines of a head. BadHeadError for a CR that ends no line: some readers split heads there."""
+    """The lines of a head, and of informational ones before it.
+
+    BadHeadError for a CR that ends no line: some readers split heads there. HeadTooLargeError for too much: there is no
+    limit of lines, and none of one line, since browsers have none.
+    """
 
     def __init__(self, file: Lines) -> None:
         self._file = file
+        self._left_bytes = HEAD_BYTES
         self.close = file.close
 
-    def readline(self, limit: int) -> bytes:
+    def readline(self, limit: int = HEAD_BYTES) -> bytes:
         """Read a line of at most `limit` bytes."""
-        line = self._file.readline(limit)
+        line = self._file.readline(min(limit, self._left_bytes + 1))
+        self._left_bytes -= len(line)
+        if self._left_bytes < 0:
+            raise HeadTooLargeError(f"the head of the answer has more than {HEAD_BYTES // 1024} KiB")
         at = line.find(b"\r")
         if at >= 0 and line[at + 1 :] not in (b"\n", b""):  # b"": the connection ended there
             raise BadHeadError("the head of the answer has a carriage return that ends no line")
@@ -72,7 +83,7 @@ class Head:
 
     @classmethod
     def read(cls, lines: HeadLines) -> Head:
-        """Read headers up to the empty line. HTTPException if there are too many of them, or one is too long."""
+        """Read headers up to the empty line."""
         head = cls()
         values: list[str] | None = None  # those of the last name
         raw = list(_raw(lines))
@@ -129,23 +140,17 @@ class Head:
         """Let a name in lower case have this value alone."""
         self._values[name] = [value]
 
-    def joined(self) -> dict[str, str]:
-        """Return the headers with repeated values joined by ", " (RFC 9110 5.3), decoded as UTF-8."""
+    def texts(self) -> dict[str, str]:
+        """Return the headers as all others read them (see `parse.headers`): values of a name are lines of one text."""
         return {
-            name: _text(values[0]) if len(values) == 1 else ", ".join(map(_text, values))
+            name: _text(name, values[0]) if len(values) == 1 else "\n".join([_text(name, each) for each in values])
             for name, values in self._values.items()
         }
 
 
 def _raw(lines: HeadLines) -> Iterator[str]:
-    for _ in range(_MOST_LINES + 1):
-        line = lines.readline(_LINE_BYTES + 1)
-        if len(line) > _LINE_BYTES:
-            raise LineTooLong("header line")
-        if line in (b"\r\n", b"\n", b""):
-            return
+    while (line := lines.readline()) not in (b"\r\n", b"\n", b""):
         yield line.decode("latin-1")
-    raise HTTPException(f"got more than {_MOST_LINES} headers")
 
 
 def _unfolded(value: str) -> str:
@@ -157,17 +162,19 @@ def _unfolded(value: str) -> str:
     return " ".join([line.strip(_BLANK) for line in value.rstrip("\r\n").split("\n")]).strip(_SPACE)
 
 
-def _text(value: str) -> str:
-    return value if value.isascii() else value.encode("latin-1", "replace").decode("utf-8", "replace")
+def _text(name: str, value: str) -> str:
+    """Give the text that the bytes of a value are. Of a Location that is no UTF-8, each byte is what the host is asked
+    for (https://fetch.spec.whatwg.org/#concept-response-location-url), and not the character that somebody meant.
 
-
-def listed(value: str) -> list[str]:
-    """Return the elements of a list in lower case. Empty ones do not count (RFC 9110 5.6.1).
-
-    >>> listed("Keep-Alive , close,"), listed("")
-    (['keep-alive', 'close'], [])
+    >>> _text("a", "caf\xe9"), _text("location", "/caf\xe9"), _text("location", "/caf\xc3\xa9")
+    ('café', '/caf%E9', '/café')
     """
-    return [element for part in value.lower().split(",") if (element := part.strip(_SPACE))]
+    if value.isascii():
+        return value
+    try:
+        return value.encode("latin-1").decode()
+    except UnicodeDecodeError:
+        return _BEYOND_ASCII.sub(lambda found: f"%{ord(found[0]):02X}", value) if name == "location" else value
 
 
 def check_framing(head: Head) -> None:

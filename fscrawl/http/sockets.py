@@ -23,17 +23,18 @@ from typing import Any
 from fscrawl.http import racing, tls
 from fscrawl.http.bodies import TooLargeError
 from fscrawl.http.failures import BlockedAddressError
+from fscrawl.http.heads import HEAD_BYTES
 from fscrawl.http.keeping import IDLE_S
 from fscrawl.http.names import Names
 
-HEAD_BYTES = 262144  # of an answer's head and the informational answers before it; browsers accept as much
+ALLOWED_HEAD_BYTES = HEAD_BYTES + 16384  # some of the body may come with it
 
 
 class _Exchange(threading.local):
     """What the connection of this thread must know of its exchange."""
 
     deadline = float("inf")
-    allowance_bytes = HEAD_BYTES
+    allowance_bytes = ALLOWED_HEAD_BYTES
     idle_s = IDLE_S  # that the connection may wait for its next exchange
     address = ""  # of the host; "" before it is connected to, and if a proxy is asked
     is_sent = False  # some of the request may have left
@@ -58,7 +59,7 @@ class LimitedReads:
         received: int = super().recv_into(*args)  # type: ignore[misc]
         exchange.allowance_bytes -= received
         if exchange.allowance_bytes < 0:
-            raise TooLargeError("the server sent more than fetch.max_bytes, or a head of more than 256 KiB")
+            raise TooLargeError("the server sent more than fetch.max_bytes")
         return received
 
 

@@ -32,7 +32,6 @@ from fscrawl.handlers.rendering import Render
 from fscrawl.http.answers import Fetched
 from fscrawl.parse.fields import Extracted
 from fscrawl.parse.items import Found
-from fscrawl.parse.shadow_roots import opened
 from fscrawl.render.messages import Rendered
 from fscrawl.sites.code import CodeSite
 from fscrawl.sites.page import Page
@@ -196,7 +195,7 @@ def _what_came(url: str, nowhere: _Nowhere, settings: Settings, seeds: frozenset
     record, body = nowhere.record_put, nowhere.body_put
     seen, seen_body = record, body
     if record is not None and nowhere.dom_put is not None:
-        seen, seen_body = record.as_seen, opened(nowhere.dom_put)
+        seen, seen_body = record.as_seen, nowhere.dom_put
     try:
         with time_limit(_MOST_FIELDS_S):
             site, fields, items = _of_site(url, seen, seen_body, settings)

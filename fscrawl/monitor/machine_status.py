@@ -7,8 +7,9 @@ Vocabulary:
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from fscrawl.fleet.beat import Beat, Goodbye, Hello, parse_line
 from fscrawl.fleet.label_figures import Figures
@@ -29,6 +30,7 @@ class MachineStatus:
     proven      it was seen to grow
     looked_at   when the observer last looked whether it has grown
     labels      its figures by label; `labels_at_end`: they will not change any more; `labels_at`: when they were read
+    not_stored  what it says of that, read with them
     """
 
     name: str
@@ -42,6 +44,7 @@ class MachineStatus:
     looked_at: float = float("-inf")
     proven: bool = False
     labels: Figures = field(default_factory=dict)
+    not_stored: Mapping[str, Any] = field(default_factory=dict)
     labels_at_end: bool = False
     labels_at: float = float("-inf")
 

@@ -17,11 +17,12 @@ import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import islice
 from typing import Literal
 
+from fscrawl.config.seeds import read_seeds
 from fscrawl.config.settings import Settings
 from fscrawl.config.watcher import digest_of, settings_of
 from fscrawl.errors import FscrawlError, PlantedError, TreeBusyError, TreeError
@@ -31,8 +32,11 @@ from fscrawl.fleet.heartbeat import is_gone, is_worth_a_look
 from fscrawl.fleet.label_figures import OTHERS, Figures, LabelFigure, summed
 from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.logs import TreeLogs
+from fscrawl.fleet.not_stored import NotStored
+from fscrawl.frontier.scope import Scope
 from fscrawl.labels import in_comment
 from fscrawl.monitor.machine_status import CounterName, MachineStatus, State
+from fscrawl.sites.rules import near_to
 from fscrawl.store import Tree
 from fscrawl.util import text_lines
 from fscrawl.util.parallel import READERS
@@ -87,6 +91,7 @@ class Snapshot:
     lost_packs         number of packs of past runs that cannot be read: nobody knows what these runs have stored
     stopped_labels     the setting: tasks of which nothing is fetched for the time being
     seed_labels        those in seeds.txt, if any label is stopped
+    not_stored         what is not stored, by its reasons, as all machines have said
     """
 
     now: float
@@ -102,6 +107,7 @@ class Snapshot:
     lost_packs: int = 0
     stopped_labels: tuple[str, ...] = ()
     seed_labels: frozenset[str] = frozenset()
+    not_stored: NotStored = field(default_factory=NotStored)
 
     def alive(self) -> list[MachineStatus]:
         return [machine for machine in self.machines if machine.state == "alive"]
@@ -117,8 +123,12 @@ class Snapshot:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the sums are those of the tree; else it has more: a machine that died could not count its last."""
-        dead = any(machine.state == "dead" for machine in self.machines)
+        """Whether the tree has as many pages.
+
+        Else it has more: a machine that died could not say its last, and none that came later has counted.
+        """
+        counted_at = max((machine.greeted_at for machine in self.machines if machine.last.counted), default=0.0)
+        dead = any(machine.state == "dead" and machine.greeted_at >= counted_at for machine in self.machines)
         return not (self.over_pages or self.unheard or self.lost_packs or dead)
 
     @property
@@ -256,6 +266,7 @@ class Observer:
             lost_packs=len(self._machinery.past.lost),
             stopped_labels=self._good.crawl.stopped_labels,
             seed_labels=self._read_seed_labels(),
+            not_stored=self._not_stored(shown),
         )
         self._tree.check_there()  # an unmounted share, whose directory is empty, looks like a new crawl
         return snapshot
@@ -293,6 +304,26 @@ class Observer:
                     self._seed_labels = frozenset(in_comment(line.comment) for line in text_lines.lines(seeds))
         return self._seed_labels
 
+    def _not_stored(self, machines: list[MachineStatus]) -> NotStored:
+        """Add what machines say. Only the newest run tells of hosts; and a seed's target may be inside by now."""
+        found = NotStored()
+        newest = max((machine.greeted_at for machine in machines), default=0.0)
+        for machine in sorted(machines, key=lambda machine: machine.greeted_at):
+            said = machine.not_stored
+            if said and machine.state != "alive" and machine.greeted_at < newest:
+                said = {name: values for name, values in said.items() if name != "hosts"}
+            found.take(said)
+        if found.seeds:
+            near = near_to(self._seeds_now(), self._good.sites, self._good.code)
+            refuses = Scope(self._good.crawl, near).refuses
+            found.seeds = {seed: each for seed, each in found.seeds.items() if refuses(each.target)}
+        return found
+
+    def _seeds_now(self) -> frozenset[str]:
+        with contextlib.suppress(TreeError):
+            return frozenset(read_seeds(self._tree.controls.seeds(), "", lambda _: None))
+        return frozenset()
+
     def _read_labels(self, tick: float) -> None:
         """Read the figures by label of the machines that are alive, and once of each that is not any more.
 
@@ -306,6 +337,7 @@ class Observer:
                 continue
             with contextlib.suppress(TreeBusyError):
                 machine.labels = self._machinery.label_figures(name)
+                machine.not_stored = self._machinery.not_stored(name)
                 machine.labels_at_end, machine.labels_at = machine.state != "alive", tick
 
     # -- logs

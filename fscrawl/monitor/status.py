@@ -19,6 +19,7 @@ from rich.text import Text
 
 from fscrawl import urls
 from fscrawl.fleet.label_figures import LabelFigure
+from fscrawl.monitor import not_stored
 from fscrawl.monitor.machine_status import MachineStatus
 from fscrawl.monitor.resuming import to_go_on
 from fscrawl.monitor.snapshot import WINDOWS_S, Snapshot
@@ -68,6 +69,7 @@ def as_json(snapshot: Snapshot) -> dict[str, Any]:
             plain(label): {"found": figure.found, **figure._asdict(), "stopped": label in snapshot.stopped_labels}
             for label, figure in snapshot.labels().items()
         },
+        **not_stored.as_json(snapshot.not_stored),
         "machines": [_machine_as_json(snapshot, machine) for machine in snapshot.machines],
     }
 
@@ -121,7 +123,7 @@ def _facts(snapshot: Snapshot) -> Table:
     table.add_column(style="bold", no_wrap=True)
     table.add_column()
     for name, value in facts(snapshot).items():
-        table.add_row(Text(name), Text(plain(value)))
+        table.add_row(Text(name), Text("\n".join(map(plain, value.split("\n")))))
     return table
 
 
@@ -150,6 +152,8 @@ def facts(snapshot: Snapshot) -> dict[str, str]:
         found["slow"] = _listed(f"{urls.shown_host(each.host)} {each.value:,.4g} s" for each in slow)
     if failing := snapshot.worst("failing", _SHOWN_HOSTS):
         found["failing"] = _listed(f"{urls.shown_host(each.host)} {each.value:,.4g} in a row" for each in failing)
+    for label, text in not_stored.lines(snapshot.not_stored):
+        found[label] = f"{found[label]}\n{text}" if label in found else text
     if snapshot.signs:
         found["signs"] = _listed(snapshot.signs)
     return found

@@ -7,16 +7,14 @@ ends the reading with an error from `ERRORS`; what came before it was read.
 
 from __future__ import annotations
 
-import codecs
-import re
 import zlib
 from collections.abc import Iterator
+from itertools import chain
 from typing import Protocol
 from xml.parsers import expat  # safe here: declarations of entities, which make it dangerous, are refused
 
-import webencodings
-
-from fscrawl.parse.encoding import sniff_encoding
+from fscrawl.parse.encoding import sniff_xml
+from fscrawl.parse.legacy_encodings import decode_pieces
 
 MAX_DEPTH = 256  # expat keeps every open element
 _PIECE_BYTES = 65_536
@@ -28,8 +26,6 @@ _MAX_NAMES = 10_000  # expat keeps every name
 _MAX_NAME_CHARS = 1_000_000  # of all names together
 _GZIP = b"\x1f\x8b"
 BLANK = "\ufeff \t\r\n\0"
-_BOM = re.compile(rb"(\xef\xbb\xbf|\xfe\xff|\xff\xfe)")
-_DECLARATION = re.compile(rb"\s*(\0?<\0?\?\0?x[^>]*>)")
 
 
 class Stop(Exception):  # noqa: N818 - not an error
@@ -47,9 +43,9 @@ class Handler(Protocol):
     def end(self, name: str, /) -> None: ...
 
 
-def texts_of(source: Source) -> Iterator[str]:
-    """Decode a body, and leave out the white space at its beginning."""
-    return _without_blank(_decoded(source.pieces()))
+def texts_of(source: Source, content_type: str | None = None) -> Iterator[str]:
+    """Decode a body, and leave out the white space at its beginning. `content_type`: the HTTP header."""
+    return _without_blank(_decoded(source.pieces(), content_type))
 
 
 class Source:
@@ -109,26 +105,13 @@ def _output_before_error(inflator: zlib._Decompress, given: bytes) -> bytes:
     return bytes(made)
 
 
-def _decoded(pieces: Iterator[bytes]) -> Iterator[str]:
+def _decoded(pieces: Iterator[bytes], content_type: str | None) -> Iterator[str]:
     head = b""
     for piece in pieces:
         head += piece
         if len(head) >= _HEAD_BYTES:
             break
-    decoder = _decoder(head)
-    yield decoder.decode(head)
-    for piece in pieces:
-        yield decoder.decode(piece)
-    yield decoder.decode(b"", final=True)
-
-
-def _decoder(head: bytes) -> codecs.IncrementalDecoder:
-    """Decode by byte order mark or XML declaration, else as UTF-8, as XML and the protocol say. Nothing is guessed."""
-    found = _BOM.match(head) or _DECLARATION.match(head)
-    name = sniff_encoding(found[1]) if found else "utf-8"
-    encoding = webencodings.lookup(name) or webencodings.UTF8
-    decoder: codecs.IncrementalDecoder = encoding.codec_info.incrementaldecoder("replace")
-    return decoder
+    return decode_pieces(chain([head], pieces), sniff_xml(head, content_type))
 
 
 def _without_blank(texts: Iterator[str]) -> Iterator[str]:

@@ -25,6 +25,7 @@ OF_PAGES = frozenset(
             "skipped",
             "content_mime_type",
             "content_charset",
+            "encoding_source",
         ),
         *("content_languages", "content_digest", "sha256", "bytes", "elapsed", "machine", "check_time", "check_status"),
         *(

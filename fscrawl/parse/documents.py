@@ -43,6 +43,7 @@ def page_of(
     nofollow = "nofollow" in robots or "none" in robots
     return ParsedPage(
         encoding="",
+        encoding_source="",
         title=" ".join(title.split())[:MAX_TITLE_CHARS].rstrip() or None if title else None,
         links=() if nofollow else tuple(links),
         nofollow=tuple(links) if nofollow else (),

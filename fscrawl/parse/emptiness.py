@@ -22,18 +22,18 @@ _LINK = re.compile(rb"<a\s[^<>]*\bhref\s*=", re.IGNORECASE)
 _REFRESH = re.compile(rb"\bhttp-equiv\s*=\s*[\"']?refresh\b", re.IGNORECASE)
 
 
-def is_empty(html: bytes, encoding: str) -> bool:
+def is_empty(body: bytes, encoding: str, content_type: str) -> bool:
     """Tell whether a page is empty.
 
-    >>> is_empty(b"<div id=app></div><script src=/app.js></script>", "utf-8")
+    >>> is_empty(b"<div id=app></div><script src=/app.js></script>", "utf-8", "text/html")
     True
-    >>> is_empty(b"<p>Short, but by a person.</p>", "utf-8")
+    >>> is_empty(b"<p>Short, but by a person.</p>", "utf-8", "text/html")
     False
     """
-    if len(html) > _MOST_BYTES or _SCRIPT.search(html) is None or _leads_elsewhere(html):
+    if len(body) > _MOST_BYTES or _SCRIPT.search(body) is None or _leads_elsewhere(body):
         return False
-    has_few_links = len(list(islice(_LINK.finditer(html), _FEW_LINKS))) < _FEW_LINKS
-    return has_few_links and len(text.visible(readable(html, encoding))) < _LITTLE_CHARS
+    has_few_links = len(list(islice(_LINK.finditer(body), _FEW_LINKS))) < _FEW_LINKS
+    return has_few_links and len(text.visible(readable(body, encoding, content_type))) < _LITTLE_CHARS
 
 
 def _leads_elsewhere(html: bytes) -> bool:

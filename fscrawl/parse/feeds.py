@@ -25,9 +25,15 @@ _RELATIONS = frozenset({"alternate", "next"})
 
 
 def extract(
-    body: bytes, url: str, joiner: Joiner, *, robots_tag: str | None = None, is_plain: bool = True
+    body: bytes,
+    url: str,
+    joiner: Joiner,
+    *,
+    content_type: str | None = None,
+    robots_tag: str | None = None,
+    is_plain: bool = True,
 ) -> ParsedPage:
-    """Read a feed. `url`: its normal form; `robots_tag`: of HTTP.
+    """Read a feed. `url`: its normal form; `content_type`, `robots_tag`: HTTP headers.
 
     >>> extract(b"<rss><channel><item><link>/a</link></item></channel></rss>", "http://a.example/", Joiner()).links
     ('http://a.example/a',)
@@ -35,7 +41,7 @@ def extract(
     handler = _Elements()
     source = Source(body, MAX_BYTES)
     try:
-        read_xml(texts_of(source), source, handler)
+        read_xml(texts_of(source, content_type), source, handler)
         truncated = not source.whole
     except ERRORS:
         truncated = True

@@ -8,7 +8,8 @@ Vocabulary:
 
 Promise: `extract` returns a ParsedPage for any bytes, and the same one with either parser. A page with broken
 nesting takes hardly more time than any other (see `trees`). Scripting is off, so `<noscript>` is markup. The content
-of `<template>` is not part of the page. Links are in document order, whichever element they come from.
+of `<template>` is not part of the page, unless it is a shadow root (see `shadow_roots`). Links are in document order,
+whichever element they come from. All that look into a page see the same, links and others (`readable`).
 """
 
 from __future__ import annotations
@@ -21,13 +22,17 @@ from dataclasses import dataclass, field
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from fscrawl.parse.directives import directives_of
-from fscrawl.parse.encoding import decode, sniff_encoding
+from fscrawl.parse.encoding import decode, sniff
 from fscrawl.parse.follow import references, selector
 from fscrawl.parse.foreign import is_html
 from fscrawl.parse.hash_routes import routes
+from fscrawl.parse.headers import media_type
 from fscrawl.parse.html_limits import limit_html, suits_html5lib
+from fscrawl.parse.media_types import HTML, NO_MEANING, XHTML, type_of
 from fscrawl.parse.resolving import SPACE, Room, base_of, resolve_all
+from fscrawl.parse.shadow_roots import opened
 from fscrawl.parse.trees import UnusualPageError, select, select_first, tree
+from fscrawl.parse.xhtml import as_html
 from fscrawl.urls import Joiner
 
 MAX_LINKS = 100_000
@@ -48,6 +53,7 @@ class ParsedPage:
 
     encoding    WHATWG name of the page's encoding, in the spelling of webencodings: "utf-8", "shift_jis"; "" for a
                 document that is not HTML
+    encoding_source     "declared" by its server, a byte order mark or itself; "guessed" from its bytes; "" without one
     title       the first <title>, white space folded, at most 1000 characters; None if it is missing or empty
     links       the links to follow: normal forms, unique, in page order, without the page itself
     nofollow    URLs that only rel=nofollow links lead to; all links, if the robots directives say nofollow
@@ -60,6 +66,7 @@ class ParsedPage:
     """
 
     encoding: str
+    encoding_source: str
     title: str | None
     links: tuple[str, ...]
     nofollow: tuple[str, ...]
@@ -85,40 +92,55 @@ def extract(
     is_plain: bool = True,
     follow: frozenset[str] | None = None,
     with_routes: bool = False,
+    agent: str = "",
+    refresh: str = "",
+    query_encoding: str = "",
     only_usual: bool = False,
 ) -> ParsedPage:
-    """Read a page. `url`: its normal form; `content_type`, `robots_tag`: HTTP headers; `parser`: "lexbor", "html5lib".
+    """Read a page. `url`: its normal form; `parser`: "lexbor", "html5lib".
+
+    `content_type`, `robots_tag`, `refresh`: HTTP headers. `agent`: what this robot is called in them, and in
+    `<meta name>` (see `directives`).
 
     A link to the page itself is left out, unless the page is not that of a plain GET (`is_plain`). `follow`: the
     elements whose references are links (see `follow`); None: the usual ones. `with_routes`: links to states of an
-    application are links, too (see `hash_routes`). `only_usual`: raise UnusualPageError if this may take long.
+    application are links, too (see `hash_routes`). `query_encoding`: of the queries of links; "": the page's.
+    `only_usual`: raise UnusualPageError if this may take long.
 
     >>> page = extract(b"<title>A  b</title><a href=c#d>", "http://a.example/", Joiner())
     >>> page.title, page.links
     ('A b', ('http://a.example/c',))
     """
-    encoding = sniff_encoding(body, content_type)
-    if only_usual and len(body) > _most_usual_bytes(encoding, is_more=follow is not None or with_routes):
+    encoding, source = sniff(body, content_type, url)
+    is_xml = _named(content_type) == XHTML
+    is_more = follow is not None or with_routes or is_xml
+    if only_usual and len(body) > _most_usual_bytes(encoding, is_more=is_more):
         raise UnusualPageError
+    in_utf8 = _in_utf8(body, encoding)
     read = _read_html5lib if parser == "html5lib" else _read_lexbor
-    title, found = read(_in_utf8(body, encoding), follow, only_usual=only_usual)
+    html = as_html(in_utf8) if is_xml else in_utf8
+    title, found = read(html, follow, only_usual=only_usual, has_roots=not is_xml)  # in XML, no template is one
     room = Room()
-    robots = directives_of(found.robots, robots_tag)
+    robots = directives_of(found.robots.get("robots", []) + found.robots.get(agent, []), robots_tag, agent)
+    if refresh and (follow is None or "meta" in follow):
+        found.follow[:0] = _refreshed(refresh, url, joiner)
     base = base_of(found.base, joiner, url, room)
+    queries = query_encoding or encoding
     itself = url if is_plain else ""
-    links, cut = resolve_all(found.follow, joiner, base, room, url=itself, encoding=encoding, limit=max_links)
+    links, cut = resolve_all(found.follow, joiner, base, room, url=itself, encoding=queries, limit=max_links)
     if with_routes:
-        of_routes, cut_routes = routes(found.follow, joiner, base, room, encoding=encoding, limit=max_links)
+        of_routes, cut_routes = routes(found.follow, joiner, base, room, encoding=queries, limit=max_links)
         links, cut = links | of_routes, cut or cut_routes
-    nofollow, cut_too = resolve_all(found.nofollow, joiner, base, room, url=itself, encoding=encoding, limit=max_links)
+    nofollow, cut_too = resolve_all(found.nofollow, joiner, base, room, url=itself, encoding=queries, limit=max_links)
     if "nofollow" in robots or "none" in robots:
         links, nofollow = {}, links | nofollow
     return ParsedPage(
         encoding=encoding,
+        encoding_source=source,
         title=" ".join(title.split())[:MAX_TITLE_CHARS].rstrip() or None if title else None,
         links=tuple(links),
         nofollow=tuple(link for link in nofollow if link not in links),
-        canonical=_canonical(found, joiner, base, encoding),
+        canonical=_canonical(found, joiner, base, queries),
         robots=robots,
         truncated=cut or cut_too,
         too_long=room.too_long,
@@ -163,16 +185,23 @@ def resolve(
     return tuple(found), is_cut
 
 
-def readable(body: bytes, encoding: str, *, limited: bool = True) -> bytes:
-    """Return a page in a form that parsers can read: in UTF-8, perhaps invalid, and harmless (see `html_limits`).
+def readable(body: bytes, encoding: str, content_type: str | None) -> bytes:
+    """Return a page as all that look into it read it: as HTML in UTF-8, perhaps invalid, with open shadow roots.
 
-    `limited`: without it, it is harmless only for `trees`, which limits a page when it is slow.
+    `content_type`: the HTTP header. What is not HTML is only brought into UTF-8.
 
-    >>> readable(bytes.fromhex("3c703ee9"), "windows-1252").decode()
+    >>> readable(bytes.fromhex("3c703ee9"), "windows-1252", "text/html").decode()
     '<p>é'
     """
-    html = _in_utf8(body, encoding)
-    return limit_html(html) if limited else html
+    in_utf8 = _in_utf8(body, encoding)
+    named = _named(content_type)
+    if named not in NO_MEANING and type_of(body, named) not in HTML:
+        return in_utf8
+    return as_html(in_utf8) if named == XHTML else opened(in_utf8)
+
+
+def _named(content_type: str | None) -> str:
+    return media_type({"content-type": content_type or ""})
 
 
 def _in_utf8(body: bytes, encoding: str) -> bytes:
@@ -186,8 +215,10 @@ def _in_utf8(body: bytes, encoding: str) -> bytes:
 
 # One walk of the tree for all elements: it costs a quarter of the parsing, and so would each further walk. The fewer
 # selectors, the better: references that are only a fragment are left out later, for less than one more selector costs.
-_USUAL = "[href],meta"
-_CHOSEN = "a[href],area[href],base[href],link[href],meta"  # with those that the user has chosen
+# Names of elements cost least, and stand first. To look for shadow roots here costs a tenth of searching the bytes.
+_ROOT = "template[shadowrootmode]"
+_USUAL = f"meta,{_ROOT},[href]"
+_CHOSEN = f"meta,{_ROOT},a[href],area[href],base[href],link[href]"  # with those that the user has chosen
 _MOST_NODES, _MOST_REFERENCES = 20_000, 4000  # of a usual page: more of them take many milliseconds
 
 
@@ -196,19 +227,24 @@ def _number(name: str) -> int:
 
 
 _A = _number("a")  # to compare numbers takes half the time of reading names
-_OTHERS = {_number(name): name for name in ("area", "base", "link", "meta")}
+_OTHERS = {_number(name): name for name in ("area", "base", "link", "meta", "template")}
 
 
-def _read_lexbor(body: bytes, follow: frozenset[str] | None, *, only_usual: bool = False) -> tuple[str | None, _Found]:
+def _read_lexbor(
+    body: bytes, follow: frozenset[str] | None, *, only_usual: bool = False, has_roots: bool = True
+) -> tuple[str | None, _Found]:
+    """Give the title, and what the elements say. `has_roots`: some templates may be shadow roots that are not open."""
     page = tree(body, only_usual=only_usual)
     nodes = select(page, _USUAL if follow is None else selector(_CHOSEN, follow))
     if only_usual and len(nodes) > _MOST_NODES:
         raise UnusualPageError
     known: dict[int, str] = {}
     title = _title(page, known)
-    if follow is not None:
-        return title, _collect_chosen(_elements(nodes, known), follow)
-    found = _collect_nodes(nodes, known)
+    found = _collect_nodes(nodes, known) if follow is None else _collect_chosen(_elements(nodes, known), follow)
+    if found.has_roots and has_roots:
+        if only_usual and len(body) > _MOST_ENCODED_BYTES:
+            raise UnusualPageError
+        return _read_lexbor(opened(body), follow, only_usual=only_usual, has_roots=False)
     if only_usual and _has_many(found.follow + found.nofollow):
         raise UnusualPageError
     return title, found
@@ -225,7 +261,7 @@ def _elements(nodes: list[LexborNode], known: dict[int, str]) -> Iterator[_Eleme
     for node in nodes:
         tag = node.tag or ""
         if tag not in {"base", "link"} or is_html(node, known):
-            yield tag, node.attributes
+            yield tag, _with_href(node.attributes) if tag == "a" else node.attributes
 
 
 def _title(page: LexborHTMLParser, known: dict[int, str]) -> str | None:
@@ -241,24 +277,27 @@ def _read_html5lib(
     follow: frozenset[str] | None,
     *,
     only_usual: bool = False,  # noqa: ARG001 - it is always slow
+    has_roots: bool = True,
 ) -> tuple[str | None, _Found]:
-    body = limit_html(body)
+    body = limit_html(opened(body) if has_roots else body)
     if not suits_html5lib(body):
-        return _read_lexbor(body, follow)
+        return _read_lexbor(body, follow, has_roots=False)
     from fscrawl.parse import soup as html5  # noqa: PLC0415 - a tenth of a second, only for those who use html5lib
 
     try:
         soup = html5.parse(body.decode("utf-8", "replace"))
     except (html5.TooSlowError, RecursionError):  # the links of the other parser are better than none
-        return _read_lexbor(body, follow)
+        return _read_lexbor(body, follow, has_roots=False)
     for template in soup.find_all("template"):
         if template.namespace == _XHTML:
             template.decompose()
-    elements: list[_Element] = [
-        (tag.name, {name: str(value) for name, value in tag.attrs.items()})
-        for tag in soup.find_all(["a", "area", "base", "link", "meta", *(follow or ())])
-        if tag.namespace == _XHTML or tag.name in {"a", "area"}
-    ]
+    elements: list[_Element] = []
+    for tag in soup.find_all(["a", "area", "base", "link", "meta", *(follow or ())]):
+        attributes: dict[str, str | None] = {name: str(value) for name, value in tag.attrs.items()}
+        if tag.namespace == _XHTML:
+            elements.append((tag.name, attributes))
+        elif tag.name in {"a", "area"}:
+            elements.append((tag.name, _with_href(attributes) if tag.name == "a" else attributes))
     titles = (tag.get_text() for tag in soup.find_all("title") if tag.namespace == _XHTML)
     return next(titles, None), _collect(elements) if follow is None else _collect_chosen(elements, follow)
 
@@ -274,7 +313,8 @@ class _Found:
     follow: list[str] = field(default_factory=list)
     nofollow: list[str] = field(default_factory=list)
     canonical: list[str] = field(default_factory=list)
-    robots: list[str] = field(default_factory=list)
+    robots: dict[str, list[str]] = field(default_factory=dict)  # by the name of the meta element
+    has_roots: bool = False
 
 
 def _collect(elements: Iterable[_Element]) -> _Found:
@@ -295,15 +335,28 @@ def _collect_nodes(nodes: list[LexborNode], known: dict[int, str]) -> _Found:
             if "rel" not in attributes and (href := attributes.get("href")):
                 follow(href)  # nearly always
             else:
-                _collect_one("a", attributes, found)
+                _collect_one("a", _with_href(attributes), found)
         elif (name := _OTHERS.get(tag)) is not None and (name not in {"base", "link"} or is_html(node, known)):
             _collect_one(name, node.attributes, found)
     return found
 
 
+def _with_href(attributes: dict[str, str | None]) -> dict[str, str | None]:
+    """Give the attributes of an `<a>` that may be of SVG: there, `xlink:href` counts if there is no `href`.
+
+    https://www.w3.org/TR/SVG2/linking.html#XLinkRefAttrs. In HTML, that is an attribute without a meaning. The parser
+    knows which is which: `[href]` selects the former only.
+    """
+    if "href" in attributes or "xlink:href" not in attributes:
+        return attributes
+    return {**attributes, "href": attributes["xlink:href"]}
+
+
 def _collect_one(tag: str, attributes: dict[str, str | None], found: _Found) -> None:
     if tag == "meta":
         _collect_meta(attributes, found)
+    elif tag == "template":
+        found.has_roots = True
     elif "href" in attributes:
         href = attributes["href"] or ""
         if tag in {"a", "area"}:
@@ -320,12 +373,14 @@ def _collect_chosen(elements: Iterable[_Element], follow: frozenset[str]) -> _Fo
     found = _Found()
     for tag, attributes in elements:
         number = len(found.follow)
+        found.has_roots |= tag == "template"
         if tag in {"base", "link", "meta"}:
             one = _collect([(tag, attributes)])
             found.base = one.base if found.base is None else found.base
             found.follow += one.follow
             found.canonical += one.canonical
-            found.robots += one.robots
+            for name, contents in one.robots.items():
+                found.robots.setdefault(name, []).extend(contents)
         elif tag in follow and "nofollow" in (attributes.get("rel") or "").lower().split():
             found.nofollow += references(tag, attributes)
         else:
@@ -355,10 +410,16 @@ _REFRESH = re.compile(
 
 def _collect_meta(attributes: dict[str, str | None], found: _Found) -> None:
     content = attributes.get("content") or ""
-    if (attributes.get("name") or "").strip(SPACE).lower() == "robots":
-        found.robots.append(content)
+    if content and (name := (attributes.get("name") or "").strip(SPACE).lower()):
+        found.robots.setdefault(name, []).append(content)
     if (attributes.get("http-equiv") or "").lower() == "refresh" and (target := _refresh_target(content)):
         found.follow.append(target)
+
+
+def _refreshed(header: str, url: str, joiner: Joiner) -> list[str]:
+    """Give where the header Refresh leads, which is as a meta element, but knows nothing of a base."""
+    target = joiner.join(url, reference) if (reference := _refresh_target(header)) else None
+    return [] if target is None else [target]
 
 
 def _refresh_target(content: str) -> str:

@@ -1,4 +1,4 @@
-"""What is a body: as its Content-Type says, or as its first bytes show? Which types are wanted? Pure.
+"""What is a body: as its Content-Type says (`headers.media_type`), or as its first bytes show? What is wanted? Pure.
 
 Servers send images as text/html, and pages as application/octet-stream. So the first bytes decide as well, as in
 https://mimesniff.spec.whatwg.org/:
@@ -20,14 +20,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-HTML = frozenset({"text/html", "application/xhtml+xml"})
+from fscrawl.parse.headers import media_type
+
+XHTML = "application/xhtml+xml"
+HTML = frozenset({"text/html", XHTML})
 PDF = "application/pdf"
 # RSS and Atom. Many servers give a feed a type of XML; XML that is no feed has no entries, and so no links.
 FEEDS = frozenset({"application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/xml", "text/xml"})
 WITH_LINKS = (*sorted(HTML, reverse=True), *sorted(FEEDS), PDF)  # types that can be searched for links
 # Types that servers send for files that they do not know.
 NO_MEANING = frozenset({"", "application/octet-stream", "unknown/unknown", "application/unknown"})
-_MAX_TYPE_CHARS = 255  # RFC 6838 4.2: type and subtype have at most 127 characters each
 
 _BINARY = (
     (b"%PDF-", PDF),
@@ -79,14 +81,14 @@ _PAGE = re.compile(
 _RANGE = re.compile(r"(?:\*/\*|[a-z0-9!#$&^_.+-]+/(?:\*|[a-z0-9!#$&^_.+-]+))\Z")
 
 
-def named_type(headers: Mapping[str, str]) -> str:
-    """Give the type that the server names, "" if it names none, or something that is too long for a type.
+def may_be_page(headers: Mapping[str, str]) -> bool:
+    """Tell whether a body of a type that is not wanted may be HTML under a wrong name: it is none of a stream."""
+    named = media_type(headers)
+    return not (_NEVER_MARKUP.match(named) or named == "text/event-stream")
 
-    >>> named_type({"content-type": "Text/HTML; charset=utf-8"})
-    'text/html'
-    """
-    named = headers.get("content-type", "").partition(";")[0].strip()
-    return named.lower() if len(named) <= _MAX_TYPE_CHARS else ""
+
+def begins_like_html(body: bytes) -> bool:
+    return _PAGE.match(body) is not None
 
 
 def type_of(body: bytes, named: str) -> str:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import codecs
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from urllib.parse import quote
 
-import webencodings
-
+from fscrawl.parse.legacy_encodings import encode_query
 from fscrawl.urls import MAX_URL_CHARS, TOO_LONG, Joiner
 
 SPACE = " \t\n\f\r"  # ASCII white space of the HTML standard; str.strip() alone would take more
@@ -81,7 +77,10 @@ def _join(reference: str, joiner: Joiner, base: str, url: str, encoding: str) ->
         return ""
     if len(reference) > MAX_URL_CHARS:
         return TOO_LONG
-    return joiner.joined(base, reference if reference.isascii() else _encode_query(reference, encoding))
+    if encoding != "utf-8" and not reference.isascii():
+        path, mark, query = reference.partition("?")
+        reference = path + mark + encode_query(query, encoding)
+    return joiner.joined(base, reference)
 
 
 def _bounded(
@@ -106,32 +105,3 @@ def _bounded(
             room.chars -= len(link)
             links[link] = None
     return False
-
-
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
-_IN_QUERY = "!$%&()*+,/:;=?@[\\]^`{|}"  # needs no escape in a query, like letters, digits and "_.-~"
-
-
-def _as_reference(error: UnicodeError) -> tuple[str, int]:
-    assert isinstance(error, UnicodeEncodeError)
-    return "".join(f"%26%23{ord(c)}%3B" for c in error.object[error.start : error.end]), error.end
-
-
-codecs.register_error("fscrawl.reference", _as_reference)
-
-
-def _encode_query(reference: str, encoding: str) -> str:
-    """Encode the query in the page's encoding, as forms do. A character that it lacks becomes "&#NNNN;" (WHATWG).
-
-    >>> _encode_query("ä?q=ä€", "windows-1251")
-    'ä?q=%26%23228%3B%88'
-    """
-    path, mark, query = reference.partition("?")
-    found = webencodings.lookup(encoding)
-    if not mark or found is None or encoding in {"utf-8", "utf-16le", "utf-16be", "replacement"}:
-        return reference
-
-    def encoded(run: re.Match[str]) -> str:
-        return quote(found.codec_info.encode(run[0], "fscrawl.reference")[0], _IN_QUERY)
-
-    return path + mark + _NOT_ASCII.sub(encoded, query)

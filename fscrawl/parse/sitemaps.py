@@ -53,8 +53,16 @@ class Sitemap:
     too_long: int = 0
 
 
-def read(body: bytes, base: str, *, max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES) -> Sitemap:
-    """Read a sitemap, gzipped or not. `base`: its URL, a normal form; `max_bytes`: of the inflated sitemap.
+def read(
+    body: bytes,
+    base: str,
+    *,
+    content_type: str | None = None,
+    max_urls: int = MAX_URLS,
+    max_bytes: int = MAX_BYTES,
+) -> Sitemap:
+    """Read a sitemap, gzipped or not. `base`: its URL, a normal form; `content_type`: the HTTP header; `max_bytes`: of
+    the inflated sitemap.
 
     Everything but http(s) URLs is left out. Nothing is raised, whatever the bytes.
 
@@ -66,7 +74,7 @@ def read(body: bytes, base: str, *, max_urls: int = MAX_URLS, max_bytes: int = M
     found = _Found(base, max_urls)
     source = Source(body, max_bytes)
     try:
-        texts = texts_of(source)
+        texts = texts_of(source, content_type)
         first = next(texts, "")
         reader = _read_xml if first.startswith("<") else _read_text
         reader(chain([first], texts), source, found)

@@ -9,9 +9,8 @@ Vocabulary:
 
 Promise: any bytes give a text that can be written as UTF-8. Its only control characters are newlines and, in
 preformatted text and main content, tabs. White space is folded as by Python's str.split, also no-break spaces; other
-control characters are dropped. The visible text takes time in proportion to the page if its elements are not nested too
-deeply; `links.readable`, through which pages come here, makes sure of that. Main content has no such limit: trafilatura
-takes ten seconds for ten thousand tables.
+control characters are dropped. The visible text takes time in proportion to the page. Main content has no such limit:
+trafilatura takes ten seconds for ten thousand tables.
 """
 
 from __future__ import annotations
@@ -25,6 +24,8 @@ from functools import cache
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from fscrawl.parse.fast_content import clean, fast_content
+from fscrawl.parse.html_limits import limit_html
+from fscrawl.parse.inline_style import declared
 from fscrawl.parse.trees import tree_and_pace
 
 
@@ -48,6 +49,8 @@ def read(html: bytes, how: str = "visible") -> Text:
     >>> read(b"<html lang=en><title>not shown</title><h1>A</h1><ul><li>b<i>c</i><li hidden>d</ul>")
     Text(text='A\\nbc', language='en')
     """
+    if how != "visible":  # others than lexbor read it, too
+        html = limit_html(html)
     # With scripting, <noscript> is plain text. As markup, one with unbalanced tags would not end.
     page, is_ordinary = tree_and_pace(_with_breaks(html) if how == "visible" else html, scripting=True)
     language = _language(page)
@@ -113,7 +116,8 @@ _NEVER_SHOWN = frozenset(
     annotation annotation-xml
     """.split()  # noqa: SIM905 - a list would fill the screen
 )
-_HIDDEN = "[hidden],[style*='display:none' i],[style*='display: none' i]"  # and a dialog that is not open
+_HIDDEN = "[hidden],[style*='display' i],[style*='visibility' i]"  # may be; and a dialog that is not open
+_INVISIBLE, _INHERITED = frozenset({"hidden", "collapse"}), frozenset({"inherit", "unset", "revert"})
 _PREFORMATTED = frozenset({"pre", "textarea", "listing", "xmp", "plaintext"})
 _LITERAL = frozenset({"textarea", "xmp", "plaintext"})  # tags inside them are text
 # One walk of the tree for both: a second one would cost as much. Each element is compared with each selector, and with
@@ -150,26 +154,64 @@ def _visible(page: LexborHTMLParser) -> str:
 
 
 def _prepare(body: LexborNode) -> None:
-    """Remove hidden elements, and mark where preformatted texts begin and end."""
+    """Remove what is not shown, and mark where preformatted texts begin and end."""
+    looked_into: set[int] = set()
     for node in body.css(_SPECIAL):
-        tag = node.tag
-        if tag in _PREFORMATTED and not _is_hidden(node):
+        tag = node.tag or ""
+        if tag == "body":  # a script will show a hidden body
+            continue
+        said = _style_of(node)
+        if tag in _NEVER_SHOWN or _is_hidden(node, said):
+            node.decompose(recursive=False)  # with its content
+            continue
+        if tag in _PREFORMATTED:
             node.insert_before(_BEGIN_LITERAL if tag in _LITERAL else _BEGIN)
             node.insert_after(_END)
-        elif tag != "body" and (tag in _NEVER_SHOWN or _is_hidden(node)):  # a script will show a hidden body
-            node.decompose(recursive=False)  # with its content
+        if said.get("visibility") in _INVISIBLE and node.mem_id not in looked_into:
+            _remove_invisible(node, looked_into)
+
+
+def _style_of(node: LexborNode) -> dict[str, str]:
+    style = node.attributes.get("style")
+    return declared(style) if style else {}
+
+
+def _is_hidden(node: LexborNode, said: dict[str, str]) -> bool:
+    """Tell whether an element has no box, or one in which nothing is shown. `said`: by its style."""
+    attributes, tag = node.attributes, node.tag or ""
+    is_until_found = (attributes.get("hidden") or "").lower() == "until-found"
+    if "display" in said:  # it counts more than the style sheet of the browser
+        if said["display"] == "none":
+            return True
+    elif ("hidden" in attributes and not is_until_found) or (tag == "dialog" and "open" not in attributes):
+        return True
+    # What is inline cannot have its content hidden: https://www.w3.org/TR/css-contain-2/#content-visibility
+    is_empty = said.get("content-visibility", "hidden" if is_until_found else "visible") == "hidden"
+    return is_empty and _BREAK.match(f"<{tag}>".encode()) is not None
+
+
+def _remove_invisible(root: LexborNode, looked_into: set[int]) -> None:
+    """Remove the texts of an invisible element, but not those of elements inside that are visible again.
+
+    https://www.w3.org/TR/css-display-4/#visibility: its descendants inherit that, and may say otherwise. Breaks stay.
+    """
+    waiting = [(root, False)]
+    while waiting:
+        node, is_visible = waiting.pop()
+        if node.is_text_node:
+            text = node.text(deep=False)
+            if not is_visible and not text.isspace():
+                node.replace_with("\f" if "\f" in text else "")
+            continue
+        looked_into.add(node.mem_id)
+        said = _style_of(node).get("visibility", "inherit")
+        if said not in _INHERITED:
+            is_visible = said not in _INVISIBLE
+        waiting += [(child, is_visible) for child in node.iter(include_text=True)]
 
 
 def _folded(text: str) -> list[str]:
     return [*map(" ".join, filter(None, map(str.split, text.split("\f"))))]
-
-
-def _is_hidden(node: LexborNode) -> bool:
-    attributes = node.attributes
-    style = (attributes.get("style") or "").lower()
-    if "hidden" in attributes or "display:none" in style or "display: none" in style:
-        return True
-    return node.tag == "dialog" and "open" not in attributes
 
 
 def _preformatted(text: str, *, literal: bool) -> str:

@@ -18,10 +18,11 @@ from typing import NamedTuple
 
 from fscrawl import urls
 from fscrawl.http.answers import Failed, Fetched
+from fscrawl.http.dates import rest_s
 from fscrawl.http.fetch import Bounds, Fetcher
+from fscrawl.parse.headers import REDIRECTS, locations
 from fscrawl.politeness.robots import ROBOTS_PATH
 
-REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MOST_HOPS = 5  # RFC 9309 2.3.1.2
 _LONGEST_WAIT_S = 48.0  # so that a worker with five hops is not taken for one that hangs
 
@@ -86,9 +87,11 @@ def follow(
         answer = fetcher.get(url, wants_body=_is_good, max_prefix_bytes=max_prefix_bytes, bounds=bounds)
         if isinstance(answer, Failed) or answer.status not in REDIRECTS:
             return Followed(answer, hops=hop)
-        target = urls.normalise(answer.headers.get("location", ""), url)
+        places = locations(answer.headers)
+        target = urls.normalise(places[0], url) if len(places) == 1 else None
         may_go = target is not None and urls.host(target) == home and _may_ask(target, hops, allows)
-        if target is None or not may_go or hop == most_hops or not hops.wait(delay_s):
+        rest = max(delay_s, rest_s(answer.headers))  # RFC 9110 10.2.3: also of a redirect
+        if target is None or not may_go or hop == most_hops or not hops.wait(rest):
             return Followed(answer, target, hop)
         url, hop = target, hop + 1
 

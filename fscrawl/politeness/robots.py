@@ -55,7 +55,7 @@ class Rules:
         >>> Rules("", "fscrawl/1.0").allows("http://a.example/")
         True
         """
-        group, self._sitemaps = _read(text, _token(user_agent))
+        group, self._sitemaps = _read(text, product_token(user_agent))
         self._delay_s = _delay_s(group.requests)
         # Most files forbid nothing: then no URL needs to be matched.
         rules = group.rules if any(not rule.allow for rule in group.rules) else []
@@ -121,10 +121,10 @@ class _Group:
     requests: list[str] = field(default_factory=list)  # lines of Crawl-delay, Request-rate
 
 
-def _token(name: str) -> str:
+def product_token(name: str) -> str:
     """Return the product token at the beginning of a name, in lower case.
 
-    >>> _token("FsCrawl/1.0 (+http://a.example/)"), _token("*"), _token("1bot")
+    >>> product_token("FsCrawl/1.0 (+http://a.example/)"), product_token("*"), product_token("1bot")
     ('fscrawl', '*', '')
     """
     found = _TOKEN.match(name)
@@ -163,8 +163,8 @@ def _read(text: str, token: str) -> tuple[_Group, tuple[str, ...]]:
     sitemaps: list[str] = []
     for line, kind, value in _lines(text):
         if kind == "agent":
-            rule_run.add(_token(value))
-            delay_run.add(_token(value))
+            rule_run.add(product_token(value))
+            delay_run.add(product_token(value))
             groups.update({name: _Group() for name in rule_run.names - groups.keys()})
         elif kind == "sitemap":
             sitemaps += [value] if 0 < len(value) <= MAX_URL_CHARS else []

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
+from fscrawl.parse.headers import pairs
 from fscrawl.render.devtools import DevTools
 from fscrawl.render.messages import Answer, Ask, Job
 from fscrawl.urls import MAX_URL_CHARS
@@ -65,7 +66,7 @@ class PageRequests:
         is_page = kind == "Document" and said["frameId"] == frame
         if is_page and not self._documents:
             self._documents = 1
-            headers = (pair for pair in self._job.headers.items() if pair[0].lower() != "set-cookie")  # it has them
+            headers = (pair for pair in pairs(self._job.headers) if pair[0].lower() != "set-cookie")  # it has them
             self._fulfil(session, name, self._job.status, headers, self._job.body)
         elif is_page and not self._reloads(request):
             self._goes_to(request)

@@ -24,6 +24,7 @@ from fscrawl.hostnames import url_pattern
 from fscrawl.labels import MAX_CHARS, is_label
 from fscrawl.parse.columns import OF_ITEMS, OF_PAGES
 from fscrawl.parse.fields import Column, Extracted, convert
+from fscrawl.parse.headers import is_final
 from fscrawl.parse.items import Found, gathered
 from fscrawl.parse.links import MAX_LINKS
 from fscrawl.request import Request, flaw, is_spelling, spelling
@@ -247,7 +248,7 @@ class CodeSite:
             return Understood(unexpected=str(error) or "not what was asked for", renew=error.renew)
         except BaseException as error:  # noqa: BLE001 - of whatever kind, it is this page's
             return Understood(fault=_line_of(self.file, error, "check"))
-        if page.status >= 300:  # the target of a redirect is all that it leads to
+        if not is_final(page.status, page.headers):  # the target of a redirect is all that it leads to
             return Understood()
         try:
             return Understood(self._requests(page))

@@ -19,6 +19,7 @@ from typing import NamedTuple, Protocol
 from urllib.parse import quote
 
 from fscrawl.parse import json_paths, selectors
+from fscrawl.parse.headers import media_type
 from fscrawl.parse.json_paths import JsonPath, as_text
 from fscrawl.parse.selectors import Css, XPath
 from fscrawl.sites.page import Page
@@ -96,7 +97,7 @@ class RegexMatcher:
     def references(self, page: Page) -> Iterator[str]:
         regex = _regex(self.pattern)
         group = min(1, regex.groups)
-        read = html.unescape if "html" in page.headers.get("content-type", "html") else str
+        read = html.unescape if "html" in (media_type(page.headers) or "html") else str
         return (read(found[group] or "") for found in regex.finditer(page.text))
 
     def finds(self, page: Page) -> bool:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from fscrawl import urls
 from fscrawl.parse import links
 from fscrawl.parse.encoding import decode, sniff_encoding
+from fscrawl.parse.headers import lines
 from fscrawl.parse.json_values import read_documents
 from fscrawl.request import Request, route_of, url_of
 from fscrawl.request import read as read_request
@@ -34,7 +35,7 @@ class Page:
 
     request   the whole request; `url` is its URL
     status    of the answer
-    headers   of the answer: names in lower case
+    headers   of the answer: names in lower case; several lines of a name are lines of one text
     body      as bytes
 
     >>> page = Page("http://a.example/", b'<title>A</title><a href="b?n=1">next</a>')
@@ -54,6 +55,8 @@ class Page:
         encoding: str | None = None,
         joiner: Joiner | None = None,
         with_routes: bool = False,
+        agent: str = "fscrawl",
+        query_encoding: str = "",
     ) -> None:
         """Make a page of what a server has sent, or of what a test makes up.
 
@@ -61,7 +64,9 @@ class Page:
         headers       names in lower case
         encoding      WHATWG name; None: it is found out
         joiner        makes absolute URLs; None: without options
+        query_encoding    of the queries of links, if it is not `encoding`: a DOM is in UTF-8, whatever the page was
         with_routes   links to pages behind `#/` of its host are links of their own, as in a page whose scripts have run
+        agent         what this robot is called, in lower case: a page may ask it not to follow its links
         """
         self.request = read_request(request) if isinstance(request, str) else request
         self.body = body
@@ -70,6 +75,8 @@ class Page:
         self._encoding = encoding
         self._joiner = joiner or Joiner()
         self._with_routes = with_routes
+        self._agent = agent
+        self._query_encoding = query_encoding
 
     @property
     def url(self) -> str:
@@ -78,7 +85,7 @@ class Page:
     @cached_property
     def encoding(self) -> str:
         """The WHATWG name of the body's encoding."""
-        return self._encoding or sniff_encoding(self.body, self.headers.get("content-type"))
+        return self._encoding or sniff_encoding(self.body, self.headers.get("content-type"), self.url)
 
     @cached_property
     def text(self) -> str:
@@ -90,7 +97,7 @@ class Page:
         """For the crawler: the body as `parse.selectors` reads it."""
         from fscrawl.parse import selectors  # noqa: PLC0415 - as above
 
-        return selectors.Page(links.readable(self.body, self.encoding, limited=False))
+        return selectors.Page(links.readable(self.body, self.encoding, self.headers.get("content-type")))
 
     def css(self, selector: str) -> list[str]:
         """Give what a CSS selector finds: a list of texts; it may end with `::text` or `::attr(name)`.
@@ -146,6 +153,9 @@ class Page:
             content_type=header("content-type"),
             robots_tag=header("x-robots-tag"),
             with_routes=self._with_routes,
+            agent=self._agent,
+            refresh=next(iter(lines(self.headers, "refresh")), ""),
+            query_encoding=self._query_encoding,
         ).links
         return tuple(read_request(each).address for each in self._without_foreign_routes(found))
 
@@ -154,7 +164,8 @@ class Page:
 
         What is no http or https URL is left out, and so is the page itself.
         """
-        return links.resolve(references, self.url, self._joiner, base=self._base, encoding=self.encoding)[0]
+        encoding = self._query_encoding or self.encoding
+        return links.resolve(references, self.url, self._joiner, base=self._base, encoding=encoding)[0]
 
     def join_all(self, references: list[str]) -> tuple[tuple[str, ...], bool]:
         """For the crawler: do what `join` does, and find routes, too. Tell whether there were more than are kept."""
@@ -163,7 +174,7 @@ class Page:
             self.url,
             self._joiner,
             base=self._base,
-            encoding=self.encoding,
+            encoding=self._query_encoding or self.encoding,
             with_routes=self._with_routes,
         )
         return self._without_foreign_routes(found), is_cut
@@ -179,7 +190,7 @@ class Page:
 
     @cached_property
     def _base(self) -> str | None:
-        return next(iter(self.css("base::attr(href)")), None) if _BASE.search(self.body) else None
+        return next(iter(self.css("base::attr(href)")), None) if _BASE.search(self.parsed.html) else None
 
 
 class Understood(NamedTuple):

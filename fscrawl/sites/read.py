@@ -7,10 +7,12 @@ host, and says what would be right. A header's value is never shown.
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from fscrawl import urls
 from fscrawl.errors import SettingsError
 from fscrawl.hostnames import url_pattern
 from fscrawl.parse import fields, items
@@ -33,6 +35,7 @@ _EXAMPLES = {
     "follow": '["css:a.next"]',
     "expect": '["css:table.result"]',
 }
+_BRACES = re.compile(r"\{[^{}]*\}")  # of a template: a host with them is no host, and they may stand in a password
 _T = TypeVar("_T")
 
 
@@ -72,7 +75,7 @@ class _Reader:
         self._file = file
         hosts = table.get("hosts")
         first = hosts[0] if isinstance(hosts, list) and hosts and isinstance(hosts[0], str) else ""
-        self._name = f"[[site]] {number + 1}" + (f" ({shown(first)})" if first else "")
+        self._name = f"[[site]] {number + 1}" + (f" ({shown(first)})" if first and "@" not in first else "")
 
     def site(self) -> Site:
         for key in self._table:
@@ -80,6 +83,7 @@ class _Reader:
                 near = difflib.get_close_matches(key, KEYS, 1)
                 hint = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(KEYS)}"
                 raise self._error(f"unknown key {one_line(key)}; {hint}", key)
+        self._refuse_logins()
         hosts = self._items("hosts", _host)
         if not hosts:
             raise self._error(f"hosts: must be {_HOSTS}", "hosts")
@@ -93,6 +97,16 @@ class _Reader:
             self._fields(hosts),
             self._item_rules(hosts),
         )
+
+    def _refuse_logins(self) -> None:
+        """Raise SettingsError if a URL has a user or a password: everybody who mounts the tree could read them."""
+        for key in ("hosts", "seeds"):
+            values = self._table.get(key, [])
+            for index, value in enumerate([values] if isinstance(values, str) else values):
+                text = _BRACES.sub("x", value) if isinstance(value, str) else ""
+                if urls.without_login(text) != text or (key == "hosts" and "@" in text):
+                    said = f"{key}: must have no user and password; write them into fetch.auth, as $FSCRAWL_NAME"
+                    raise self._error(said, key, item(index))
 
     def _items(self, key: str, read: Callable[[str], _T]) -> tuple[_T, ...]:
         """Read a list of strings; one string counts as a list of it."""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from fscrawl import urls
 from fscrawl.hostnames import pattern_covers
+from fscrawl.parse.headers import REDIRECTS, locations
 from fscrawl.sites.seeds import MAX_SEEDS, SeedTemplate
 from fscrawl.sites.templates import Lists, shown_count
 from fscrawl.urls import Joiner
@@ -74,7 +75,7 @@ class Site:
         from fscrawl.sites.matchers import Expectation  # noqa: PLC0415 - as above
         from fscrawl.sites.page import Understood  # noqa: PLC0415
 
-        if 300 <= page.status < 400:
+        if page.status in REDIRECTS and locations(page.headers):
             return Understood(unexpected=self._flaw_of_redirect(page))
         for each in self.expect:
             flaw = each.flaw(page) if isinstance(each, Expectation) else ""
@@ -88,7 +89,8 @@ class Site:
     def _flaw_of_redirect(self, page: Page) -> str:
         from fscrawl.sites.matchers import Redirect  # noqa: PLC0415 - as above
 
-        target = Joiner().join(page.url, page.headers.get("location", "")) or page.headers.get("location", "")
+        place = locations(page.headers)[0]
+        target = Joiner().join(page.url, place) or place
         return next((flaw for each in self.expect if isinstance(each, Redirect) and (flaw := each.flaw(target))), "")
 
     def _references(self, page: Page, follow: Sequence[Follow]) -> Iterator[str]:

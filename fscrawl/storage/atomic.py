@@ -23,6 +23,7 @@ from fscrawl.storage.retrying import BRIEF, Retrying
 from fscrawl.storage.safe_open import (
     AnyPath,
     Place,
+    limit_of,
     look_at,
     name_of,
     no_directory,
@@ -267,6 +268,7 @@ def read_file(path: AnyPath, most: int | None = None) -> bytes:
     try:
         data = os.read(descriptor, size + 1)
         if len(data) != size:  # it has grown, or the size was an old one
+            most = limit_of(path, most)
             while more := os.read(descriptor, _MORE_BYTES):
                 data += more
                 if most is not None and len(data) > most:
@@ -276,9 +278,9 @@ def read_file(path: AnyPath, most: int | None = None) -> bytes:
         close_read(descriptor)
 
 
-def read_range(path: AnyPath, offset: int, length: int, most: int | None = None) -> bytes:
-    """Read a part of a file; less than `length` bytes if it ends before. Raises OSError. `most`: as for `read_file`."""
-    descriptor, _ = open_to_read(path, most)
+def read_range(path: AnyPath, offset: int, length: int) -> bytes:
+    """Read a part of a file; less than `length` bytes if it ends before. Raises OSError."""
+    descriptor, _ = open_to_read(path)
     try:
         data = os.pread(descriptor, length, offset)
         while len(data) < length and (more := os.pread(descriptor, length - len(data), offset + len(data))):
@@ -288,12 +290,12 @@ def read_range(path: AnyPath, offset: int, length: int, most: int | None = None)
         close_read(descriptor)
 
 
-def stamp_of(path: AnyPath, most: int | None = None) -> tuple[int, float]:
+def stamp_of(path: AnyPath) -> tuple[int, float]:
     """Give a file's size, and when it was changed last. Raises OSError.
 
     As whoever opens it sees them: sshfs shows older ones by name.
     """
-    descriptor, size = open_to_read(path, most)
+    descriptor, size = open_to_read(path)
     try:
         return size, os.fstat(descriptor).st_mtime
     finally:

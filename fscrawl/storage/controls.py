@@ -19,7 +19,6 @@ from fscrawl.errors import TreeError
 from fscrawl.storage.atomic import read_file
 from fscrawl.storage.caches import caches_live_s
 from fscrawl.storage.files import TreeFiles
-from fscrawl.storage.kinds import most_bytes
 from fscrawl.storage.layout import KEPT_SETTINGS, PAUSE, SEEDS, SETTINGS, SIGNS, STOP, TREE_RECORD
 from fscrawl.storage.retrying import BRIEF
 from fscrawl.storage.safe_open import Place
@@ -150,5 +149,5 @@ def is_stopped(root: Path) -> bool:
 
 def _text_if_there(root: Path, name: str) -> str | None:
     place = Place(str(root), name)
-    data = BRIEF.find(place, lambda: read_file(place, most_bytes(name)), None)
+    data = BRIEF.find(place, lambda: read_file(place), None)
     return None if data is None else decode(data)

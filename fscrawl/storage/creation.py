@@ -27,7 +27,6 @@ from pathlib import Path
 from fscrawl.errors import FscrawlError, NotATreeError, TreeError
 from fscrawl.storage.atomic import claim, make_directory, read_file, remove, sync_directory
 from fscrawl.storage.inside import DATASET_STATE
-from fscrawl.storage.kinds import most_bytes
 from fscrawl.storage.layout import (
     MACHINERY,
     MACHINERY_ROOMS,
@@ -194,7 +193,7 @@ def _fitting(root: Path, record: TreeRecord, settings: str, record_for: Callable
     both make a record that fits.
     """
     place = Place(str(root), SETTINGS)
-    there = _WITH_OTHERS(place, lambda: read_file(place, most_bytes(SETTINGS)))
+    there = _WITH_OTHERS(place, lambda: read_file(place))
     return record if there == settings.encode() else record_for(decode(there))
 
 

@@ -39,7 +39,6 @@ from fscrawl.storage.atomic import (
     translated,
     write_all,
 )
-from fscrawl.storage.kinds import most_bytes
 from fscrawl.storage.layout import TORN, making_path
 from fscrawl.storage.permissions import Access, access_of
 from fscrawl.storage.retrying import BRIEF, Retrying
@@ -127,12 +126,7 @@ class TreeFiles:
         Otherwise a file may be as large as its kind can be.
         """
         place = self._at(path)
-        return self.retrying.find(place, lambda: read_file(place, self._limit(path, most)), None)
-
-    @staticmethod
-    def _limit(path: str, most: int | None) -> int | None:
-        limit = most_bytes(path)
-        return limit if most is None else min(most, limit or most)
+        return self.retrying.find(place, lambda: read_file(place, most), None)
 
     def read_or_torn(self, path: str) -> bytes | None:
         """Do what `read` does, for files that are parsed anyway: what is planted reads as an empty file."""
@@ -148,12 +142,12 @@ class TreeFiles:
             return data
         time.sleep(_INSTANT_S)
         place = self._at(path)
-        return self.retrying(place, lambda: read_file(place, self._limit(path, most)))
+        return self.retrying(place, lambda: read_file(place, most))
 
     def read_range(self, path: str, offset: int, length: int) -> bytes | None:
         """Read a part of a file; less than `length` bytes if it ends before, None if it is missing."""
         place = self._at(path)
-        return self.retrying.find(place, lambda: read_range(place, offset, length, most_bytes(path)), None)
+        return self.retrying.find(place, lambda: read_range(place, offset, length), None)
 
     def tail(self, path: str, offset: int, most: int | None = None) -> bytes:
         """Read a log's whole lines from `offset`, at most `most` bytes; b"" if there are none, or it is missing."""
@@ -180,14 +174,14 @@ class TreeFiles:
     def stamp(self, path: str) -> tuple[int, float] | None:
         """Give size and time of a file, to see whether it may have changed; None if it is missing."""
         place = self._at(path)
-        return self.retrying.find(place, lambda: stamp_of(place, most_bytes(path)), None)
+        return self.retrying.find(place, lambda: stamp_of(place), None)
 
     def planted(self, path: str) -> str:
         """Say what is there in place of a file that can be read; "" if it is one, or nothing is there."""
         place = self._at(path)
 
         def check_once() -> None:
-            os.close(open_to_read(place, most_bytes(path))[0])
+            os.close(open_to_read(place)[0])
 
         try:
             self.retrying.find(place, check_once, None)

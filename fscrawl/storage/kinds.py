@@ -1,8 +1,8 @@
 """How large a file of a tree may be, by its kind. A larger one was not written by fscrawl, and is not read.
 
 A machine's memory must not depend on what somebody puts into the tree: a sparse file of 50 GB costs nothing to make.
-Each limit is above the largest file that a machine writes of that kind. Files that are read by ranges (logs, snapshots)
-have limits because a damaged one is searched through, or read whole for its digest.
+Each limit is above the largest file that a machine writes of that kind, and each file has one. Files that are read by
+ranges (logs, snapshots) have limits because a damaged one is searched through, or read whole for its digest.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from fscrawl.storage.layout import (
     LINKS,
     LOG,
     MACHINERY,
+    MACHINES,
     ROBOTS,
     SEEDS,
     SETTINGS,
@@ -28,6 +29,8 @@ _MIB = 1 << 20
 _GIB = 1 << 30
 
 _LIST = 64 * _MIB  # of values for seeds
+_BEATS = 16 * _GIB  # years of heartbeats; only the beginning and the end are read
+_SMALL = 1 * _MIB  # tree.json and others beside the rooms, and what fscrawl does not make
 MOST_BYTES = {
     SETTINGS: 4 * _MIB,
     SEEDS: 256 * _MIB,
@@ -41,12 +44,12 @@ MOST_BYTES = {
     TERMS: 256 * _MIB,  # the hosts of all seeds
     LOG: 256 * _MIB,  # a segment ends at 16 MiB, behind the links of one page
     SNAP: 64 * _GIB,
-    MACHINERY: 1 * _MIB,  # tree.json, and the other small files beside the rooms
+    MACHINES: 64 * _MIB,  # a pack; figures of labels and hosts are smaller
 }
 
 
-def most_bytes(path: str) -> int | None:
-    """Give how many bytes a file may have, by its path in the tree; None: there is no limit.
+def most_bytes(path: str) -> int:
+    """Give how many bytes a file may have, by its path in the tree. One of no known kind is as small as a small one.
 
     >>> most_bytes("links/a.example/599370d5687c3fd078c314ad.json") == MOST_BYTES["links"]
     True
@@ -54,12 +57,15 @@ def most_bytes(path: str) -> int | None:
     True
     >>> most_bytes(".fscrawl/leases/1.1") == MOST_BYTES[".fscrawl/leases"]
     True
-    >>> most_bytes(".fscrawl/tree.json") == MOST_BYTES[".fscrawl"]
+    >>> [most_bytes(f".fscrawl/machines/m-1-aa.{end}") == _BEATS for end in ("log", "labels.json")]
+    [True, False]
+    >>> most_bytes(".fscrawl/tree.json") == most_bytes("notes") == most_bytes(".fscrawl/x/y") == _SMALL
     True
     """
     first, _, rest = path.partition("/")
     if not rest and first.endswith(".txt"):
         return MOST_BYTES.get(first, _LIST)
-    if first != MACHINERY or "/" not in rest:
-        return MOST_BYTES.get(first)
-    return MOST_BYTES.get(f"{MACHINERY}/{rest.partition('/')[0]}")
+    room = f"{MACHINERY}/{rest.partition('/')[0]}" if first == MACHINERY else first
+    if room == MACHINES and path.endswith(".log"):
+        return _BEATS
+    return MOST_BYTES.get(room, _SMALL)

@@ -8,15 +8,14 @@ What is not read here is not reported: whoever asks reads it again by its path, 
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator, Sequence
 
 from fscrawl.errors import PlantedError
+from fscrawl.storage.atomic import read_file
 from fscrawl.storage.files import TreeFiles
 from fscrawl.storage.layout import key_before, suffix_of
 from fscrawl.storage.safe_open import Place, open_directory
 
-_SAFE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _KEY_BYTES = 12
 
 
@@ -77,16 +76,6 @@ def read_beside(files: TreeFiles, directory: str, names: Sequence[str], most: in
 
 def _read(path: str, most: int) -> bytes | None:
     try:
-        descriptor = os.open(path, _SAFE)
+        return read_file(path, most)
     except OSError:
         return None
-    try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > most:
-            return None
-        data = os.read(descriptor, found.st_size + 1)
-        return data if len(data) == found.st_size else None
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)

@@ -16,10 +16,12 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal, Self
 
+from fscrawl import urls
 from fscrawl.errors import RecordError
 from fscrawl.storage.json_record import JsonRecord
 from fscrawl.storage.layout import is_extension
@@ -52,6 +54,7 @@ def new_machinery() -> str:
     return os.urandom(16).hex()
 
 
+_CLOCKS_DIFFER_S = 60.0  # those of machines whose clocks are right
 _NO_LINKS = frozenset({"nofollow", "none"})  # directives
 
 
@@ -60,22 +63,27 @@ class PageRecord(JsonRecord):
     """A page that is done. A redirect has `redirect` and no body; an unwanted type has `skipped` and no body.
 
     url, key          the page's normal form, or the spelling of its request; its key
-    depth             number of links from the nearest seed; a seed has 0
+    depth             number of links on the way from a seed by which it was found first; a seed has 0. A shorter
+                      way may have been found since: `max_depth` goes by that one
     referrer          key of the page where the URL was found; "" for a seed
     fetched_at        when the response began
     machine           id of the machine that stored it
     status            HTTP status
-    headers           response headers, names in lower case, repeated ones joined by ", "; of `Set-Cookie` and headers
-                      for logins only the names, with ""
+    headers           response headers, names in lower case; repeated ones are lines of one text, with "\\n" between
+                      them. Bytes that are no UTF-8 are read as Latin-1, in a `Location` each is percent-encoded. Of
+                      `Set-Cookie` and headers for logins only the names, with ""
     file              the extension of the body's file in `files/`; absent if the body is in `htmls/`, or there is none
     bytes, sha256     of the stored body; 0 and "" without a body
     elapsed           seconds from sending the request to the end of the body
-    links             outlinks to follow: absolute, in normal form, each once, in the order of the page
+    links             outlinks to follow: absolute, in normal form, each once, in the order of the page; none to itself
     encoding          WHATWG name of the encoding with which the page was read
+    encoding_source   where that comes from: "declared" by the server, a byte order mark or the page itself, or
+                      "guessed" from its bytes. Absent where `encoding` is absent
     title             text of <title>, each run of white space replaced by one space
     redirect          normal form of a redirect's target, or the spelling of the request that follows; what the server
                       sent, if that is no URL. Such a page has no body
     skipped           why there is no body, e.g. `type application/pdf`
+    like_html         it has no body because of its type, and what was sent begins like HTML
     nofollow          outlinks marked rel=nofollow (or all, on a page whose meta robots says so): kept, and not followed
     canonical         normal form of link rel=canonical
     robots            directives of meta robots and X-Robots-Tag, in lower case
@@ -109,9 +117,11 @@ class PageRecord(JsonRecord):
     elapsed: float
     links: tuple[str, ...]
     encoding: str | None = None
+    encoding_source: str | None = None
     title: str | None = None
     redirect: str | None = None
     skipped: str | None = None
+    like_html: bool | None = None
     nofollow: tuple[str, ...] | None = None
     canonical: str | None = None
     robots: tuple[str, ...] | None = None
@@ -172,12 +182,20 @@ class PageRecord(JsonRecord):
         """The record that fits what the page looks like (`Tree.seen`): a DOM is in UTF-8, whatever the body was."""
         if not self.is_rendered:
             return self
-        return replace(self, encoding="utf-8", headers={**self.headers, "content-type": DOM_TYPE})
+        headers = {**self.headers, "content-type": DOM_TYPE}
+        return replace(self, encoding="utf-8", encoding_source="declared", headers=headers)
 
     @property
     def looked_at(self) -> str:
         """When the page was last fetched or checked (RFC 3339)."""
         return self.checked_at or self.fetched_at
+
+    def is_older_than(self, moment: str) -> bool:
+        """Tell whether the page was last fetched or checked before a time (RFC 3339).
+
+        If that was in the future, a clock was wrong: then nobody knows how old it is, and it counts as older.
+        """
+        return self.looked_at < moment or self.looked_at > timestamp(time.time() + _CLOCKS_DIFFER_S)
 
     @property
     def depth_of_links(self) -> int:
@@ -236,7 +254,7 @@ class TreeRecord(JsonRecord):
     format              2; a program must refuse a tree of another format
     crawl, created_at   an id of the crawl, and when it was made
     shards              how many parts the URLs are divided into, as in the settings
-    partition           "host" or "url": what decides about the shard of a URL, as in the settings
+    partition           "host", "site" or "url": what decides about the shard of a URL, as in the settings
     machinery           128 random bits as 32 hexadecimal digits, new whenever a `.fscrawl` is made
     over_pages          this `.fscrawl` was made where pages were stored already; machines of the one before may still
                         run
@@ -254,6 +272,10 @@ class TreeRecord(JsonRecord):
         """Raise RecordError if it is of this format, and does not name its machinery."""
         if self.format == FORMAT and not _MACHINERY.fullmatch(self.machinery):
             raise RecordError("field 'machinery' must be 32 hex digits")
+
+    def shard_of(self, host: str, key: str = "") -> int:
+        """Give the shard of a URL. `key`: only looked at with the partition "url"."""
+        return urls.shard_of(host, key, self.shards, self.partition)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,8 @@ from typing import Self
 
 from fscrawl.errors import PlantedError
 from fscrawl.storage.atomic import close_read, make_directory, sync, sync_directory_of, write_all
-from fscrawl.storage.kinds import MOST_BYTES
-from fscrawl.storage.layout import LOG
 from fscrawl.storage.retrying import Retrying
 from fscrawl.storage.safe_open import AnyPath, open_to_append, open_to_read, parent_of
-
-_MOST_BYTES = MOST_BYTES[LOG]
 
 
 class SegmentEnd:
@@ -69,7 +65,7 @@ class SegmentView:
         self._path = path
         self._retrying = retrying
         self._descriptor: int | None
-        self._descriptor, self.size = open_to_read(path, _MOST_BYTES)
+        self._descriptor, self.size = open_to_read(path)
 
     @classmethod
     def open(cls, path: AnyPath, retrying: Retrying) -> Self | None:
@@ -85,7 +81,7 @@ class SegmentView:
 
     def _read_once(self, offset: int, length: int) -> bytes:
         if self._descriptor is None:
-            self._descriptor, _ = open_to_read(self._path, _MOST_BYTES)
+            self._descriptor, _ = open_to_read(self._path)
         try:
             data = os.pread(self._descriptor, length, offset)
             while 0 < len(data) < length:

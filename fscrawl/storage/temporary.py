@@ -75,7 +75,7 @@ class Temporary:
             self.discard()
             self._names.append(_name_for(name, self._machine))
             try:
-                return create_beside(self.path, self._above, self._names[-1])
+                return create_beside(self.path, self._names[-1])
             except FileExistsError:
                 if not tries_left:
                     raise

@@ -19,10 +19,11 @@ from multiprocessing import forkserver, resource_tracker, util
 from pathlib import Path
 
 from fscrawl import interrupts
-from fscrawl.errors import UsageError
+from fscrawl.errors import FscrawlError, UsageError, reason
 from fscrawl.util.ignored_environment import pass_on
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SHARED = Path("/dev/shm")  # noqa: S108 - where C libraries put semaphores
 _NO_WARNING = "ignore:resource_tracker"
 
 
@@ -45,6 +46,19 @@ def start_server(modules: Sequence[str]) -> None:
             raise UsageError(f"{where}: no socket can be made there ({error}); set TMPDIR to a short path") from error
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def check_shared_memory() -> None:
+    """Raise FscrawlError if processes have no place for memory and locks that they share.
+
+    multiprocessing and the C library (sem_overview(7)) have them in /dev/shm.
+    """
+    try:
+        with tempfile.TemporaryFile(dir=_SHARED) as file:
+            file.write(b"x")
+    except OSError as error:
+        what = f"{_SHARED}: processes share memory and locks there: {reason(error)}"
+        raise FscrawlError(f"{what}; it must be a directory in which this user can write") from error
 
 
 def end_server() -> None:

@@ -44,9 +44,9 @@ BOMBS = {
 WAYS = {
     "links": lambda page: links.extract(page, URL, Joiner()),
     "html5lib": lambda page: links.extract(page, URL, Joiner(), parser="html5lib"),
-    "text": lambda page: text.read(links.readable(page, "utf-8")),
-    "main text": lambda page: text.read(links.readable(page, "utf-8"), "main"),
-    "fast text": lambda page: text.read(links.readable(page, "utf-8"), "fast"),
+    "text": lambda page: text.read(links.readable(page, "utf-8", None)),
+    "main text": lambda page: text.read(links.readable(page, "utf-8", None), "main"),
+    "fast text": lambda page: text.read(links.readable(page, "utf-8", None), "fast"),
     "css": lambda page: parse('[hosts."*"]\nn = { css = "h1" }').extract(URL, page),
     "xpath": lambda page: parse('[hosts."*"]\nn = { xpath = "//h1" }').extract(URL, page),
     "sitemaps": lambda page: (sitemaps.read(page, URL), sitemaps.read(gzip.compress(page, 1), URL)),
@@ -118,7 +118,7 @@ import resource, sys
 from fscrawl.parse import links, text
 from fscrawl.parse.trees import tree
 page = sys.stdin.buffer.read()
-way = tree if sys.argv[1] == "tree" else lambda page: text.read(links.readable(page, "utf-8"), "fast")
+way = tree if sys.argv[1] == "tree" else lambda page: text.read(links.readable(page, "utf-8", None), "fast")
 way(b"<p>" * 5000)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 way(page)

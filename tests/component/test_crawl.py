@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import pty
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from fscrawl import cli
 from tests.support.crawling import (
     Running,
     body,
@@ -323,3 +325,38 @@ def test_progress_on_a_terminal(root: Path) -> None:
     assert text.count("\r") > 2
     assert " pending, 1 host, 0 failures, " in text
     assert "\r21 pages" in text
+
+
+class Head(io.StringIO):
+    """What is read up to a number of lines, as by `head`."""
+
+    def __init__(self, lines: int) -> None:
+        super().__init__()
+        self._left = lines
+
+    def write(self, text: str) -> int:
+        self._left -= 1
+        if self._left < 0:
+            raise BrokenPipeError
+        return len(text)
+
+
+@pytest.mark.parametrize("flags", [("-v",), ("-v", "--log-json"), ("-v", "--quiet")])
+@pytest.mark.parametrize("lines", [0, 5])
+def test_messages_that_nobody_reads_any_more(flags: tuple[str, ...], lines: int, root: Path) -> None:
+    """A crawl whose messages nobody reads any more ends in order, with the code of SIGPIPE; the next one goes on."""
+    with Web(linked_site(60, 3), [A]) as web:
+        words = command(root, *flags, seeds=[web.url(A, "/0")], workers=0, threads=1)[2:]
+        with contextlib.redirect_stderr(Head(lines)), contextlib.redirect_stdout(Head(0)):
+            assert cli.main(["crawl", *words]) == 141
+        assert len(pages(root)) < 60
+        assert crawl(root, "--quiet").code == 0
+    assert len(pages(root)) == 60
+    assert not web.duplicates()
+
+
+def test_a_summary_that_nobody_reads(root: Path) -> None:
+    """The exit code says how a crawl went that has only its summary left to print."""
+    with Web(linked_site(3, 1), [A]) as web, contextlib.redirect_stdout(Head(0)):
+        assert cli.main(["crawl", *command(root, seeds=[web.url(A, "/0")], workers=0)[2:]]) == 0
+    assert len(pages(root)) == 3

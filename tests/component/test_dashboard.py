@@ -145,16 +145,11 @@ def test_what_is_no_http(standing: Served) -> None:
         ({}, 200),
         ({"x_fscrawl_token": ""}, 403),
         ({"x_fscrawl_token": "wrong"}, 403),
-        ({"origin": "http://evil.example", "sec_fetch_site": "cross-site"}, 403),
-        ({"origin": "http://127.0.0.1:1"}, 403),
-        ({"origin": "null"}, 403),
-        ({"origin": "", "sec_fetch_site": ""}, 403),
-        ({"content_type": "text/plain"}, 415),
         ({"host": "evil.example"}, 400),
     ],
 )
 def test_who_may_control(pausable: tuple[Served, Path], headers: dict[str, str], status: int) -> None:
-    """Only the token from a page of this dashboard pauses the crawl."""
+    """Only the token pauses the crawl."""
     served, sign = pausable
     assert not sign.exists()
     assert served.control("pause", **headers).status == status

@@ -40,9 +40,8 @@ def crawl_late(tree: store.Tree, web: Web, late: str) -> None:
 
     membership = SimpleNamespace(discover=discover, told=lambda task, term: None)
     progress = Progress("json", verbose=False, stream=io.StringIO())
-    books = Bookkeeper(
-        tree, frontier, cast("Membership", membership), Outage(), progress, lambda: settings, random.Random(1)
-    )
+    of_fleet, rng = cast("Membership", membership), random.Random(1)
+    books = Bookkeeper(tree, frontier, of_fleet, Outage(), progress, lambda: settings, lambda _: False, rng)
     frontier.add(seed, 0, "")
     put_off: list[PageTask] = []
     while not frontier.idle:

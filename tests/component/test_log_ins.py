@@ -133,6 +133,24 @@ def _refuses(request: Request) -> Response:
     return Response(403 if request.path == "/login" else 200, HTML, b"<p>text")
 
 
+@pytest.mark.gate
+def test_sessions_of_several_workers(tmp_path: Path) -> None:
+    """Each session is opened once, however many workers are idle."""
+
+    def serve(request: Request) -> Response:
+        name = request.body.decode() if request.path == "/login" else request.headers["cookie"]
+        return Response(200, {**HTML, "Set-Cookie": f"{name}; Path=/"}, b"<p>text", 0.01)
+
+    with Web(serve, [HOST]) as web:
+        file = tmp_path / "site.py"
+        file.write_text(SITE.replace("HOST", f"{HOST}:{web.port}"))
+        settings = {"politeness.per_host": 8, "politeness.robots": "false"}
+        done = crawl(tmp_path / "tree", "--site", str(file), settings=settings, workers=4, threads=1)
+        assert done.code == 0, done
+        assert len(pages(tmp_path / "tree")) == 200
+        assert web.count(path="/login") == 2
+
+
 @pytest.fixture
 def start(root: Path) -> Iterator[Start]:
     with pools(root) as start:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fscrawl.engine import pool as pool_module
+from fscrawl.request import Request, spelling
 from tests.support.pools import Start, pools, task
 
 
@@ -68,3 +69,14 @@ def test_a_host_stays_with_its_worker(start: Start, monkeypatch: pytest.MonkeyPa
     assert submit("d", 2) == 1  # as full as it may be
     pool._slots[0].in_flight.clear()
     pool._slots[1].in_flight.clear()
+
+
+def test_sessions_of_a_host_stay(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All sessions of a host are with one worker, however busy it is: another one would open them anew."""
+    pool = start(workers=2, threads=2)
+    monkeypatch.setattr(pool, "_send_tasks", lambda slot, now: None)
+    for n in range(16):
+        pool.submit(task(spelling(Request(f"http://a.example/{n}", session=str(n % 3)))))
+        pool.submit(task(f"http://a.example/{n}"))
+    of_sessions = [sum("#" in each.url for each in slot.in_flight.values()) for slot in pool._slots]
+    assert sorted(of_sessions) == [0, 16]

@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from fscrawl import cli
+from fscrawl.dataset import door
 from tests.support.crawling import Running
 from tests.support.trees import Grown
 
@@ -96,6 +97,7 @@ def test_nothing_is_found(search: Search) -> None:
     [
         (['"open'], 'a phrase has a " at its beginning only'),
         (["-only"], "nothing to search for"),
+        (["a\udcff", "b"], "must be UTF-8"),
         (["x", "--limit", "1001"], "--limit 1001: at most 1000"),
     ],
 )
@@ -137,10 +139,10 @@ def test_what_may_not_be_read(search: Search, tmp_path: Path, monkeypatch: pytes
     code, _, said = search("x", of=tmp_path / "out")
     assert (code, said) == (2, f"fscrawl: {tmp_path}/out/manifest.json: not the manifest of a dataset\n")
 
-    def failing(path: Path) -> bytes:
-        raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+    def failing(root: Path, name: str) -> bytes:
+        raise OSError(errno.EIO, os.strerror(errno.EIO), f"{root}/{name}")
 
-    monkeypatch.setattr(Path, "read_bytes", failing)
+    monkeypatch.setattr(door, "read", failing)
     code, _, said = search("x", of=tmp_path / "out")
     assert (code, said.count("\n")) == (75, 1)
     assert "the file system reports an input/output error" in said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import socket
 from pathlib import Path
 from urllib.parse import parse_qs, quote, urlsplit
 
@@ -11,6 +12,8 @@ import pytest
 
 from fscrawl import cli
 from tests.support.crawling import check_tree, crawl, errors, pages
+from tests.support.single_sign_on import ADDRESS, SingleSignOn, titles
+from tests.support.single_sign_on import ALL as ALL_OF_SITE
 from tests.support.trees import contents
 from tests.support.web import HTML, Request, Response, Web
 
@@ -66,10 +69,6 @@ class Shop:
         return Response(200, HTML, f"<title>Page {number}</title>{links}".encode())
 
 
-def titles(root: Path) -> list[str]:
-    return sorted(record.title for record in pages(root).values() if record.title)
-
-
 ALL = [f"Page {number}" for number in range(PAGES)]
 
 
@@ -100,6 +99,17 @@ def test_many_pages_before_the_first_log_in(root: Path) -> None:
         assert titles(root) == ALL
         assert max(web.count(SHOP, f"/{number}") for number in range(PAGES)) == 2
         assert {record.depth for record in pages(root).values() if record.title} == {0}
+
+
+def test_several_hosts(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log-in for all hosts of a site is followed from each of them."""
+    asked = socket.getaddrinfo
+    monkeypatch.setattr(socket, "getaddrinfo", lambda host, *more, **how: asked(ADDRESS.get(host, host), *more, **how))
+    site = SingleSignOn()
+    with site.web:
+        done = crawl(root, seeds=site.seeds)
+    assert done.code == 0, done
+    assert titles(root) == ALL_OF_SITE
 
 
 def test_a_refresh(root: Path) -> None:

@@ -68,7 +68,7 @@ def test_for_people(web: Web, capsys: pytest.CaptureFixture[str]) -> None:
     home = web.url("127.0.30.1")
     assert cli.main(["try", home, *LOCAL]) == 0
     out = capsys.readouterr().out
-    assert "encoding  gbk\ntitle     主页\nlinks     3 links to follow, 2 not\n" in out
+    assert "encoding  gbk, declared\ntitle     主页\nlinks     3 links to follow, 2 not\n" in out
     assert f"  follow  {home}a\n" in out
     assert '  cut     http://b.invalid/: scope = "domain"\n' in out
     assert cli.main(["try", f"{home}a", *LOCAL]) == 0

@@ -145,13 +145,7 @@ class Served:
 
     def control(self, verb: str, given: object = None, **headers: str) -> Answer:
         """Ask as the page does; `headers` in place of its own, "" for none."""
-        own = {
-            "x-fscrawl-token": self.token,
-            "origin": self.url.rstrip("/"),
-            "sec-fetch-site": "same-origin",
-            "content-type": "application/json",
-        }
-        chosen = {**own, **{name.replace("_", "-"): value for name, value in headers.items()}}
+        chosen = {"x-fscrawl-token": self.token, **{name.replace("_", "-"): value for name, value in headers.items()}}
         body = json.dumps(given or {}).encode()
         return self.ask("POST", f"/control/{verb}", {name: value for name, value in chosen.items() if value}, body)
 

@@ -52,7 +52,7 @@ class Desk:
         progress = Progress("json", verbose=True, stream=self.stream)
         settings = chosen(*assignments)
         self.bookkeeper = Bookkeeper(
-            tree, frontier, self.found, self.outage, progress, lambda: settings, random.Random(1)
+            tree, frontier, self.found, self.outage, progress, lambda: settings, lambda _: True, random.Random(1)
         )
         self.counts = self.bookkeeper.counts
 

@@ -71,6 +71,9 @@ class Mount:
     def machines(self):
         return sorted(self._list("machines"))
 
+    def is_planted(self, machine):
+        return False
+
     def is_packed(self, machine):
         return False
 

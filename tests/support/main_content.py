@@ -47,7 +47,7 @@ class Found:
 
 def content(name: str, how: str) -> str:
     body = (FOLDER / "pages" / f"{name}.html").read_bytes()
-    return text.read(links.readable(body, sniff_encoding(body)), how).text
+    return text.read(links.readable(body, sniff_encoding(body), "text/html"), how).text
 
 
 def judged(name: str, how: str) -> Found:

@@ -90,6 +90,8 @@ LISTED = (
     Planted(".fscrawl/machines/pipe.log", "fifo"),
     Planted(".fscrawl/machines/zero.log", "link-to-device"),
     Planted(".fscrawl/machines/huge.log", "sparse"),
+    Planted(".fscrawl/machines/huge.labels.json", "sparse"),
+    Planted(".fscrawl/machines/huge.hosts.json", "sparse"),
     Planted(".fscrawl/log/x/999999999.log", "file"),
     Planted(".fscrawl/log/pipe/0.log", "fifo"),
     Planted(".fscrawl/log/huge/0.log", "sparse"),

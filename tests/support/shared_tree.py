@@ -27,6 +27,9 @@ class Shared:
     def machines(self):
         return [name for name in self.logs if name not in self.unlisted]
 
+    def is_planted(self, machine):
+        return False
+
     def is_packed(self, machine):
         return machine in self.packed
 

@@ -162,6 +162,60 @@ def test_dead_host(root: Path) -> None:
     assert audited(root) == {}
 
 
+LOGIN = f"http://{B}:PORT/login"
+CIRCLES = {
+    "to itself": {"/a": "/a"},
+    "by another page": {"/a": "/x", "/x": "/a"},
+    "by three pages": {"/a": "/x", "/x": "/y", "/y": "/z", "/z": "/a"},
+    "by a log-in": {"/a": LOGIN, "/login": f"http://{A}:PORT/a"},
+    "of two stored pages": {"/a": "/b", "/b": "/a"},
+    "that it does not belong to": {"/a": "/x", "/x": "/y", "/y": "/x"},
+}
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("cookies", [False, True])
+@pytest.mark.parametrize("way", CIRCLES)
+def test_circles(way: str, root: Path, *, cookies: bool) -> None:
+    """A stored page that redirects into a circle now is kept; a redirect that leads to a page takes its place."""
+    moved: dict[str, str] = {}
+
+    def serve(request: Request) -> Response:
+        if (to := moved.get(request.path)) is not None:
+            cookie = {"Set-Cookie": "seen=1; Path=/"} if cookies else {}
+            return Response(302, {"Location": to.replace("PORT", str(web.port)), **cookie})
+        return Response(200, HTML, b"<a href=/a><a href=/b><a href=/c>" if request.path == "/" else b"text")
+
+    with Web(serve, [A, B]) as web:
+        assert crawl(root, seeds=[web.url(A)]).code == 0
+        moved.update(CIRCLES[way], **{"/c": "/d"})
+        refresh(root)
+        assert web.count(path="/a") < 10
+        found = pages(root)
+        assert (found[web.url(A, "/a")].kind, found[web.url(A, "/b")].kind) == ("page", "page")
+        assert found[web.url(A, "/a")].checked_status == 302
+        assert body(root, web.url(A, "/a")) == b"text"
+        assert found[web.url(A, "/c")].redirect == web.url(A, "/d")
+        moved.clear()
+        refresh(root)
+        assert pages(root)[web.url(A, "/a")].checked_at is None
+    check_tree(root)
+
+
+def test_a_clock_that_was_ahead(root: Path) -> None:
+    """A page that was fetched in the future is asked for again: nobody knows how old it is."""
+    site = Site("/a", "/b")
+    with Web(site, [A]) as web:
+        assert crawl(root, seeds=[web.url(A)]).code == 0
+        for path in root.glob("links/*/*.json"):
+            path.write_text(json.dumps({**json.loads(path.read_text()), "fetched_at": "2101-01-01T00:00:00.000Z"}))
+        for age in ("0s", "7d"):
+            before = web.count(path="/a")
+            refresh(root, age)
+            assert web.count(path="/a") == before + (age == "0s")
+        assert max(page.looked_at for page in pages(root).values()) < "2101"
+
+
 @pytest.mark.parametrize("partition", ["host", "url"])
 def test_two_machines(root: Path, partition: str) -> None:
     """Two machines that refresh a crawl ask for each page once more, and both have a part in it."""

@@ -263,7 +263,7 @@ def test_a_note_of_the_one_before(root):
 
 def test_a_tree_of_format_1_need_not_wait(tmp_path):
     """Its leases are still there."""
-    create(tmp_path / "root", TreeRecord(1, "c", "t", 16, 0, "host"), "", "")
+    create(tmp_path / "root", TreeRecord(2, "c", "t", 16, "host", "0" * 32), "", "")
     assert must_wait_s(Tree(tmp_path / "root", ME), 60, 60) == 0
 
 

@@ -219,7 +219,7 @@ def test_a_body_that_may_not_be_read(grown, monkeypatch):
     path, real = grown.file("htmls", url(3)), os.open
 
     def denied(name, flags, *more, **options):
-        if str(name).endswith(f"/{path.name}") and not flags & os.O_PATH:
+        if name == path.name:
             raise PermissionError(errno.EACCES, "permission denied")
         return real(name, flags, *more, **options)
 

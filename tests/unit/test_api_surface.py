@@ -20,14 +20,15 @@ NAMES = {
     "Crawl": "(root: 'str | os.PathLike[str]', fields: 'str | os.PathLike[str] | None' = None) -> 'None'",
     "CrawlResult": "(root: 'Path', reason: \"Literal['finished', 'stopped', 'max_pages', 'interrupted']\","
     " pages: 'int', redirects: 'int', others: 'int', unchanged: 'int', bytes: 'int', errors: 'dict[str, int]',"
-    " seconds: 'float', pending: 'int', fault: 'str' = '', warnings: 'tuple[str, ...]' = ()) -> None",
+    " kept: 'dict[str, int]', left_out: 'dict[str, int]', seconds: 'float', pending: 'int', fault: 'str' = '',"
+    " warnings: 'tuple[str, ...]' = ()) -> None",
     "Failure": "(url: 'str', key: 'str', reason: 'str', message: 'str', status: 'int | None', failed_at: 'datetime',"
     " attempts: 'int', headers: 'dict[str, str]', depth: 'int', referrer: 'str | None', machine: 'str',"
     " label: 'str | None') -> None",
     "Link": "(source: 'str', target: 'str', nofollow: 'bool' = False, redirect: 'bool' = False)",
     "Status": "(state: \"Literal['new', 'running', 'paused', 'stopping', 'finished', 'stopped']\", exact: 'bool',"
-    " pages: 'int', bytes: 'int', errors: 'dict[str, int]', pending: 'int', pages_per_s: 'float', machines: 'int',"
-    " free_bytes: 'int') -> None",
+    " pages: 'int', bytes: 'int', errors: 'dict[str, int]', other_types: 'dict[str, int]', left_out: 'dict[str, int]',"
+    " pending: 'int', pages_per_s: 'float', machines: 'int', free_bytes: 'int') -> None",
     "crawl": "(root: 'str | os.PathLike[str]', seeds: 'Seeds' = (), *, workers: 'int' = 4, threads: 'int' = 8,"
     " site: 'str | os.PathLike[str] | None' = None, refresh: 'str | None' = None, reseed: 'bool' = False,"
     " allow_env: 'Iterable[str]' = (), progress: 'bool' = True, **settings: 'Mapping[str, Any]') -> 'CrawlResult'",
@@ -50,8 +51,21 @@ OF_CRAWL = {
     "to_pandas": f"({OF_ROWS}) -> 'pd.DataFrame'",
 }
 OF_PAGE = {
-    *("url", "key", "host", "kind", "status", "headers", "title", "encoding", "mime", "links", "nofollow", "robots"),
-    *("redirect", "canonical", "fetched_at", "checked_at", "ip", "machine", "label", "depth", "referrer", "elapsed"),
+    *("url", "key", "host", "kind", "status", "headers", "title", "mime", "links", "nofollow", "robots"),
+    *(
+        "encoding",
+        "encoding_source",
+        "redirect",
+        "canonical",
+        "fetched_at",
+        "checked_at",
+        "ip",
+        "machine",
+        "label",
+        "depth",
+        "referrer",
+        "elapsed",
+    ),
     *("bytes", "sha256", "file", "body", "html", "text", "tree", "fields", "answer", "css", "xpath", "json"),
 }
 OF_SITES = ["NoAnswer", "Page", "Request", "Seed", "Send", "Site", "Unexpected", "dates"]

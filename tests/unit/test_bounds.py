@@ -12,7 +12,6 @@ from fscrawl.handlers import fresh_links
 from fscrawl.handlers.fresh_links import FreshLinks
 from fscrawl.http.answers import MAX_MESSAGE_CHARS, Failed
 from fscrawl.http.cookies import MAX_PER_SITE, Jar
-from fscrawl.parse import encoding
 from fscrawl.parse.links import extract
 from fscrawl.parse.resolving import MAX_CHARS, Room, resolve_all
 from fscrawl.storage.records import PageRecord, TreeRecord
@@ -114,11 +113,6 @@ def test_base_of_megabytes():
     assert kept.bytes < 50_000
 
 
-def test_characters_that_are_guessed():
-    """Guessing remembers every character that it has met, so no encoding that is guessed has a million of them."""
-    assert not [name for name in encoding._GUESSES if "\U00030000".encode(name, "ignore")]
-
-
 def test_messages():
     """A message is never longer than 500 characters, wherever its text comes from."""
     assert len(Failed("robots", "x" * 10_000, retry=False).message) == MAX_MESSAGE_CHARS
@@ -138,7 +132,7 @@ class Resting:
 @pytest.mark.parametrize(("chars", "told"), [(20, 200), (190, 21)])
 def test_rests_in_a_beat(chars, told):
     """A beat tells the rests of some hundred hosts, and of fewer if their names are long."""
-    record = TreeRecord(2, "c", "t", 4, 0, "host", "ab" * 16)
+    record = TreeRecord(2, "c", "t", 4, "host", "ab" * 16)
     names = [f"{n:0{chars}}" for n in range(1000)]
     rests = Rests(Resting(names), record, PolitenessSettings)
     assert list(rests.to_tell(0.0)) == names[:told]

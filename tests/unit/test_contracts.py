@@ -17,7 +17,6 @@ ROOT = Path(__file__).parents[2]
 TREE = {
     "fscrawl.storage": "the files of the tree; `store` is its door, and all others ask that",
     "fscrawl.admin.doctor": "looks at the directory in which there may be no tree yet, and at /proc and /sys",
-    "fscrawl.merge": "compares the paths of tree and dataset",
     "fscrawl.dataset.cluster": "sees whether a worker elsewhere has mounted tree and dataset",
 }
 FILES = {
@@ -44,6 +43,7 @@ FILES = {
     "fscrawl.util.cores": "/sys: locks a core of this computer",
     "fscrawl.util.children": "removes the directory of multiprocessing when a signal ends the process",
     "fscrawl.util.memory": "/proc: how much memory this process has",
+    "fscrawl.util.own_code": "who may write to the program, and to the file of --site",
     "fscrawl.util.safe_path": "the directory of the program that was started, which a link may have named",
     "fscrawl.util.terminal": "standard output, in the middle of anything; /dev/null for what cannot be printed",
 }

@@ -98,13 +98,6 @@ def test_no_page_of_seeds_that_stand_in_no_file(logs: Logs) -> None:
     assert next_.startswith("next          /mnt/shared/crawl.toml gives no seeds")
 
 
-def test_what_was_left_out(logs: Logs) -> None:
-    """Links that a setting left out are counted by the setting."""
-    counts = Counts()
-    counts.cut.update({"scope": 2, "deny": 0, "allow": 1})
-    assert lines("finished", counts, logs)["left out"] == "1 link by allow, 2 links by scope"
-
-
 def test_each_class_has_help() -> None:
     """There is a word of help for each class, and its command names the class."""
     assert HELP.keys() == CLASSES.keys()

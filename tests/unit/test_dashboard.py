@@ -277,44 +277,17 @@ def test_refusals(method: str, path: str, headers: dict[str, str], status: int |
     assert (refused and refused[0]) == status
 
 
-GOOD = {
-    "host": "localhost:8712",
-    "origin": "http://localhost:8712",
-    "sec-fetch-site": "same-origin",
-    "x-fscrawl-token": "tok",
-    "content-type": "application/json; charset=utf-8",
-}
-
-
-@pytest.mark.parametrize(
-    ("change", "status"),
-    [
-        ({}, None),
-        ({"origin": None}, None),
-        ({"sec-fetch-site": None}, None),
-        ({"origin": None, "sec-fetch-site": None}, 403),
-        ({"origin": "http://evil.example"}, 403),
-        ({"origin": "http://localhost:9999"}, 403),
-        ({"origin": "null"}, 403),
-        ({"sec-fetch-site": "cross-site"}, 403),
-        ({"sec-fetch-site": "same-site"}, 403),
-        ({"x-fscrawl-token": None}, 403),
-        ({"x-fscrawl-token": "tok2"}, 403),
-        ({"x-fscrawl-token": "tök"}, 403),
-        ({"content-type": "text/plain"}, 415),
-        ({"content-type": None}, 415),
-    ],
-)
-def test_control_takes_token_and_origin(change: dict[str, str | None], status: int | None) -> None:
-    """A change takes the token, JSON, and a page of this origin; no browser sends either header falsely."""
-    headers = {name: value for name, value in {**GOOD, **change}.items() if value is not None}
+@pytest.mark.parametrize(("token", "status"), [("tok", None), (None, 403), ("tok2", 403), ("t\xf6k", 403), ("", 403)])
+def test_control_takes_the_token(token: str | None, status: int | None) -> None:
+    """A change takes the token, in a header that pages of other origins cannot send."""
+    headers = {"host": "localhost:8712", **({} if token is None else {"x-fscrawl-token": token})}
     refused = refusal("POST", "/control/pause", headers, OURS, "tok")
     assert (refused and refused[0]) == status
 
 
 def test_no_control_without_the_option() -> None:
     """Without a token there is none that would do, not even an empty one."""
-    assert refusal("POST", "/control/pause", {**GOOD, "x-fscrawl-token": ""}, OURS, None) == (
+    assert refusal("POST", "/control/pause", {"host": "localhost", "x-fscrawl-token": ""}, OURS, None) == (
         403,
         "this dashboard is read-only; start it with --control to change that",
     )

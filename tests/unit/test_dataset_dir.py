@@ -4,6 +4,7 @@ import errno
 import hashlib
 import os
 import pickle
+import re
 import shutil
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def test_publish(directory):
     with directory.publish("pages/x") as temporary:
         temporary.write_text("new")
         assert directory.path("pages/x").read_text() == "old"
-        assert temporary.parent == directory.path("pages")
+        assert temporary.parent.samefile(directory.path("pages"))
         assert temporary.name.startswith(".")
     assert directory.path("pages/x").read_text() == "new"
     assert names(directory) == ["pages/x"]
@@ -296,7 +297,7 @@ MANIFEST = Manifest(
     counts={"records": 2, "pages": 1, "redirects": 1, "others": 0, "duplicates": 0, "near_duplicates": 0, "errors": 1},
     left_out={"broken": 1},
     fields={"price": {"found": 1, "missing": 0, "bad": 1}},
-    runs=(RunSummary(1, {"records": 2, "pages": 1, "redirects": 1, "others": 0}, {"broken": 1}),),
+    runs=(RunSummary(1, {"records": 2, "pages": 1, "redirects": 1, "others": 0, "duplicates": 0}, {"broken": 1}),),
     parts=(Part("pages/part-0001-00000.parquet", 2, 100, "ab"), Part("errors/part-0001-00000.parquet", 1, 9, "cd")),
 )
 
@@ -311,12 +312,17 @@ def test_a_manifest_is_read_as_it_was_written(directory):
     assert list(written["files"][0]) == ["path", "rows", "bytes", "sha256"]
 
 
-def test_counts_of_an_older_manifest(directory):
-    """A manifest that calls all records pages still says how many rows a limit has used up."""
-    values = MANIFEST.as_json()
-    values["counts"] = {"pages": 2, "duplicates": 0, "near_duplicates": 0, "errors": 1}
-    directory.write_json("manifest.json", values)
-    assert directory.manifest().counts["records"] == 2
+def test_names_of_parts():
+    """A name is a part's in one of the dataset's directories, and nothing else."""
+    good = ("pages/part-0001-00000.parquet", "jsonl.zst/links/part-12345-123456.jsonl.zst", "warc/part-0001-00000.idx")
+    bad = ("errors/../part-0001-00000.csv", "/errors/part-0001-00000.csv", "errors//part-0001-00000.csv")
+    bad += ("errors/authorized_keys", "../part-0001-00000.csv", ".merge/part-0001-00000.csv", "part-0001-00000.csv")
+    bad += ("errors/part-0001-00000.csv\n", "errors/part-0001-00000.csv/x", "a/b/c/part-0001-00000.csv", "", "a/\0")
+    for path in good:
+        assert Part.from_json({"path": path, "rows": 1, "bytes": 2, "sha256": "x"}) == Part(path, 1, 2, "x")
+    for path in bad:
+        with pytest.raises(ValueError, match=f"^{re.escape(path)}$"):
+            Part.from_json({"path": path, "rows": 1, "bytes": 2, "sha256": "x"})
 
 
 @pytest.mark.parametrize("values", [{"format": 1}, [], {**MANIFEST.as_json(), "files": [{}]}, {"format": "x"}])
@@ -355,7 +361,7 @@ def test_update(directory):
 
 def test_large_numbers_of_a_report() -> None:
     """All of them have the same form."""
-    counts = {"pages": 2991, "redirects": 0, "others": 0, "errors": 1234}
+    counts = {"pages": 2991, "redirects": 0, "others": 0, "duplicates": 0, "errors": 1234}
     fields = {"heading": {"found": 2990, "missing": 1001, "bad": 1000}}
     manifest = Manifest("f", "c", {}, counts, {"noindex": 4321}, fields, (), ())
     assert list(report(manifest)) == [

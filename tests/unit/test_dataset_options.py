@@ -15,7 +15,7 @@ CHANGED = {
     "formats": ("csv",),
     "text": "main",
     "html": False,
-    "fields": "x",
+    "fields": '[hosts."*"]\nx = {css = "p"}\n',
     "dedupe": True,
     "noindex": True,
     "hosts": ("a",),

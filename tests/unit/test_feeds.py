@@ -46,6 +46,22 @@ def test_title():
     assert extract(body, URL, Joiner()).title == "The news"
 
 
+@pytest.mark.parametrize(
+    ("head", "header", "title"),
+    [
+        (b"", "text/xml; charset=iso-8859-1", "\u00a4\u00a2"),
+        (b"<?xml version='1.0' encoding='iso-8859-1'?>", "application/rss+xml; charset=euc-jp", "あ"),
+        (b"<?xml version='1.0' encoding='euc-jp'?>", "application/rss+xml", "あ"),
+        (b"<?xml version='1.0' encoding='euc-jp'?>", None, "あ"),
+        (b"", None, "\ufffd\ufffd"),
+    ],
+)
+def test_encoding(head, header, title):
+    """The charset of HTTP counts before the XML declaration (RFC 7303, 3)."""
+    body = head + b"<rss><channel><title>\xa4\xa2</title></channel></rss>"
+    assert extract(body, URL, Joiner(), content_type=header).title == title
+
+
 def test_robots():
     """X-Robots-Tag holds for a feed: its links are not to be followed."""
     page = extract(b"<rss><channel><link>/a</link></channel></rss>", URL, Joiner(), robots_tag="nofollow")

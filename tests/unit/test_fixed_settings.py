@@ -79,7 +79,7 @@ def test_machines_can_still_be_stopped(tree):
 
 def test_half_a_file(tree, monkeypatch):
     """Half of the settings may lack what was fixed: a machine waits for the rest before it complains."""
-    (tree.root / ".fscrawl/tree.json").write_bytes(TreeRecord(1, "c1", "t", 7, 0, "host").to_json())
+    (tree.root / ".fscrawl/tree.json").write_bytes(TreeRecord(2, "c1", "t", 7, "host", "0" * 32).to_json())
     tree = Tree(tree.root, "m-1-aa")
     (tree.root / "crawl.toml").write_text("[crawl]\n")
 

@@ -29,7 +29,7 @@ def under(*names):
 
 def test_empty_body(read):
     """A page of no bytes is a page with nothing in it."""
-    assert read(b"") == ParsedPage("utf-8", None, (), (), None, (), truncated=False)
+    assert read(b"") == ParsedPage("utf-8", "guessed", None, (), (), None, (), truncated=False)
 
 
 def test_page_order(read):
@@ -41,6 +41,16 @@ def test_page_order(read):
 def test_fragments_and_own_url(read):
     """Fragments are dropped, and the page itself is no link of its own."""
     assert read("<a href='#x'></a><a href></a><a href='page.html?q#y'></a><a href='b#z'></a>").links == under("b")
+
+
+@pytest.mark.parametrize("follow", [None, frozenset({"a", "img"})])
+def test_links_of_drawings(read, follow):
+    """An `<a>` of SVG links by `xlink:href` if it has no `href`; in HTML, that attribute has no meaning."""
+    html = """<svg><a xlink:href=1></a><g><A XLINK:HREF=2 target=_top></a></g><a href=3 xlink:href=x></a>
+        <a href xlink:href=x></a><a></a><a rel=nofollow xlink:href=4></a><use xlink:href=x></use>
+        <foreignObject><a xlink:href=x>x</a><a href=5></a></foreignObject></svg><a xlink:href=x>x</a>"""
+    page = read(html, follow=follow)
+    assert (page.links, page.nofollow) == (under("1", "2", "3", "5"), under("4"))
 
 
 def test_white_space_in_href(read):

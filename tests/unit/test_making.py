@@ -130,7 +130,7 @@ def test_a_share_that_is_gone(tree):
 
 def test_hosts_that_have_one_machine(tmp_path, made, monkeypatch):
     """Where hosts are divided among machines, only one meets a new host: nothing is taken."""
-    create(tmp_path / "root", TreeRecord(1, "c1", "t", 16, 0, "host"), "", "")
+    create(tmp_path / "root", TreeRecord(2, "c1", "t", 16, "host", "0" * 32), "", "")
     tree = Tree(tmp_path / "root", "m-1-aa")
     monkeypatch.setattr(tree.files, "take_name", None)
     made.clear()

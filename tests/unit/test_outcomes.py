@@ -65,11 +65,11 @@ def test_stored(desk, kind, counted):
     desk = desk()
     task = handed_out(desk)
     size = 9 if kind == "page" else 0
-    desk.take(Stored(task, ANSWERED, kind, 200, size, (A + "x",), {"scope": 2}))
+    desk.take(Stored(task, ANSWERED, kind, 200, size, (A + "x",), {"scope": [1, 2, 1]}))
     counts = desk.counts
     assert (counts.pages, counts.redirects, counts.others, counts.bytes) == counted
     assert counts.without_page == ("" if kind == "page" else task.url)
-    assert counts.cut == {"scope": 2}
+    assert desk.frontier.cut == {"scope": 2}
     assert desk.found == [((A + "x",), 1, task.key, Flags(redirects=1) if kind == "redirect" else None)]
     assert desk.frontier.in_flight == 0
     assert f'"event": "{kind}"' in desk.stream.getvalue()
@@ -150,6 +150,21 @@ def test_a_shorter_way_is_told_once_more(desk):
     assert desk.frontier.idle
 
 
+@pytest.mark.parametrize("ours", [True, False])
+def test_a_log_in_that_leads_back(desk, ours):
+    """The page is asked for once more. If another machine has it, a user is told what to do, once."""
+    desk = desk()
+    for number in range(2):
+        page = handed_out(desk, f"{A}{number}")
+        back = page._replace(url="http://b.example/", host="b.example", key=urls.key("http://b.example/"))
+        if ours:
+            desk.frontier.hold(desk.frontier.location(back.url).shard)
+        desk.take(Stored(page, ANSWERED, "redirect", 302, links=(), term="term", again=back))
+    again = desk.frontier.take(time.monotonic() + 1)
+    assert (again and again.url) == (back.url if ours else None)
+    assert desk.stream.getvalue().count('crawl.partition = \\"site\\"') == int(not ours)
+
+
 def test_a_failure_for_now_is_tried_again(desk):
     """A failure that may pass is counted as retried, and its page is pending again as the next attempt."""
     desk = desk("politeness.delay=0")
@@ -194,7 +209,7 @@ def test_robots_that_fail_for_good(desk):
     desk = desk("politeness.robots=true")
     desk.take(FailedForGood(handed_out(desk), SILENT, "dns", "no such host"))
     assert desk.counts.errors == {}
-    assert desk.frontier.take(time.monotonic()).flags.given_up == "dns"
+    assert desk.frontier.take(time.monotonic()).flags.given_up == "dns no such host"
 
 
 def test_returned(desk):

@@ -11,7 +11,7 @@ from fscrawl.handlers import page_network
 from fscrawl.handlers.page_network import Network, NetworkRules, PageNetwork
 from fscrawl.handlers.sessions import Asking
 from fscrawl.http.answers import Failed, Fetched
-from fscrawl.http.cookies import Jar
+from fscrawl.http.cookies import SharedJar
 from fscrawl.render.messages import Ask
 from fscrawl.request import Request
 
@@ -45,8 +45,8 @@ def ask(url: str, kind: str = "XHR", **headers: str) -> Ask:
 
 
 def test_own_host_and_others() -> None:
-    """Log-ins go to the page's own origin only, new cookies into the crawl's jar only from its site."""
-    web, jar = Web(), Jar()
+    """Log-ins go to the page's own origin only, new cookies into the machine's jar only from its site."""
+    web, jar = Web(), SharedJar()
     page = PageNetwork(network(web), Request(URL), jar, 10.0)
     for url in ("http://a.example/x", "http://b.example/x"):
         answer = page.answer(ask(url, Cookie="c=1", Host="x", **{"Sec-CH-UA": "x", "Content-Type": "a/b", "X-Y": "z"}))
@@ -55,8 +55,9 @@ def test_own_host_and_others() -> None:
     assert [how["logs_in"] for _, how in web.asked] == [True, False]
     first = web.asked[0][1]
     assert (first["headers"], first["type"], first["jar"].header("", 0.0)) == ({"x-y": "z"}, "a/b", "c=1")
-    assert [each.domain for each in jar.of_site(URL, 0.0)] == ["a.example"]
-    assert jar.of_site("http://b.example/", 0.0) == []
+    assert {site: [each.domain for each in learnt] for site, learnt in jar.take_learnt().items()} == {
+        "a.example": ["a.example"]
+    }
     assert page.requests == {"a.example": 1, "b.example": 1}
     assert page.asked_at is not None
 

@@ -14,7 +14,7 @@ from fscrawl.errors import TreeBusyError, TreeError
 from fscrawl.storage.probe_directory import ProbeDirectory
 from fscrawl.storage.records import TreeRecord
 
-RECORD = TreeRecord(2, "c1", "t", 512, 0, "host", "0" * 32)
+RECORD = TreeRecord(2, "c1", "t", 512, "host", "0" * 32)
 TABLE = r"""
 22 1 0:20 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
 23 22 0:21 / /mnt rw - tmpfs tmpfs rw

@@ -264,7 +264,7 @@ def test_hosts_are_written_as_people_write_them(tmp_path: Path) -> None:
 def test_a_tree_of_nothing_has_a_report(tmp_path: Path) -> None:
     """A tree without pages, failures and machines makes a file that says so, with no section that is empty."""
     root = tmp_path / "t"
-    store.create(root, TreeRecord(1, "c1", "t", 16, 0, "host"), "", "http://a.example/\n")
+    store.create(root, TreeRecord(2, "c1", "t", 16, "host", "0" * 32), "", "http://a.example/\n")
     document = parsed(report.render(made(root)))
     assert [each.text for each in document.iter("h2")] == []
     assert "Crawl c1" in told(document)

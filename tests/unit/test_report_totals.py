@@ -53,7 +53,7 @@ def test_what_the_web_makes_up_is_counted_up_to_a_number(monkeypatch: pytest.Mon
     [
         ({"headers": {}}, {"type": "(none)"}),
         ({"headers": {"content-type": " Text/HTML ; charset=x"}}, {"type": "text/html"}),
-        ({"headers": {"content-type": "x" * 999}}, {"type": "x" * 100}),
+        ({"headers": {"content-type": "x/" + "y" * 200}}, {"type": "x/" + "y" * 98}),
         ({"sha256": "none"}, {"fingerprint": 0}),
         ({"sha256": "f" * 64}, {"fingerprint": 2**64 - 1}),
         ({"bytes": -5, "elapsed": -1.0}, {"bytes": 0, "elapsed_s": 0.0}),

@@ -14,7 +14,9 @@ import pytest
 from fscrawl import cli
 from fscrawl.errors import PlantedError, RecordError, TreeError
 from fscrawl.fleet.generations import Generations
+from fscrawl.fleet.heartbeat import Peer
 from fscrawl.fleet.leases import Machinery
+from fscrawl.fleet.logs import Logs
 from fscrawl.storage import kinds, segments, temporary
 from fscrawl.storage.append_log import same_file
 from fscrawl.storage.atomic import publish, temporary_owner
@@ -26,7 +28,7 @@ from tests.support.planting import HUGE_BYTES, KEY, Planted, outside_of, plant
 HOST = "a.example"
 FILE = f"links/{HOST}/{KEY}.json"
 LOG = ".fscrawl/log/m-2-bb/0.log"
-RECORD = TreeRecord(2, "c1", "t", 16, 0, "host", "ab" * 16)
+RECORD = TreeRecord(2, "c1", "t", 16, "host", "ab" * 16)
 PAGE = PageRecord(f"http://{HOST}/", KEY, 0, "", "t", "m", 200, {}, 4, "ab", 0.1, ())
 IN_PLACE_OF_A_FILE = {
     "fifo": "a FIFO, a socket or a device",
@@ -120,12 +122,8 @@ def test_in_place_of_a_directory(tree: Tree, kind: str, how: str) -> None:
     """Nothing below it is read or written, and the error names it; it lists as empty, and nothing is stored there."""
     plant(tree.root, Planted(f"links/{HOST}", kind))
     before = outside_of(tree.root)
-    if (how, kind) == ("read", "dangling"):
-        with pytest.raises(TreeError, match="it is not there"):  # a link that leads nowhere leads to no page
-            tree.page(HOST, KEY)
-    else:
-        with pytest.raises(PlantedError, match=f"links/{HOST}: a part of the path is a file or a link"):
-            _WRITES[how](tree)
+    with pytest.raises(PlantedError, match=f"links/{HOST}: a part of the path is a file or a link"):
+        _WRITES[how](tree)
     assert outside_of(tree.root) == before
     assert tree.keys("links", HOST) == tree.files.entries(f"links/{HOST}") == []
     assert not tree.is_done(HOST, KEY)
@@ -169,18 +167,6 @@ def test_a_root_that_moves(tmp_path: Path) -> None:
     assert tree.page(HOST, KEY) == Tree(tmp_path / "three", "m-1-aa").page(HOST, KEY) == PAGE
 
 
-def test_without_the_quick_way(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the kernel does not tell where an open file is, each step of its path is looked at."""
-
-    def unknown(*_: object) -> str:
-        raise OSError(errno.ENAMETOOLONG, "File name too long")
-
-    monkeypatch.setattr(os, "readlink", unknown)
-    tree.put_page(HOST, PAGE, b"body")
-    assert tree.page(HOST, KEY) == PAGE
-    assert tree.is_done(HOST, KEY)
-
-
 def test_a_step_that_fails(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     """If a look at a step of a path fails, that is said, and not taken for something that is planted."""
     tree.put_page(HOST, PAGE, b"body")
@@ -191,7 +177,6 @@ def test_a_step_that_fails(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
             raise OSError(errno.EIO, "Input/output error")
         return real(path, flags, *mode)
 
-    monkeypatch.setattr(os, "readlink", lambda _: "elsewhere")
     monkeypatch.setattr(os, "open", broken)
     with pytest.raises(TreeError, match="input/output error") as caught:
         tree.page(HOST, KEY)
@@ -280,6 +265,27 @@ def test_appended_to(tree: Tree, kind: str) -> None:
     assert outside_of(tree.root) == before
 
 
+@pytest.mark.parametrize("mode", [0o755, 0o775, 0o777, 0o2770])
+@pytest.mark.parametrize("name", ["seeds.txt", "names.txt", "crawl.toml"])
+def test_a_second_name_of_a_private_file(tree: Tree, mode: int, name: str) -> None:
+    """Where others may write, what people write is not read if it has a second name; backups of one's own may link."""
+    private = tree.root.parent / "private"
+    private.write_text("http://a.example/?secret\n")
+    (tree.root / name).unlink(missing_ok=True)
+    os.link(private, tree.root / name)
+    tree.root.chmod(mode)
+    reads = {"seeds.txt": tree.controls.seeds, "crawl.toml": tree.controls.settings}
+    read = reads.get(name, lambda: tree.controls.list_if_there(name))
+    if mode == 0o755:
+        assert read() == private.read_text()
+        return
+    with pytest.raises(TreeError, match=r"a second name \(a hard link\)") as caught:
+        read()
+    assert "secret" not in str(caught.value)
+    private.unlink()
+    assert read()
+
+
 def test_temporary_whose_name_is_known(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even who guesses the 64 random bits of a temporary's name has nothing written through a link there."""
     monkeypatch.setattr(os, "urandom", lambda count: b"\7" * count)
@@ -344,10 +350,23 @@ def test_a_file_that_others_have_open(tree: Tree, monkeypatch: pytest.MonkeyPatc
     assert tree.controls.seeds() == "http://b.example/\n"
 
 
-def test_every_room_has_a_limit() -> None:
-    """There is no kind of file without a limit but what is read by its end alone, and what nobody reads."""
-    assert {room for room in ROOMS if kinds.most_bytes(f"{room}/x") is None} == {".fscrawl/machines"}
-    assert kinds.most_bytes("notes") is None
+def test_every_file_has_a_limit(tree: Tree) -> None:
+    """There is no kind of file without a limit, and each way to read one keeps it."""
+    machines = ".fscrawl/machines/m-2-bb"
+    for path in (
+        *(f"{room}/x" for room in ROOMS),
+        f"{machines}.log",
+        f"{machines}.labels.json",
+        "notes",
+        ".fscrawl/new/x",
+    ):
+        plant(tree.root, Planted(path, "sparse"))
+        os.truncate(tree.root / path, 1 << 40)
+        assert "no file of its kind has more" in tree.files.planted(path)
+        assert tree.files.tail(path, 0) == b""
+        for read in (tree.files.read, tree.files.stamp, lambda path: tree.files.read_range(path, 0, 1)):
+            with pytest.raises(PlantedError, match="no file of its kind has more"):
+                read(path)
 
 
 @pytest.mark.parametrize("path", ["links/../../private/secret", "../private/secret", "links/..", "links/a\0b", "a\0/b"])
@@ -393,3 +412,17 @@ def test_files_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("real")
     publish(tmp_path / "link" / "report.html", b"report", "m-1-aa")
     assert (tmp_path / "real" / "report.html").read_bytes() == b"report"
+
+
+@pytest.mark.parametrize("kind", ["sparse", "fifo", "link-to-device", "full-directory", "zeros", "link-to-file"])
+def test_in_place_of_heartbeats(tree: Tree, kind: str) -> None:
+    """A machine whose heartbeat log cannot be one is waited for by nobody; one that has just begun its log is."""
+    logs, log = Logs(tree), Planted(".fscrawl/machines/m-2-bb.log", "file" if kind == "zeros" else kind, b"\0" * 5000)
+    for path, content in ((log.path, b""), (log.path, b'{"hello":"m-2-bb"'), (log.path, b"")):
+        plant(tree.root, Planted(path, "file", content))
+        peer = Peer("m-2-bb", 0.0)
+        peer.read(logs, 1.0)
+        assert not peer.left
+    plant(tree.root, log)
+    peer.read(logs, 2.0)
+    assert peer.left

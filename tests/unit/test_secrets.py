@@ -45,6 +45,46 @@ def test_settings(line: str) -> None:
         assert name in str(caught.value) or "TOML" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://me:hunter2@a.example/",
+        "https://hunter2@a.example/",
+        "HTTPS://me:hunter2@a.example:25/",
+        "https:me:hunter2@a.example",
+        "htp://me:hun/hunter2@a.example/{1..3}",
+        "https://me:{hunter2}@a.example/",
+        "https://me:hunter2@{a,b}.example/{1..}",
+        "https://me:hunter 2hunter2@a.example/",
+        "//me:hunter2@a.example/",
+        "me:hunter2@a.example",
+    ],
+)
+@pytest.mark.parametrize("where", ["hosts", "seeds", "one seed", "a mistake beside it", "render", "argument"])
+def test_logins_in_urls(where: str, url: str) -> None:
+    """A URL of the settings with a login is refused, so that it is not kept, and no message shows the login."""
+    texts = {
+        "hosts": f'[[site]]\nhosts = ["{url}"]\nseeds = ["https://a.example/"]',
+        "seeds": f'[[site]]\nhosts = ["a.example"]\nseeds = ["https://a.example/", "{url}"]',
+        "one seed": f'[[site]]\nhosts = ["a.example"]\nseeds = "{url}"',
+        "a mistake beside it": f'[[site]]\nhosts = ["{url}"]\nfolow = []',
+        "render": f'[render]\nhosts = ["{url}"]',
+    }
+    with pytest.raises(SettingsError) as caught:
+        parse(texts[where]) if where in texts else apply(Settings(), [f"render.hosts=['{url}']"])
+    assert "hunter2" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "seed", ["https://a.example/@me/{1..3}", "https://{a,b}.example/@me", "https://a.example/?m=a:b@c"]
+)
+def test_urls_with_an_at_sign(seed: str) -> None:
+    """An @ behind the host is a part of the path or the query."""
+    [site] = parse(f'[[site]]\nhosts = ["*.example"]\nseeds = ["{seed}"]').sites
+    assert [each.text for each in site.seeds] == [seed]
+
+
 ROOT = ("crawl", "--root", "/nonexistent/tree")
 
 
@@ -122,8 +162,10 @@ def test_an_edit_cannot_read_the_environment(tmp_path: Path, monkeypatch: pytest
     assert lenient.settings_edited(1)
 
 
-@pytest.mark.parametrize("name", ["", "A B", "A=hunter2", "$A", "ä"])
+@pytest.mark.parametrize("name", ["", "A B", "A=hunter2", "A=hunt er hunter2", "$A=hunter2", "hunter2 ", "ä"])
 def test_allow_env(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """--allow-env takes a name, and no value."""
     assert main((*ROOT, "--allow-env", name)) == 2
-    assert "must be the name of an environment variable" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "must be the name of an environment variable" in said
+    assert "hunter2" not in said

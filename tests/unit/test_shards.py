@@ -124,12 +124,23 @@ def test_rest_after_taking_over(make_frontier):
     assert (frontier.take(106.9), frontier.take(107).url) == (None, A)
 
 
-@pytest.mark.parametrize("partition", ["host", "url"])
-def test_shard_of(make_frontier, partition):
-    """A shard is that of the host, or with partition = "url" that of the key."""
+@pytest.mark.parametrize(
+    ("partition", "url", "name"),
+    [
+        ("host", A + "x", urls.host(A)),
+        ("url", A + "x", urls.key(A + "x")),
+        ("site", "https://login.a.example/", "a.example"),
+        ("site", "http://a.example:8080/", "a.example"),  # cookies do not go by ports (RFC 6265 8.5)
+        ("site", "http://a_b.a.example./", "a.example"),
+        ("site", "http://www.a.co.uk/", "co.uk"),  # all machines agree, whatever they know of public suffixes
+        ("site", "http://10.0.0.1:81/", "10.0.0.1"),
+        ("site", "http://localhost/", "localhost"),
+    ],
+)
+def test_shard_of(make_frontier, partition, url, name):
+    """A shard is that of the host, with partition = "site" that of its last two labels, with "url" that of the key."""
     frontier = make_frontier(f"crawl.partition={partition}", shards=7)
-    name = urls.host(A) if partition == "host" else urls.key(A + "x")
-    assert frontier.location(A + "x").shard == urls.shard(name, 7)
+    assert frontier.location(url).shard == urls.shard(name, 7)
 
 
 def test_location(make_frontier):

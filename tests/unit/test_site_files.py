@@ -261,13 +261,13 @@ def test_reading_a_file(tmp_path: Path) -> None:
     """A file is read whole, and not run; its digest is that of its text."""
     path = tmp_path / "site.py"
     path.write_text("1 / 0")
-    assert read_file(path) == SiteFile(str(path), "1 / 0")
-    assert read_file(path).digest == SiteFile("elsewhere", "1 / 0").digest
+    assert read_file(path, None) == SiteFile(str(path), "1 / 0")
+    assert read_file(path, None).digest == SiteFile("elsewhere", "1 / 0").digest
     with pytest.raises(UsageError, match=r"nothing\.py: cannot be read: no such file"):
-        read_file(tmp_path / "nothing.py")
+        read_file(tmp_path / "nothing.py", None)
     path.write_bytes(b"#" * (MAX_FILE_BYTES + 1))
     with pytest.raises(UsageError, match="at most 1,048,576 bytes"):
-        read_file(path)
+        read_file(path, None)
 
 
 def test_the_methods_can_be_tried_alone() -> None:

@@ -119,6 +119,14 @@ def test_encodings(declared, codec):
     assert given((declared + urlset(text)).encode(codec)) == given(urlset(text)) != pages(truncated=True)
 
 
+def test_encoding_of_http():
+    """The charset of HTTP counts before the XML declaration (RFC 7303, 3), for a text sitemap, too."""
+    of_japan = bytes.fromhex("8363 8740")
+    for body in (b"<?xml version='1.0' encoding='utf-8'?><urlset><url><loc>%b</loc></url></urlset>", b"%b"):
+        given_in = body % (b"http://a.example/" + of_japan)
+        assert read(given_in, BASE, content_type="text/plain; charset=Shift_JIS") == pages("%E3%83%84%E2%91%A0")
+
+
 def test_undecodable():
     """A byte that cannot be decoded breaks nothing but its URL."""
     assert given(b"<urlset><url><loc>http://a.example/\xff</loc></url>" + urlset("1").encode()[8:]) == pages(

@@ -328,6 +328,11 @@ def test_the_object(logs: Logs) -> None:
         "ends_in_s": 2.0,
         "settings_trouble": "",
         "labels": {},
+        "other_types": {},
+        "like_html": 0,
+        "left_out": {},
+        "seeds_astray": {},
+        "given_up": {},
         "machines": machines_of(logs, facts, now),
     }
 

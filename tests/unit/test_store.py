@@ -123,7 +123,7 @@ def test_unreadable(tree, fault):
     fault("listdir", errno.EIO)
     with pytest.raises(TreeError):
         tree.keys("links", HOST)
-    fault("open", errno.EIO, within=KEY)
+    fault("stat", errno.EIO, within=KEY)
     with pytest.raises(TreeError):
         tree.is_done(HOST, KEY)
 
@@ -257,16 +257,16 @@ def test_temporaries_are_named_as_documented(tree, monkeypatch):
 def test_directory_that_is_not_found_yet(tmp_path, monkeypatch):
     """A directory that another machine is just making may be taken and not be found: it is waited for."""
     create(tmp_path / "root", RECORD, "", "")
-    tree, real, late = Tree(tmp_path / "root", "m"), os.open, [1, 1]
+    tree, real, late = Tree(tmp_path / "root", "m"), os.stat, [1, 1]
 
     def missing(path, *args, **options):
-        if late and str(path).endswith("/a.example"):
+        if late and path == "a.example":
             late.pop()
             raise FileNotFoundError(errno.ENOENT, "No such file or directory")
         return real(path, *args, **options)
 
     (tmp_path / "root/links/a.example").mkdir()
-    monkeypatch.setattr(os, "open", missing)
+    monkeypatch.setattr(os, "stat", missing)
     tree.files.make_directory("links/a.example")
     assert not late
 

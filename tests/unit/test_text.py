@@ -118,7 +118,7 @@ def test_what_is_no_character(html):
         "<dialog>x</dialog>",
         "<math><annotation>x</annotation></math>",
         "<b hidden>x</b>",
-        "<b hidden=until-found>x<i>y</i></b>",
+        "<p hidden=until-found>x<i>y</i></p>",
         "<b style='color: red; Display: None'>x</b><b style=display:none>x</b>",
         "<i hidden>x<script>y</script><i hidden>z</i></i>",
         "<i hidden><pre>x</pre><textarea>y</textarea></i>",
@@ -138,6 +138,77 @@ def test_not_shown(html):
 def test_shown(html):
     """An open dialog, formulas, buttons and what a click unfolds are text."""
     assert text(html) == "x"
+
+
+@pytest.mark.parametrize(
+    ("style", "is_shown"),
+    [
+        ("color:red", True),
+        ("display : none", False),
+        ("color:red;;\tDISPLAY:\nNone", False),
+        ("--w-display:none", True),
+        ("content-display:none", True),
+        ("display:none;display:block", True),
+        ("display:none;display:inline flow-root;", True),
+        ("display:none;display:nonsense", False),
+        ("display:none;display:'block'", False),
+        ("display:none;display:", False),
+        ("display:none;display:revert", True),
+        ("display:none;display:var(--x)", True),
+        ("display:none !important;display:block", False),
+        ("display:none ! IMPORTANT ;display:block!important", True),
+        ("display:none !ie", True),
+        ("*display:none", True),
+        ("display:\u00a0none", True),
+        ("display:contents", True),
+        ("/*display:none*/", True),
+        ("display/**/:/*;*/none", False),
+        ("/*", True),
+        ("content:'display:none;display:none'", True),
+        ("background:url(a;display:none)", True),
+        ("background:url(a;b);display:none", False),
+        ("color:(;display:none", True),
+        ("color:[(];)];display:none", False),
+        ("color:(\\);display:none", True),
+        ("color:red};display:none", False),
+        ("{display:none}", True),
+        ("content:'\n;display:none", False),
+        ("visibility:hidden", False),
+        ("visibility:collapse", False),
+        ("visibility:hidden;visibility:inherit", True),
+        ("content-visibility:hidden", True),
+    ],
+)
+def test_style(style, is_shown):
+    """Whether a style hides an element is decided by the rules of CSS for declarations; Chromium says the same."""
+    assert text(f'<b style="{style}">x</b>') == "x" * is_shown
+
+
+@pytest.mark.parametrize(
+    ("html", "shown"),
+    [
+        ("a<i style='visibility:hidden'>b<u style='visibility:visible'>c</u>d</i>e", "ace"),
+        ("<i style='visibility:hidden'>b<u style='visibility:visible'>c<s style='visibility:hidden'>d</u></i>", "c"),
+        ("<i style='visibility:hidden'><u style='visibility:unset'>c</u><u style='visibility:initial'>d</i>", "d"),
+        ("<i style='visibility:hidden'><u style='visibility:visible;display:none'>c</u></i>", ""),
+        ("<p>a<p style='visibility:hidden'>b<p>c", "a\nc"),
+        (
+            "<table style='visibility:hidden'><td style='visibility:visible'>a<td>b<td style='visibility:visible'>c",
+            "a c",
+        ),
+        ("a<pre style='visibility:hidden'>b<i style='visibility:visible'>\n  c\n d</i>e</pre>", "a\n  c\n d"),
+        ("<div style='content-visibility:hidden'>a</div>", ""),
+        ("<b hidden style='display:inline'>a</b>", "a"),
+        ("<b hidden style='display:nonsense'>a</b>", ""),
+        ("<dialog style='display:block'>a</dialog>", "a"),
+        ("<b hidden=until-found>a</b>", "a"),
+        ("<div hidden=until-found style='content-visibility:visible'>a</div>", "a"),
+        ("<div hidden=until-found style='display:none'>a</div>", ""),
+    ],
+)
+def test_parts_of_an_element_are_shown(html, shown):
+    """What is invisible may contain what is visible, and a style counts more than the attribute `hidden`."""
+    assert text(html) == shown
 
 
 def test_ruby_parentheses():
@@ -329,6 +400,8 @@ UNITS = [
         "<div ",
         "<p>",
         "<p hidden>x",
+        "<p style='visibility:hidden'>x",
+        "<i style='visibility:hidden'><i style='visibility:visible'>x",
         "<br>",
         "<Div",
         "<aaaaa",

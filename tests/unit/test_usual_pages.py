@@ -19,6 +19,8 @@ URL = "http://a.example/dir/page.html?q"
         {"body": b"<a href=1>" + b" " * 66_000, "with_routes": True},
         {"body": b"<a href=1>" + b" " * 66_000, "follow": frozenset({"a"})},
         {"body": b"<a href=1>" + b" " * 33_000, "content_type": "text/html; charset=windows-1252"},
+        {"body": b"<a href=1>" + b" " * 66_000, "content_type": "application/xhtml+xml"},
+        {"body": b"<p><template shadowrootmode=open><a href=1></template>" + b" " * 33_000},
         {"body": b"<a href=1>" + b"<p " + b"a " * 9000 + b">"},
         {"body": b"<a href=1>" + b"<p a='>' " + b"a " * 9000 + b">"},
     ],

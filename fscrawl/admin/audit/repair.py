@@ -117,12 +117,8 @@ class Repair:
 
     def _may_touch(self, finding: Finding) -> bool:
         """Tell whether no live machine can be writing this file: only the holder of a shard writes its pages."""
-        holder = self._holders.get(self._shard(finding.host, finding.key))
+        holder = self._holders.get(self._tree.record.shard_of(finding.host, finding.key))
         return holder is None or (holder != "" and holder not in self._live)  # "": a lease that cannot be read
-
-    def _shard(self, host: str, key: str) -> int:
-        record = self._tree.record
-        return urls.shard(key if record.partition == "url" else host, record.shards)
 
     # -- put back
 
@@ -155,7 +151,8 @@ class Repair:
             self._report.put_back += 1
             self._line.advance()
             self._must_tell_anew = self._must_tell_anew or self._scanner.fold.is_told(number)
-            found = Found(self._shard(urls.host(url), urls.key(url)), depth, referrer, url)
+            shard = self._tree.record.shard_of(urls.host(url), urls.key(url))
+            found = Found(shard, depth, referrer, url)
             label = self._labels.get(number, "")
             for failed_at in sorted(self._failures.get(number, ())) or [""]:
                 yield found._replace(flags=flags_of(retry_of=failed_at, label=label))

@@ -21,7 +21,7 @@ from fscrawl.util.humanize import number_of, size
 from fscrawl.util.installed import to_install
 
 EXTRAS = {
-    "merge": ("numpy", "parsel", "pyarrow", "rensa", "warcio", "zlib_ng"),
+    "merge": ("numpy", "parsel", "pyarrow", "rensa", "zlib_ng"),
     "pdf": ("pypdf",),
     "main-text": ("trafilatura", "lxml_html_clean"),
     "fast-text": ("resiliparse",),

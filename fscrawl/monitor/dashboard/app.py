@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import partial
@@ -67,6 +68,7 @@ _FILES = {
     **{f"/{name}.js": (f"{name}.js", "text/javascript") for name in _SCRIPTS},
 }
 _LOOKS_AT_A_TIME = 8  # own threads: requests that hang on a page's file must not block the state
+_SEARCHES_AT_A_TIME = 8  # each keeps one of the threads that answer other requests
 _EVERY_S = 1.0
 _STILL_HERE_S = 15.0
 _MOST_BODY_BYTES = 65_536
@@ -87,6 +89,7 @@ class Dashboard:
         self._verbs = verbs
         self._closing = asyncio.Event()
         self._threads: CapacityLimiter | None = None
+        self._searches = threading.BoundedSemaphore(_SEARCHES_AT_A_TIME)
         routes = [Route(path, _file(*file)) for path, file in _FILES.items()]
         routes += [
             Route("/events", self._state_events),
@@ -230,11 +233,14 @@ class Dashboard:
         return self._found(scan.labelled(self._latest.tree, label, room))
 
     def _found(self, events: Iterator[scan.Event]) -> Response:
-        """Stream what a search finds, one JSON object a line; it stops when the client has gone."""
+        """Stream what a search finds, one JSON object a line; it stops when the client has gone, at its next event."""
         self._latest.check()
         return StreamingResponse(self._lines(events), media_type="application/x-ndjson")
 
     def _lines(self, events: Iterator[scan.Event]) -> Iterator[str]:
+        if not self._searches.acquire(blocking=False):
+            yield _json({"error": "too many searches at a time; try again in a moment"}) + "\n"
+            return
         try:
             for event in events:
                 yield _json(event) + "\n"
@@ -242,6 +248,8 @@ class Dashboard:
                     return
         except TreeError as error:
             yield _json({"error": str(error)}) + "\n"
+        finally:
+            self._searches.release()
 
     def _body(self, request: Request) -> Response:
         way = request.query_params.get("as", "page")

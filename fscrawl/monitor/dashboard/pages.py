@@ -123,12 +123,13 @@ def body(tree: Tree, host: str, key: str, way: str) -> tuple[str, bytes] | None:
     if data is None:
         return None
     if file is not None:  # shown as text in every way: nothing in it may run
-        said = record.headers.get("content-type") if record is not None else None
-        return "text/plain", decode(data, sniff_encoding(data, said)).encode("utf-8", "replace")
-    said_encoding = rendered.as_seen.encoding if rendered else record and record.encoding
-    encoding = said_encoding or sniff_encoding(data)
+        said = sniff_encoding(data, record.headers.get("content-type"), record.url) if record is not None else "utf-8"
+        return "text/plain", decode(data, said).encode("utf-8", "replace")
+    seen = rendered.as_seen if rendered else record
+    encoding = (seen and seen.encoding) or sniff_encoding(data)
     if way == "text":
-        return "text/plain", text.visible(links.readable(data, encoding)).encode("utf-8", "replace")
+        content_type = seen.headers.get("content-type") if seen else None
+        return "text/plain", text.visible(links.readable(data, encoding, content_type)).encode("utf-8", "replace")
     source = decode(data, encoding)
     if way == "page":
         return "text/html", inert(source).encode("utf-8", "replace")

@@ -36,6 +36,8 @@ _TOLD_S = 0.5
 _EXAMPLES = 5
 _SAMPLE_HOSTS = 100
 _SAMPLE_FILES = 500
+_AHEAD = 2 * READERS  # files of a search that others, and its end, have to wait for
+_POOL = ThreadPoolExecutor(READERS, thread_name_prefix="scan")  # of all searches together
 Event = dict[str, Any]
 Kind = type[PageRecord] | type[ErrorRecord]
 
@@ -151,12 +153,11 @@ def _search(
 
 def _files(tree: Tree, room: str, hosts: Iterable[str]) -> Generator[tuple[int, bytes | None]]:
     """Read the files of hosts: (the number of the host, bytes). Each host begins with a None."""
-    with ThreadPoolExecutor(READERS, thread_name_prefix="scan") as pool:
-        for number, host in enumerate(hosts, 1):
-            yield number, None
-            jobs = (partial(_read, tree, room, host, key) for key in tree.keys(room, host))
-            for data in in_turn(pool, jobs):
-                yield number, data
+    for number, host in enumerate(hosts, 1):
+        yield number, None
+        jobs = (partial(_read, tree, room, host, key) for key in tree.keys(room, host))
+        for data in in_turn(_POOL, jobs, _AHEAD):
+            yield number, data
 
 
 def _read(tree: Tree, room: str, host: str, key: str) -> bytes | None:
@@ -175,8 +176,7 @@ def page_of(tree: Tree, host: str, room: str, page: int) -> Event:
     keys = sorted(tree.keys(room, host))
     chosen = keys[page * PAGE_ROWS : (page + 1) * PAGE_ROWS]
     kind: Kind = PageRecord if room == LINKS else ErrorRecord
-    with ThreadPoolExecutor(READERS, thread_name_prefix="page") as pool:
-        read = list(in_turn(pool, (partial(_read, tree, room, host, key) for key in chosen)))
+    read = list(in_turn(_POOL, (partial(_read, tree, room, host, key) for key in chosen)))
     records = [record for data in read if (record := _record(kind, data)) is not None]
     return {
         "found": len(keys),
@@ -195,13 +195,12 @@ def examples(tree: Tree, chance: random.Random | None = None) -> Event:
     share = max(20, _SAMPLE_FILES // max(1, len(hosts)))
     found: dict[str, list[Event]] = {}
     looked = 0
-    with ThreadPoolExecutor(READERS, thread_name_prefix="examples") as pool:
-        for host in hosts:
-            keys = tree.keys(ERRS, host)
-            chosen = chance.sample(keys, min(len(keys), share, _SAMPLE_FILES - looked))
-            looked += len(chosen)
-            for data in in_turn(pool, [partial(_read, tree, ERRS, host, key) for key in chosen]):
-                record = _record(ErrorRecord, data)
-                if isinstance(record, ErrorRecord) and len(found.setdefault(record.class_, [])) < _EXAMPLES:
-                    found[record.class_].append(brief(record))
+    for host in hosts:
+        keys = tree.keys(ERRS, host)
+        chosen = chance.sample(keys, min(len(keys), share, _SAMPLE_FILES - looked))
+        looked += len(chosen)
+        for data in in_turn(_POOL, [partial(_read, tree, ERRS, host, key) for key in chosen]):
+            record = _record(ErrorRecord, data)
+            if isinstance(record, ErrorRecord) and len(found.setdefault(record.class_, [])) < _EXAMPLES:
+                found[record.class_].append(brief(record))
     return {"looked": looked, "classes": found}

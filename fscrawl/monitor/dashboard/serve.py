@@ -1,17 +1,26 @@
-"""The process of the dashboard: it listens on an address, and ends at once on Ctrl-C."""
+"""The process of the dashboard: it listens on an address, and ends at once on Ctrl-C.
+
+Promise: whoever only connects, and asks nothing, keeps nobody else from being answered. Each connection is for one
+request, which must be there within some seconds. The number of connections is bounded far below that of open files, so
+that accept() does not fail.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import os
 import secrets
 import socket
 import threading
 from pathlib import Path
 from types import FrameType
+from typing import Any, cast
 
 import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from fscrawl import interrupts
 from fscrawl.errors import EXIT_OK, UsageError
@@ -21,7 +30,36 @@ from fscrawl.util.terminal import say
 
 _GRACE_S = 1
 _LAST_RESORT_S = 3.0
-_BACKLOG = 128
+_BACKLOG = 64  # asyncio accepts as many at a time
+_REQUEST_S = 10.0  # for the head of a request
+_MOST_WAITING = 64  # connections without a request; for one more, the one that has waited longest is ended
+_MOST_CONNECTIONS = 256  # others are told 503
+
+
+class _Connection(H11Protocol):
+    """A connection that ends if no request comes. `Guard` sees to it that it ends behind its first answer."""
+
+    _waiting: dict[_Connection, None] = {}  # noqa: RUF012 - of all connections, the oldest first
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(cast("asyncio.Transport", transport))
+        self._waiting[self] = None
+        asyncio.get_running_loop().call_later(_REQUEST_S, self.end_if_silent)
+        if len(self._waiting) > _MOST_WAITING:
+            next(iter(self._waiting)).end_if_silent()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.cycle is not None:
+            self._waiting.pop(self, None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._waiting.pop(self, None)
+        super().connection_lost(exc)
+
+    def end_if_silent(self) -> None:
+        if self._waiting.pop(self, self) is None:
+            self.transport.abort()
 
 
 class _Server(uvicorn.Server):
@@ -55,21 +93,28 @@ def serve(root: Path, host: str, port: int, verbs: Verbs, dataset: Path | None =
     dashboard = Dashboard(root, verbs, dataset)
     listener = listen(host, port)
     guard = Guard(dashboard.app, names_for(host, socket.gethostname()), token)
-    config = uvicorn.Config(
-        guard,
-        http="h11",
-        ws="none",
-        lifespan="off",
-        log_config=None,  # the usual one asks a closed standard output whether it is a terminal
-        log_level="critical",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,  # a client can write anything into them
-        timeout_graceful_shutdown=_GRACE_S,
-    )
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # it tells each error of accept(), with its traceback
     _announce(root, listener, token)
-    _Server(config, dashboard).run([listener])  # it ends by a signal, which uvicorn raises again: see `interrupts`
+    _Server(config_of(guard), dashboard).run([listener])  # it ends by a signal, which is raised again: see `interrupts`
     os._exit(EXIT_OK)  # do not wait for threads that wait for a share
+
+
+def config_of(app: ASGIApp) -> uvicorn.Config:
+    """Give how uvicorn is to serve an application."""
+    options: dict[str, Any] = {
+        "http": _Connection,
+        "ws": "none",
+        "lifespan": "off",
+        "log_config": None,  # the usual one asks a closed standard output whether it is a terminal
+        "log_level": "critical",
+        "access_log": False,
+        "server_header": False,
+        "proxy_headers": False,  # a client can write anything into them
+        "timeout_graceful_shutdown": _GRACE_S,
+        "limit_concurrency": _MOST_CONNECTIONS,
+        "backlog": _BACKLOG,
+    }
+    return uvicorn.Config(app, **options)
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -156,8 +156,7 @@ class _Inquiry:
         it.host = urls.host(it.url) if it.url is not None else ""
 
     def _shard(self) -> int:
-        record = self._tree.record
-        return urls.shard(self._it.key if record.partition == "url" else self._it.host, record.shards)
+        return self._tree.record.shard_of(self._it.host, self._it.key)
 
     # -- what is stored
 

@@ -34,7 +34,8 @@ def tried(tree: Tree, host: str, page: PageRecord, rules: Rules) -> dict[str, Tr
         if error.is_missing:
             return None
         raise
-    encoding = page.as_seen.encoding if page.file is None else sniff_encoding(body, page.headers.get("content-type"))
-    found = rules.extract(url_of(page.url), links.readable(body, encoding or "utf-8", limited=False))
+    url, content_type = url_of(page.url), page.as_seen.headers.get("content-type")
+    encoding = page.as_seen.encoding if page.file is None else sniff_encoding(body, content_type, url)
+    found = rules.extract(url, links.readable(body, encoding or "utf-8", content_type))
     names = [column.name for column in rules.columns if column.name in {*found.values, *found.missing}]
     return {name: Tried(found.values.get(name), found.bad.get(name, "")) for name in names}

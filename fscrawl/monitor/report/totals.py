@@ -26,6 +26,7 @@ from fscrawl import urls
 from fscrawl.errors import RecordError, TreeError, about
 from fscrawl.fleet.label_figures import LabelFigure
 from fscrawl.labels import sound
+from fscrawl.parse.headers import media_type
 from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.storage.records import ErrorRecord, Kind, PageRecord
 from fscrawl.store import Tree
@@ -291,7 +292,7 @@ def fact_of(record: PageRecord, key: str) -> Fact:
         kind=record.kind,
         depth=record.depth,
         status=record.status,
-        type=record.headers.get("content-type", "").partition(";")[0].strip().lower()[:_NAME_CHARS] or "(none)",
+        type=media_type(record.headers)[:_NAME_CHARS] or "(none)",
         why=(record.skipped or "")[:_NAME_CHARS],
         bytes=min(max(0, record.bytes), _MOST),
         fingerprint=_fingerprint(record.sha256),

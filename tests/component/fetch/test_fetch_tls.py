@@ -21,6 +21,7 @@ import pytest
 from fscrawl.errors import SettingsError
 from fscrawl.http import tls
 from fscrawl.http.answers import Failed
+from tests.support.crawling import crawl, errors
 from tests.support.exchanges import ENDS_S, SLOW, silence
 from tests.support.raw import HOST, Make, Raw, answering, failed, fetched, ok
 
@@ -60,6 +61,30 @@ def test_self_signed(make: Make, context: ssl.SSLContext) -> None:
     with Raw(answering(ok(b"<p>")), context) as server:
         answer = failed(make().get(server.url(scheme="https")))
     assert (answer.class_, answer.retry) == ("tls", False)
+
+
+@pytest.mark.parametrize(
+    ("days", "host", "is_trusted", "why"),
+    [(2, HOST, False, "self-signed"), (2, "127.0.2.2", True, "mismatch"), (-1, HOST, True, "has expired")],
+    ids=["unknown", "another name", "expired"],
+)
+def test_error_records_say_why(
+    certificate: Path, tmp_path: Path, days: int, host: str, is_trusted: bool, why: str
+) -> None:
+    """Each page of a host whose certificate is not valid says what is wrong with that, also behind the first."""
+    given = tmp_path / "given.pem"
+    words = (
+        f"openssl x509 -in {certificate}.crt -signkey {certificate} -days {days} -copy_extensions copyall -out {given}"
+    )
+    subprocess.run(words.split(), check=True, capture_output=True, timeout=20)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(given, certificate)
+    settings = {"fetch.ca_file": given} if is_trusted else {}
+    with Raw(answering(ok(b"<p>")), context, host) as server:
+        crawl(tmp_path / "tree", seeds=[server.url(path, "https") for path in ["/", "/a", "/b"]], settings=settings)
+    found = errors(tmp_path / "tree").values()
+    assert [error.class_ for error in found] == ["tls"] * 3
+    assert all(why in error.message for error in found), found
 
 
 @pytest.mark.usefixtures("trusted")

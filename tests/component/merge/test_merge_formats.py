@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,6 +14,8 @@ from warcio.archiveiterator import ArchiveIterator
 
 from fscrawl import merge
 from fscrawl.dataset import archives, parquet_files
+from fscrawl.dataset.card import report
+from fscrawl.dataset.manifest import Manifest
 from fscrawl.errors import FscrawlError, TreeError, UsageError
 from tests.support.merging import A, archived
 from tests.support.steps import Steps
@@ -32,8 +35,29 @@ def test_archive_alone(tree: Grown, out: Path) -> None:
         "redirects": 1,
         "others": 1,
         "duplicates": 1,
-        "near_duplicates": 0,
     }
+
+
+@pytest.mark.parametrize(
+    ("options", "looked"),
+    [
+        ({"formats": ("wacz",)}, False),
+        ({"text": "none"}, False),
+        ({"formats": ("warc",), "language": True}, False),
+        ({"text": "none", "language": True}, True),
+        ({"formats": ("warc",), "dedupe": True}, True),
+    ],
+)
+def test_figures_of_what_was_looked_for(tree: Grown, out: Path, options: dict[str, Any], looked: bool) -> None:
+    """Near-duplicates are counted where texts were read, in the manifest, the summary and the card, and only there."""
+    tree.page("http://c.example/1", tree.bodies[A])
+    tree.page("http://c.example/2", tree.bodies[A] + b" ")
+    values = tree.merge(out, **options).manifest
+    assert ("near_duplicates" in values["counts"]) == looked
+    for text in ("\n".join(report(Manifest.from_json(values))), (out / "README.md").read_text().partition("\n## ")[0]):
+        assert ("near-duplicate" in text) == (looked and not options.get("dedupe", False))
+    tree.page("http://c.example/3")
+    assert ("near_duplicates" in tree.merge(out).manifest["counts"]) == looked
 
 
 def test_zstd(tree: Grown, out: Path) -> None:

@@ -62,30 +62,6 @@ def test_killed_while_a_run_is_removed(tree: Grown, out: Path, monkeypatch: pyte
     assert made.keys() == tree.keys()
 
 
-def test_group_of_an_older_version(tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A group of a version that had no segments is made again, and parts that are no longer needed are removed."""
-    write = dataset_dir.DatasetDir.write_json
-
-    def as_before(self: dataset_dir.DatasetDir, name: str, value: dict[str, object], **how: bool) -> None:
-        if "batches" in value:
-            write(self, name.replace(".done", ""), {**value, "files": []})
-            raise Killed
-        write(self, name, value, **how)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(dataset_dir.DatasetDir, "write_json", as_before)
-        with pytest.raises(Killed):
-            tree.merge(out)
-    left = [out / table / "part-0001-00007.parquet" for table in ("pages", "links")]
-    for path in left:
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(b"of a group that there is no more")
-    made = tree.merge(out)
-    assert made.keys() == tree.keys()
-    assert not any(path.exists() for path in left)
-    check(made)
-
-
 def zeroed(path: Path) -> None:
     path.write_bytes(bytes(path.stat().st_size))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -71,20 +70,6 @@ def test_nothing_else_changes(several: Grown, out: Path) -> None:
     made = several.merge(out, language=True)
     assert set(made.table().column_names) == {*without.table().column_names, *NAMES}
     assert made.table().drop_columns(sorted(NAMES)).equals(without.table())
-
-
-def test_an_older_dataset(several: Grown, out: Path, tmp_path: Path) -> None:
-    """A dataset of a version that knew no such option goes on as it was, also if a field of it is called language."""
-    rules = '[hosts."*"]\nlanguage = { css = "html::attr(lang)" }\n'
-    made = several.merge(out, fields=rules)
-    path = out / ".merge" / "options.json"
-    kept = json.loads(path.read_text())
-    del kept["options"]["language"]
-    path.write_text(json.dumps(kept))
-    several.page("http://l.example/new", f"<html lang=x-own><p>{FRENCH}".encode())
-    several.merge(out)
-    assert made.by_url()["http://l.example/new"]["language"] == "x-own"
-    assert "language_score" not in made.table().column_names
 
 
 @pytest.mark.gate

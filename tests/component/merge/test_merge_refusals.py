@@ -10,12 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from fscrawl import cli
 from fscrawl.config.settings import Settings, render
-from fscrawl.dataset import dataset_dir
+from fscrawl.dataset import dataset_dir, door
 from fscrawl.store import Tree
 from tests.support.crawling import lines_of
 from tests.support.effort import some
@@ -188,8 +189,14 @@ def _damaged(data: bytes) -> bytes:
     return data[:4] + bytes(300) + data[304:]  # its beginning; its footer is whole
 
 
+def _foreign(_: bytes) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"host": [1], "key": [2]}), sink)
+    return sink.getvalue().to_pybytes()
+
+
 @pytest.mark.gate
-@pytest.mark.parametrize("change", [lambda _: b"", lambda _: b"PAR1 torn", None, _damaged])
+@pytest.mark.parametrize("change", [lambda _: b"", lambda _: b"PAR1 torn", None, _damaged, _foreign])
 def test_torn_memory(
     tree: Grown,
     out: Path,
@@ -217,15 +224,14 @@ def test_faults_of_the_file_system(
 ) -> None:
     """A file that cannot be read now, and may be whole, is no reason to start again: it is named, with exit code 75."""
     fscrawl()
-    read_text, opened = Path.read_text, pq.ParquetFile
 
-    def failing(real: Callable[..., Any], path: Path, *arguments: Any, **options: Any) -> Any:
-        if str(path).endswith(name):
-            raise OSError(number, os.strerror(number), str(path))
-        return real(path, *arguments, **options)
+    def failing(real: Callable[..., Any], root: Path, asked: str, *most: int) -> Any:
+        if asked == name:
+            raise OSError(number, os.strerror(number), f"{root}/{asked}")
+        return real(root, asked, *most)
 
-    monkeypatch.setattr(Path, "read_text", lambda path, **options: failing(read_text, path, **options))
-    monkeypatch.setattr(pq, "ParquetFile", partial(failing, opened))
+    for way in ("read", "reading"):
+        monkeypatch.setattr(door, way, partial(failing, getattr(door, way)))
     code, printed, err = fscrawl()
     assert (code, printed) == (75, "")
     assert name in err

@@ -213,8 +213,8 @@ class Share:
         if fails:
             raise OSError(errno.EIO, "it was made, and fails", path)
 
-    def stat(self, path: str | os.PathLike[str], **_: bool) -> Stat:
-        path = self._real(path)
+    def stat(self, path: str | os.PathLike[str], *, dir_fd: int | None = None, **_: bool) -> Stat:
+        path = self._real(path) if dir_fd is None else f"{self._handles[dir_fd].path}/{path}"
         if path in self._is_there:
             return Stat(4096, stat_module.S_IFDIR | 0o755)
         node = self._look_up(path)

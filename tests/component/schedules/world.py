@@ -238,7 +238,7 @@ class World:
             files.make_directory(room)
         self._machineries += 1
         over_pages = True if self.share.files(LINKS) else None
-        record = TreeRecord(2, "c", "t", self.shards, 0, "host", f"{self._machineries:032x}", over_pages)
+        record = TreeRecord(2, "c", "t", self.shards, "host", f"{self._machineries:032x}", over_pages)
         files.publish(TREE_RECORD, record.to_json())
         self.use_view(member)
 
@@ -246,7 +246,7 @@ class World:
         """Give the tree as a person sees it, whatever happens to `.fscrawl`."""
         self.as_person()
         self.share.view.name = name
-        return Tree(Path(ROOT), name, record=TreeRecord(2, "c", "t", self.shards, 0, "host", "0" * 32))
+        return Tree(Path(ROOT), name, record=TreeRecord(2, "c", "t", self.shards, "host", "0" * 32))
 
     def age_s(self, moment: str) -> float:
         """Give the seconds since a time (RFC 3339), by the clock of the machine whose turn it is."""

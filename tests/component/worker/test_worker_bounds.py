@@ -50,7 +50,7 @@ def test_references_that_are_too_long(work: Work, root: Path) -> None:
     with Web(site({"/": page(html)}), [HOST]) as web:
         outcome = work().do(task(web.url(HOST)))
     assert isinstance(outcome, Stored)
-    assert (outcome.links, outcome.cut) == ((web.url(HOST, "/a"),), {"length": 3})
+    assert (outcome.links, len(set(outcome.cut["length"]))) == ((web.url(HOST, "/a"),), 3)
     record = pages(root)[web.url(HOST)]
     assert (record.links, record.nofollow, record.too_long) == (outcome.links, None, 3)
     check_tree(root)
@@ -183,7 +183,7 @@ def test_sitemap_below_a_long_base(work: Work, root: Path, monkeypatch: pytest.M
     with Web(site({"/s.xml": Response(200, XML, gzip.compress(body.encode()))}), [HOST]) as web:
         outcome = work().do(task(web.url(HOST, "/s.xml"))._replace(flags=Flags(SITEMAP)))
     assert isinstance(outcome, Stored)
-    assert outcome.cut == {"length": 1}
+    assert len(outcome.cut["length"]) == 1
     record = pages(root)[web.url(HOST, "/s.xml")]
     assert (len(record.links), record.truncated, record.too_long) == (9, True, 1)
     assert record_bytes(root) < SITEMAP_CHARS + 1000

@@ -68,10 +68,18 @@ def test_lasting_failure(work: Work, root: Path, status: int) -> None:
     assert errors(root)[web.url(HOST)].attempts == 1
 
 
-@pytest.mark.parametrize(("text", "delay_s"), [("120", 120.0), ("-1", 0.0), ("1.5", 1.0), ("x", 0.0), ("9" * 30, 1e9)])
+@pytest.mark.parametrize(("text", "delay_s"), [("120", 120.0), ("-1", 0.0), ("1.5", 2.0), ("x", 0.0), ("9" * 30, 1e9)])
 def test_retry_after(work: Work, text: str, delay_s: float) -> None:
-    """Retry-After is a number of seconds, cut to whole ones and to a limit."""
+    """Retry-After is a number of seconds, rounded up to whole ones, up to a limit."""
     with Web(site({"/": Response(503, {"Retry-After": text})}), [HOST]) as web:
+        assert work().do(task(web.url(HOST))).exchange.rest_s == delay_s
+
+
+@pytest.mark.parametrize(("status", "delay_s"), [(301, 3.0), (302, 3.0), (200, 0.0)])
+def test_retry_after_without_a_failure(work: Work, status: int, delay_s: float) -> None:
+    """A redirect may ask for a pause, too; a page cannot."""
+    answer = Response(status, {**HTML, "Location": "/b", "Retry-After": "2.1"}, b"<p>")
+    with Web(site({"/": answer}), [HOST]) as web:
         assert work().do(task(web.url(HOST))).exchange.rest_s == delay_s
 
 

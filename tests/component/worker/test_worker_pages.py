@@ -79,8 +79,8 @@ def test_bad_ports_are_left_out(work: Work, root: Path) -> None:
         linked, redirected = (worker.do(task(web.url(HOST, path))) for path in ("/", "/moved"))
     assert isinstance(linked, Stored)
     assert isinstance(redirected, Stored)
-    assert (linked.links, linked.cut) == ((f"http://{HOST}:8/",), {"bad-port": 3})
-    assert (redirected.links, redirected.cut) == ((), {"bad-port": 1})
+    assert (linked.links, len(linked.cut["bad-port"])) == ((f"http://{HOST}:8/",), 3)
+    assert (redirected.links, len(redirected.cut["bad-port"])) == ((), 1)
     assert pages(root)[web.url(HOST, "/moved")].redirect == f"http://{HOST}:22/"
 
 
@@ -137,12 +137,12 @@ def test_redirect_to_itself_with_a_cookie(work: Work, root: Path) -> None:
 
 
 def test_redirect_without_location_is_an_error(work: Work, root: Path) -> None:
-    """A 302 without a location is recorded as an error, which says so."""
-    with Web(site({"/": Response(302, HTML, b"<p>")}), [HOST]) as web:
+    """A 302 that leads nowhere and shows nothing is recorded as an error, which says so."""
+    with Web(site({"/": Response(302, HTML)}), [HOST]) as web:
         assert what(work().do(task(web.url(HOST)))) == FailedForGood
     record = errors(root)[web.url(HOST)]
-    said = "the server answered 302, a redirect, without a Location header that says where to"
-    assert (record.class_, record.message) == ("protocol", said)
+    assert (record.class_, record.status) == ("protocol", 302)
+    assert "Location" in record.message
 
 
 @pytest.mark.parametrize("type_", ["application/pdf", "IMAGE/PNG", "text/plain; charset=utf-8", "text/htmlx"])
@@ -171,7 +171,7 @@ def test_links_cut_by_the_scope_are_counted(work: Work, root: Path) -> None:
     """Links outside the scope are in the record; they are counted, and not reported."""
     with Web(site({"/": page(f'<a href="/in"><a href="http://{OTHER}/"><a href="http://c.example/">')}), [HOST]) as web:
         outcome = work().do(task(web.url(HOST)))
-    assert (outcome.links, outcome.cut) == ((web.url(HOST, "/in"),), {"scope": 2})
+    assert (outcome.links, len(outcome.cut["scope"])) == ((web.url(HOST, "/in"),), 2)
     assert len(pages(root)[web.url(HOST)].links) == 3
 
 

@@ -102,7 +102,7 @@ def test_address(refresh: Refresh) -> None:
 @pytest.mark.parametrize(
     ("answer", "kind", "body"),
     [
-        (Response(301, {"Location": "/b"}), "redirect", None),
+        (Response(301, {"Location": "mailto:a@b.example"}), "redirect", None),
         (Response(200, {"Content-Type": "image/png"}, b"x"), "other", None),
         (page("now a page"), "page", b"now a page"),
     ],

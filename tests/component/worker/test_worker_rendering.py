@@ -225,6 +225,15 @@ def test_html_of_another_name(work: Work, tree: Tree) -> None:
     assert given == ["text/html; charset=windows-1252"]
 
 
+def test_queries_of_a_dom(work: Work, tree: Tree) -> None:
+    """A DOM is in UTF-8, but the queries of its links are written in the encoding of the page, as its browser does."""
+    body = b"<!doctype html><meta charset=euc-jp><script></script><a href='/?a=\xad\xea'></a>"
+    with Web(site({"/": Response(200, {"Content-Type": "text/html"}, body)}), [HOST]) as web:
+        url = web.url(HOST)
+        work(always(), render=lambda job, fetch: seen("<a href='/?a=㈱'></a><a href='/?b=㈱'></a>")).do(task(url))
+        assert record(tree, url).links == (f"{url}?a=%AD%EA", f"{url}?b=%AD%EA")
+
+
 def test_links_obey_the_settings(work: Work, tree: Tree) -> None:
     """Routes and places of scripts lose their query as links do; routes of hosts that are not rendered lead nowhere."""
     dom = ITEM + "<a href='/?q=1#/s'>s</a><a href='http://other.example/x#/t'>t</a>"

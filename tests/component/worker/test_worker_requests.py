@@ -194,7 +194,7 @@ def test_a_stored_request_is_known(work: Work, tree: store.Tree) -> None:
         tree.put_page(asked.host, stored_record(asked.url, links=(link, bad)), b"old")
         outcome = work().do(asked)
     assert isinstance(outcome, Known)
-    assert (outcome.links, outcome.cut) == ((link,), {"bad-request": 1})
+    assert (outcome.links, len(outcome.cut["bad-request"])) == ((link,), 1)
     assert web.count() == 0
 
 

@@ -63,7 +63,7 @@ def test_sitemap(work: Work, root: Path) -> None:
     """A sitemap is stored as a record without body, whose links are its URLs; those inside the scope are reported."""
     with Web(site({"/s.xml": urlset("/a", f"http://{OTHER}/", "/b")}), [HOST]) as web:
         outcome = read_sitemap(work, web, "/s.xml")
-        assert (what(outcome), outcome.cut) == ("other", {"scope": 1})
+        assert (what(outcome), len(outcome.cut["scope"])) == ("other", 1)
         assert outcome.links == (web.url(HOST, "/a"), web.url(HOST, "/b"))
         record = pages(root)[web.url(HOST, "/s.xml")]
         assert (record.skipped, record.sha256, len(record.links), record.sitemaps) == (SITEMAP, "", 3, None)

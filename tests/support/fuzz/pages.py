@@ -162,7 +162,7 @@ def _limit_html(data: bytes) -> None:
 
 
 def _text(data: bytes, how: str = "visible") -> None:
-    found = text.read(links.readable(data, "utf-8"), how)
+    found = text.read(links.readable(data, "utf-8", None), how)
     found.text.encode()
     assert not any(c < " " and c not in "\n\t" for c in found.text)
 
@@ -267,7 +267,7 @@ sum = { xpath = "count(//p)", type = "float" }
 
 
 def _fields(data: bytes) -> None:
-    found = _RULES.extract("http://a.example/", links.readable(data, "utf-8"))
+    found = _RULES.extract("http://a.example/", links.readable(data, "utf-8", None))
     assert set(found.missing) | set(found.values) == {column.name for column in _RULES.columns}
     assert all(len(bad) <= 80 for bad in found.bad.values())
 

@@ -70,6 +70,9 @@ class _Shared:
     def machines(self) -> list[str]:
         return ["b"]
 
+    def is_planted(self, machine: str) -> bool:
+        return False
+
     def is_packed(self, machine: str) -> bool:
         return False
 
@@ -308,7 +311,7 @@ t abababababababababababab 1 cdcdcdcdcdcdcdcd ex\n
 \xff
 """)
 _LOG = b"L b 0 0\n" + encode_block({7: [b"u 1 - http://a.example/\n"]}, {2: [b"s 1\n", b"s 2\n"]})
-_TERM = Term.of(settings.Settings(), (), records.TreeRecord(2, "c", "x", 512, 0, "host", "0" * 32), 1)
+_TERM = Term.of(settings.Settings(), (), records.TreeRecord(2, "c", "x", 512, "host", "0" * 32), 1)
 _REFRESH = b'{"reason": "refresh", "before": "2026-11-21T00:00:00Z", "by": "m", "nonce": "1"}\n'
 _CUT = b'{"reason": "cut", "log": "m", "expected": [0, 93], "by": "m", "nonce": "1"}\n'
 

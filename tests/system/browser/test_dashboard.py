@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import socket
+import socketserver
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -263,6 +267,62 @@ def test_paging_and_history(still: tuple[Grown, Served], open_page: Open) -> Non
     until(page, "document.querySelectorAll('#hosts-rows tr').length === 10")
     page.go_back()
     page.get_by_text("page 1 of 2").wait_for()
+
+
+def test_machines_fit(tmp_path: Path, open_page: Open) -> None:
+    """At 1,300 pixels all columns of the machines can be seen, with long names, high numbers and a date."""
+    grown = Grown(tmp_path / "tree")
+    counters = {"pages": 123_456_789, "bytes": 9_876_543_210_123, "pending": 12_345_678, "hosts": 1_234_567}
+    counters |= {"shards": 512, "in_flight": 1_024, "memory": 12_345_678_901}
+    for number in range(3):
+        name = f"crawler-node-of-the-institute-0{number}-12345-0123456789abcdef"
+        beats = [{"beat": n, **counters, "errors": {"http-404": 1_234_567}} for n in range(30)]
+        write_log(grown.root, name, *beats, alive=number > 0)
+    with Served(grown.root) as served:
+        page = open_page(viewport={"width": 1300, "height": 800})
+        page.goto(served.url)
+        until(page, "document.querySelectorAll('#machines tr').length === 3")
+        assert page.evaluate("(t => t.scrollWidth <= t.clientWidth)(document.querySelector('[aria-label=Machines]'))")
+
+
+class _SubPath(socketserver.StreamRequestHandler):
+    """Passes a request on to a port, without the part of the path that begins all, as a reverse proxy does."""
+
+    path, port = b"", 0
+
+    def handle(self) -> None:
+        method, rest = self.rfile.readline().split(b" ", 1)
+        if not rest.startswith(self.path + b"/"):
+            return
+        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as onward:
+            onward.sendall(method + b" " + rest.removeprefix(self.path))
+            while (line := self.rfile.readline()) != b"\r\n":
+                onward.sendall(line)
+            onward.sendall(b"\r\n")
+            with contextlib.suppress(OSError):
+                while data := onward.recv(1 << 16):
+                    self.wfile.write(data)
+
+
+def test_below_a_sub_path(still: tuple[Grown, Served], open_page: Open) -> None:
+    """Behind a reverse proxy that has it at a sub-path, the page, its streams, searches and stored pages are there."""
+    handler = type("Handler", (_SubPath,), {"path": b"/tools/crawl", "port": still[1].port})
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as proxy:
+        proxy.daemon_threads = True
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        page = open_page()
+        url = f"http://127.0.0.1:{proxy.server_address[1]}/tools/crawl/"
+        page.goto(url)
+        until(page, "document.getElementById('state').textContent === 'running'")
+        page.goto(f"{url}#hosts")
+        page.locator("#hosts-rows tr").first.wait_for()
+        page.goto(f"{url}#pages?q=h1")
+        page.locator("#pages-found a").first.wait_for()
+        page.goto(f"{url}#pages?url=http://h1.example/0")
+        page.frame_locator("iframe").locator("body").wait_for()
+        assert page.locator("iframe").get_attribute("src").startswith("body/")
+        page.goto("about:blank")
+        proxy.shutdown()
 
 
 @pytest.mark.parametrize("view", ["#overview", "#hosts", "#pages?host=h1.example", "#pages?url=http://h1.example/0"])

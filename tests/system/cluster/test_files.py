@@ -136,15 +136,22 @@ def test_the_script_for_slurm_has_no_fault() -> None:
 
 @pytest.mark.parametrize("given", ["", "env A=b fake"])
 def test_the_script_for_slurm_calls_fscrawl(tmp_path: Path, given: str) -> None:
-    """It runs the file beside the tree, spaces or not, or what FSCRAWL says, and passes on its exit code."""
+    """It runs the file in the home directory, spaces or not, or what FSCRAWL says, and passes on its exit code."""
     for name in ("python3", "fake"):
         (tmp_path / name).write_text('#!/bin/sh\nfor word; do echo "$word"; done\nexit 3\n')
         (tmp_path / name).chmod(0o755)
     root = tmp_path / "my share" / "crawl"
-    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "ROOT": str(root), "FSCRAWL": given, "WORKERS": "2"}
+    home = str(tmp_path / "my home")
+    environment = {
+        "PATH": f"{tmp_path}:/usr/bin:/bin",
+        "HOME": home,
+        "ROOT": str(root),
+        "FSCRAWL": given,
+        "WORKERS": "2",
+    }
     words = ["bash", DEPLOY / "slurm/fscrawl.sbatch"]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60, check=False)
-    file = [] if given else [f"{root.parent}/fscrawl.pyz"]
+    file = [] if given else [f"{home}/fscrawl.pyz"]
     assert done.stdout.splitlines() == [*file, "crawl", "--root", str(root), "--workers", "2", "--log-json"], done
     assert done.returncode == 3
 

@@ -55,7 +55,7 @@ def test_past_runs_are_packed(place: SharedPlace, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(packing, "FEWEST", len(RUNS))
     place.root.mkdir()
     roots = [place.next() / "root" for _ in range(3)]
-    create(roots[0], TreeRecord(2, "c", "t", 4, 0, "host", "0" * 32), "", "")
+    create(roots[0], TreeRecord(2, "c", "t", 4, "host", "0" * 32), "", "")
     ends = {machine: _leave(Tree(roots[0], machine)) for machine in RUNS}
     tree = Tree(roots[1], "old")
     old = Machinery(tree)

@@ -300,7 +300,7 @@ def test_what_may_not_be_read(made, room, monkeypatch):
     real = os.open
 
     def denied(name, flags, *more, **options):
-        if str(name).endswith(f"/{path.name}") and not flags & (os.O_PATH | os.O_CREAT):
+        if name == path.name and not flags & os.O_CREAT:
             raise PermissionError(errno.EACCES, "permission denied")
         return real(name, flags, *more, **options)
 

@@ -28,7 +28,7 @@ from tests.support.trees import Grown
 
 
 def post(ask: Ask, verb: str, given: Any) -> Answer:
-    headers = {"x-fscrawl-token": "tok", "origin": "http://127.0.0.1", "content-type": "application/json"}
+    headers = {"x-fscrawl-token": "tok"}
     body = given if isinstance(given, bytes) else json.dumps(given).encode()
     return ask(f"/control/{verb}", "POST", headers, body)
 

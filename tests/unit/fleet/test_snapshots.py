@@ -14,7 +14,7 @@ from fscrawl.storage.records import TreeRecord
 from tests.support.log_files import LogsInMemory
 from tests.support.snapshot_files import SHARD, FilesInMemory, content, url
 
-TERM = Term.of(Settings(), [], TreeRecord(2, "c", "", 512, 0, "host", "0" * 32), 0)
+TERM = Term.of(Settings(), [], TreeRecord(2, "c", "", 512, "host", "0" * 32), 0)
 
 
 class Clock:
@@ -176,10 +176,10 @@ def test_places_in_a_cut_log(crawl):
 def test_a_term_of_its_own(crawl):
     """The head's term is the one that was asked for, and what its file covers is read."""
     crawl.say("n", found(0), told(0))
-    narrow = Term.of(Settings(CrawlSettings(deny=("x",))), [], TreeRecord(2, "c", "", 512, 0, "host", "0" * 32), 0)
+    narrow = Term.of(Settings(CrawlSettings(deny=("x",))), [], TreeRecord(2, "c", "", 512, "host", "0" * 32), 0)
     crawl.make()
     assert crawl.snapshots.make(SHARD, 1, crawl.ends(), narrow).told == 1
-    wide = Term.of(Settings(CrawlSettings(scope="any")), [], TreeRecord(2, "c", "", 512, 0, "host", "0" * 32), 0)
+    wide = Term.of(Settings(CrawlSettings(scope="any")), [], TreeRecord(2, "c", "", 512, "host", "0" * 32), 0)
     head = crawl.snapshots.make(SHARD, 1, crawl.ends(), wide)
     assert (head.term, head.told, head.untold) == (wide.digest, 0, 1)
 

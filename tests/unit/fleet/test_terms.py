@@ -15,7 +15,7 @@ from fscrawl.storage.records import TreeRecord
 from tests.support.effort import tries
 
 SEEDS = ("http://www.a.example/", "http://b.example:8000/x")
-RECORD = TreeRecord(2, "c", "2026-01-01T00:00:00.000Z", 512, 0, "host", "0" * 32)
+RECORD = TreeRecord(2, "c", "2026-01-01T00:00:00.000Z", 512, "host", "0" * 32)
 
 
 def term(seeds=SEEDS, generation=0, record=RECORD, **crawl):
@@ -269,7 +269,7 @@ def test_any_number_of_digests(monkeypatch):
 
 def test_fields_that_came_later() -> None:
     """Other rules of sites cover nothing. Without any, and with sitemaps, the term is that from before these fields."""
-    record = TreeRecord(2, "c", "", 512, 0, "host", "0" * 32)
+    record = TreeRecord(2, "c", "", 512, "host", "0" * 32)
     plain, ruled, other = (Term.of(Settings(), [], record, 0, sites) for sites in ("", "a", "b"))
     assert b"sites" not in plain.to_json()
     assert b'"sites":"a"' in ruled.to_json()

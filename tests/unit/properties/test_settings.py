@@ -40,7 +40,7 @@ VALUES = {
     "crawl.order": st.sampled_from(["breadth", "depth", "random"]),
     "crawl.follow": st.lists(st.sampled_from(ELEMENTS), max_size=3).map(tuple),
     "crawl.stopped_labels": st.lists(st.text(max_size=9).filter(is_label), max_size=3).map(tuple),
-    "crawl.partition": st.sampled_from(["host", "url"]),
+    "crawl.partition": st.sampled_from(["host", "site", "url"]),
     "politeness.user_agent": lines,
     "politeness.user_agents": st.lists(lines, max_size=3).map(tuple),
     "politeness.delay": st.just(0.0) | positive,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +17,7 @@ from fscrawl.frontier.shards import Location
 from fscrawl.sites.code import CodeSite
 from fscrawl.sites.seeds import Labelled
 from fscrawl.sites.site_file import SiteFault, SiteFile
+from fscrawl.util.distinct import LeftOut
 
 SHARDS = 8
 SITE = CodeSite(SiteFile("site.py", ""), 0, "A", ("*",), None, ())
@@ -48,7 +48,7 @@ class Desk:
         self.found: list[str] = []
         self.said: list[str] = []
         self.given = Given(*given)
-        self.cut: Counter[str] = Counter()
+        self.cut = LeftOut()
         frontier: Any = SimpleNamespace(location=location, holds=self.held.__contains__, cut=self.cut)
         scope = Scope(CrawlSettings(scope="any", deny=("/no",)), frozenset())
         self.needed: set[int] = set()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,6 +19,7 @@ from fscrawl.sites.rules import near_to, origins
 from fscrawl.storage.caches import CACHES_LIVE_S
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import Tree, create
+from fscrawl.util.distinct import LeftOut
 
 SHARDS = 8
 HOST = "a.example"
@@ -45,7 +45,7 @@ class Desk:
         self.by_url = partition == "url"
         self.watch = SimpleNamespace(is_reading=False, has_read=False, go_on=lambda is_late: None)
         self.frontier = SimpleNamespace(location=self.location, holds=self.held.__contains__, shards=self.held)
-        self.frontier.cut = Counter()
+        self.frontier.cut = LeftOut()
         self.ledger = SimpleNamespace(discover=self.discover)
         self.use(text)
         self.seeding = Seeding(self.tree, self.watch, self.frontier, self.ledger, self.said.append, self.clock)

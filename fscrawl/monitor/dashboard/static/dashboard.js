@@ -52,7 +52,7 @@ $("control").addEventListener("click", (event) => {
 $("seed").addEventListener("submit", async (event) => { event.preventDefault(); await control("seed", { url: $("seed-url").value }); $("seed-url").value = ""; });
 $("show-examples").addEventListener("click", showExamples);
 $("figures").addEventListener("toggle", () => showFigures(state?.curves));
-$("window").addEventListener("change", (event) => listen("state", address("/events", { window: event.target.value }), "state", showState));
+$("window").addEventListener("change", (event) => listen("state", address("events", { window: event.target.value }), "state", showState));
 window.addEventListener("hashchange", route);
-listen("state", "/events?window=10min", "state", showState);
+listen("state", "events?window=10min", "state", showState);
 route();

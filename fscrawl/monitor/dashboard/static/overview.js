@@ -84,7 +84,7 @@ function sign(name) {
 
 export async function showExamples() {
   try {
-    const facts = await ask("/api/errors");
+    const facts = await ask("api/errors");
     const classes = Object.entries(facts.classes).sort();
     $("examples").replaceChildren(...classes.flatMap(([name, rows]) => [el("h4", {}, name),
       el("ul", {}, ...rows.map((row) => el("li", {}, el("a", { href: pageAddress(row) }, row.shown || row.url), ` – ${row.message}`)))]),

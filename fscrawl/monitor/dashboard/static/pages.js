@@ -16,8 +16,8 @@ export function openPages(given) {
   write($("pages-said"), "");
   if (label) return showTask(found, label, given.get("room") || "pages");
   if (url || key) return showPage(key ? { host, key } : { url });
-  if (host && q) return showSearch(found, address("/api/search", { host, q }), `Pages of ${spoken(host)} with “${q}”`);
-  if (q) return showSearch(found, address("/api/search", { q }), `Hosts and pages with “${q}”`);
+  if (host && q) return showSearch(found, address("api/search", { host, q }), `Pages of ${spoken(host)} with “${q}”`);
+  if (q) return showSearch(found, address("api/search", { q }), `Hosts and pages with “${q}”`);
   if (host) return showList(host, given.get("room") || "pages", Number(given.get("page") || 0));
   return found.replaceChildren(el("p", { class: "quiet" }, "A full URL is found at once. A part of a URL or of a title is searched for in all pages, or only in those of a host. A host alone lists its pages."));
 }
@@ -46,7 +46,7 @@ function pageTable(label) {
 async function showList(host, room, page) {
   const found = $("pages-found");
   try {
-    const facts = await ask(address("/api/pages", { host, room, page }));
+    const facts = await ask(address("api/pages", { host, room, page }));
     const [table, body] = pageTable(`${room} of ${spoken(host)}`);
     const nav = el("nav", { class: "pager", "aria-label": "Pages of the table" });
     body.append(...facts.rows.map(pageRow));
@@ -64,7 +64,7 @@ function showTask(found, label, room) {
   const other = room === "pages" ? "failures" : "pages";
   const place = el("div");
   found.replaceChildren(el("p", { class: "where" }, el("a", { href: address("#pages", { label, room: other }) }, `Show its ${other}`), " · ", el("a", { href: address("#tasks", { q: label }) }, "How far it is")), place);
-  return showSearch(place, address("/api/labelled", { label, room }), `${room === "pages" ? "Pages" : "Failures"} of the task “${label}”`);
+  return showSearch(place, address("api/labelled", { label, room }), `${room === "pages" ? "Pages" : "Failures"} of the task “${label}”`);
 }
 
 async function showSearch(place, path, title) {
@@ -97,7 +97,7 @@ async function showSearch(place, path, title) {
 async function showPage(given) {
   const found = $("pages-found");
   try {
-    const facts = await ask(address("/api/page", given));
+    const facts = await ask(address("api/page", given));
     const record = facts.record || {};
     $("pages-q").value = facts.url || "";
     found.replaceChildren(
@@ -123,7 +123,8 @@ function factsOf(record) {
     const to = { redirect: { url: value }, canonical: { url: value }, label: { label: value } }[name];
     list.append(el("dt", {}, name), el("dd", {}, to ? el("a", { href: address("#pages", to) }, text) : text || "–"));
   }
-  const headers = Object.entries(record.headers || {}).map(([name, value]) => el("div", {}, el("code", {}, `${name}: ${value}`)));
+  const lines = Object.entries(record.headers || {}).flatMap(([name, value]) => value.split("\n").map((line) => `${name}: ${line}`));
+  const headers = lines.map((line) => el("div", {}, el("code", {}, line)));
   if (headers.length) list.append(el("dt", {}, "headers"), el("dd", {}, el("details", {}, el("summary", {}, `${headers.length} headers`), ...headers)));
   return list;
 }
@@ -141,7 +142,7 @@ function linksOf(facts) {
   }
   if (!known) return made;
   const place = el("div");
-  const button = el("button", { type: "button", onclick: () => showSearch(place, address("/api/links-in", { url: facts.url }), "All pages that link here") }, "Search all records");
+  const button = el("button", { type: "button", onclick: () => showSearch(place, address("api/links-in", { url: facts.url }), "All pages that link here") }, "Search all records");
   const from = facts.referrer;
   const first = from ? from.url ? el("a", { href: pageAddress(from) }, from.shown || from.url) : `a page on another host; its key is ${from.key}` : "the seeds, or a sitemap";
   return [...made, el("div", { class: "bar" }, el("h3", {}, "Links in"), button), el("p", { class: "where" }, "First found on: ", first), place];
@@ -153,7 +154,7 @@ function bodyOf(facts) {
   const buttons = ways.map(([way, text]) =>
     el("button", { type: "button", "aria-pressed": "false", onclick: (event) => show(way, event.target) }, text));
   const show = (way, pressed) => {
-    frame.src = address(`/body/${facts.host}/${facts.key}`, { as: way });
+    frame.src = address(`body/${facts.host}/${facts.key}`, { as: way });
     for (const button of buttons) button.setAttribute("aria-pressed", String(button === pressed));
   };
   show("page", buttons[0]);

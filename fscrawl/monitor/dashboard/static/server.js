@@ -1,4 +1,5 @@
-// What the page asks the server: answers, streams of events, and control.
+// What the page asks the server: answers, streams of events, and control. All paths are relative to the page, which may
+// be at a sub-path of a reverse proxy.
 
 import { $, write } from "./elements.js";
 
@@ -20,8 +21,8 @@ export async function ask(path, options = {}) {
 
 export async function control(verb, given = {}) {
   try {
-    const headers = { "content-type": "application/json", "x-fscrawl-token": token };
-    say((await ask(`/control/${verb}`, { method: "POST", headers, body: JSON.stringify(given) })).done);
+    const headers = { "x-fscrawl-token": token };
+    say((await ask(`control/${verb}`, { method: "POST", headers, body: JSON.stringify(given) })).done);
   } catch (error) {
     say(error.message);
   }

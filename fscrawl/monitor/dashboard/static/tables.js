@@ -61,7 +61,7 @@ export class Table {
       if (cell.dataset.sort === this.asked.sort) cell.setAttribute("aria-sort", this.asked.order === "down" ? "descending" : "ascending");
       else cell.removeAttribute("aria-sort");
     }
-    listen(this.name, address(`/events/${this.name}`, this.asked), this.name, (facts) => {
+    listen(this.name, address(`events/${this.name}`, this.asked), this.name, (facts) => {
       this.facts = facts;
       this.came = performance.now();
       this.draw();

@@ -17,7 +17,7 @@ export async function openWords(given) {
   if (!q) return told.replaceChildren('All words must be in a page. "A phrase" stands in quotes, begin* finds words that begin so, and -word must not be there.');
   told.replaceChildren("searching…");
   try {
-    const facts = await ask(address("/api/words", { q, ...(host && { host }), page: page || 0 }));
+    const facts = await ask(address("api/words", { q, ...(host && { host }), page: page || 0 }));
     if (mine !== asked) return;
     const missing = facts.missing ? `; ${numberOf(facts.missing, "record")} of the dataset are not in the index yet` : "";
     told.replaceChildren(`${numberOf(facts.found, "page")} found${missing}`);

@@ -1,0 +1,73 @@
+"""What is said of what is not stored, by `fscrawl crawl` when it ends and by `status`, in the same words. Pure."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from fscrawl import urls
+from fscrawl.fleet.not_stored import LIKE_HTML, NotStored
+from fscrawl.request import shown
+from fscrawl.util.distinct import MOST
+from fscrawl.util.humanize import number_of
+
+_TYPE = "type "
+_SHOWN_TYPES = 5
+_SETTINGS = frozenset({"scope", "allow", "deny", "max_path_depth", "max_repeats"})
+_SHOWN = 3  # seeds and hosts
+
+
+def lines(found: NotStored) -> Iterator[tuple[str, str]]:
+    """Yield the lines, each with its label."""
+    types = _types(found.types)
+    if types:
+        few = [f"{number:,} {name}" for name, number in types.most_common(_SHOWN_TYPES)]
+        like_html = sum(number for name, number in found.types.items() if name.endswith(LIKE_HTML))
+        more = [f"{number_of(len(types) - _SHOWN_TYPES, 'more type')}"] if len(types) > _SHOWN_TYPES else []
+        said = f"{types.total():,}: {', '.join([*few, *more])}"
+        said += f"; {like_html:,} began like HTML" if like_html > 0 else ""
+        yield "other types", f"{said}; to store a type, add it to fetch.accept, then crawl with --refresh 0s"
+    if found.left_out:
+        yield (
+            "left out",
+            ", ".join(
+                f"{_about(number)}{number_of(number, 'link')} by {name}"
+                for name, number in sorted(found.left_out.items())
+            ),
+        )
+    for seed, each in itertools.islice(found.seeds.items(), _SHOWN):
+        leads = "redirects" if each.how == "redirects" else "leads only"
+        advice = f": edit crawl.{each.rule}" if each.rule in _SETTINGS else ""
+        advice = ": make that a seed, or edit crawl.scope" if each.rule == "scope" else advice
+        yield "seed astray", f"{shown(seed)} {leads} to {each.target}, which is left out by {each.rule}{advice}"
+    if len(found.seeds) > _SHOWN:
+        yield "seed astray", f"and more: {number_of(len(found.seeds) - _SHOWN, 'seed')}"
+    latest = list(found.hosts.items())[: -_SHOWN - 1 : -1]
+    if latest:
+        yield "given up", "; ".join(f"{urls.shown_host(host)}: {why}" for host, why in latest)
+
+
+def as_json(found: NotStored) -> dict[str, Any]:
+    """Give the same for programs."""
+    return {
+        "other_types": dict(_types(found.types)),
+        "like_html": sum(number for name, number in found.types.items() if name.endswith(LIKE_HTML)),
+        "left_out": dict(found.left_out),
+        "seeds_astray": {shown(seed): each._asdict() for seed, each in found.seeds.items()},
+        "given_up": dict(found.hosts),
+    }
+
+
+def _types(counted: Counter[str]) -> Counter[str]:
+    """Give the media types; sitemaps are no answers that anybody would miss."""
+    types: Counter[str] = Counter()
+    for name, number in counted.items():
+        if name.startswith(_TYPE):
+            types[name.removeprefix(_TYPE).removesuffix(LIKE_HTML) or "(none)"] += number
+    return +types
+
+
+def _about(number: int) -> str:
+    return "about " if number > MOST else ""

@@ -1,0 +1,119 @@
+"""What the headers of an answer mean: each by its own rule. Pure.
+
+Vocabulary:
+  headers    names in lower case → text, in answers and in records alike. Lines of the same name are joined by "\\n",
+             which no value has, so nothing is lost. Bytes are read as UTF-8 if they are that, else as Latin-1
+  list       a header whose elements may stand in one line behind commas, or each in its own line (RFC 9110 5.3). Not
+             every header is one: whoever joins all by commas makes one URL of two, and another type of `text/html`
+
+Promise: any text gives an answer, in a time that hardly depends on it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_SPACE = " \t"
+_MAX_TYPE_CHARS = 255  # RFC 6838 4.2: type and subtype have at most 127 characters each
+_MOST_CHARS = 4096  # of a Content-Type. A head may have 64 times as much, and each page asks for its type some times
+
+# https://mimesniff.spec.whatwg.org/#parsing-a-mime-type, https://fetch.spec.whatwg.org/#header-value-get-decode-and-split
+_QUOTED = r'"((?:[^"\\]++|\\.)*+)(?:"|\\?\Z)'
+_ELEMENTS = re.compile(rf'(?:[^,"]++|{_QUOTED})++', re.DOTALL)
+_ESSENCE = re.compile(r"[\t\r\n ]*((?:[!#$%&'*+.^_`|~0-9A-Za-z-]++/[!#$%&'*+.^_`|~0-9A-Za-z-]++))[\t\r\n ]*(?:;|\Z)")
+_PARAMETER = re.compile(rf";[\t\r\n ]*([^;=]*+)(?:=(?:{_QUOTED}[^;]*+|([^;]*+)))?", re.DOTALL)
+
+
+def lines(headers: Mapping[str, str], name: str) -> list[str]:
+    """Give the lines of a header that are not empty.
+
+    >>> lines({"a": "1\\n\\n2"}, "a"), lines({}, "a")
+    (['1', '2'], [])
+    """
+    return [line for line in headers.get(name, "").split("\n") if line]
+
+
+def pairs(headers: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Give name and value of each line."""
+    return ((name, line) for name, text in headers.items() for line in text.split("\n"))
+
+
+def listed(value: str) -> list[str]:
+    """Return the elements of a list in lower case. Empty ones do not count (RFC 9110 5.6.1).
+
+    >>> listed("Keep-Alive , close,\\nx"), listed("")
+    (['keep-alive', 'close', 'x'], [])
+    """
+    return [element for part in value.lower().replace("\n", ",").split(",") if (element := part.strip(_SPACE))]
+
+
+def media_type(headers: Mapping[str, str]) -> str:
+    """Give the type that the server names: in lower case, without parameters. "" if it names none.
+
+    >>> media_type({"content-type": "Text/HTML; charset=utf-8"}), media_type({"content-type": "text/html\\nnone, */*"})
+    ('text/html', 'text/html')
+    """
+    return _mime(headers.get("content-type", ""))[0]
+
+
+def charset(content_type: str | None) -> str:
+    """Give the character encoding that Content-Type names, "" if it names none.
+
+    >>> charset('text/html; charset="a b"'), charset("text/html;charset=x, text/html"), charset("text/html charset=x")
+    ('a b', 'x', '')
+    """
+    return _mime(content_type or "")[1]
+
+
+def _mime(content_type: str) -> tuple[str, str]:
+    return _read_mime(content_type[:_MOST_CHARS])
+
+
+@lru_cache(300)  # servers have a few different ones
+def _read_mime(content_type: str) -> tuple[str, str]:
+    """Extract a MIME type: https://fetch.spec.whatwg.org/#concept-header-extract-mime-type.
+
+    The last valid type counts. A charset of an earlier one stays if the types are the same.
+    """
+    essence = encoding = ""
+    for element in _ELEMENTS.finditer(content_type.replace("\n", ", ")):
+        found = _ESSENCE.match(element[0])
+        if found is None or found[1] == "*/*" or len(found[1]) > _MAX_TYPE_CHARS:
+            continue
+        own = _charset_parameter(element[0])
+        essence, before = found[1].lower(), essence
+        encoding = own or (encoding if essence == before else "")
+    return essence, encoding
+
+
+def _charset_parameter(mime: str) -> str:
+    for name, quoted, bare in _PARAMETER.findall(mime):
+        if name.lower() == "charset" and (value := re.sub(r"\\(.)", r"\1", quoted) or bare.rstrip("\t\r\n ")):
+            return str(value)
+    return ""
+
+
+def locations(headers: Mapping[str, str]) -> list[str]:
+    """Give the places that Location names, each once.
+
+    Browsers take an empty one for none, and the same one twice for one. One that differs is refused: a header may have
+    been smuggled in (Chromium: ERR_RESPONSE_HEADERS_MULTIPLE_LOCATION).
+
+    >>> locations({"location": "/a\\n/a\\n"}), locations({"location": "/a\\n/b"})
+    (['/a'], ['/a', '/b'])
+    """
+    return list(dict.fromkeys(lines(headers, "location")))
+
+
+def is_final(status: int, headers: Mapping[str, str]) -> bool:
+    """Tell whether an answer is the page itself: 2xx, or 3xx that says of no place to go to.
+
+    https://fetch.spec.whatwg.org/#concept-http-redirect-fetch: a redirect without Location is shown as it is, and so
+    are 300, 305 and 306 (RFC 9110 15.4.1: a list of choices). A 304 has no body.
+    """
+    if status in REDIRECTS:
+        return not locations(headers)
+    return 200 <= status < 400 and status != 304
