@@ -173,7 +173,7 @@ def test_pages_without_the_files_of_machines_are_a_problem(tree, instead, said):
 def test_a_tree_of_a_later_format_is_a_problem(tree):
     """A tree that this program does not understand is a problem, in the words of every command."""
     (tree.root / ".fscrawl/tree.json").write_bytes(
-        TreeRecord(format=9, crawl="c", created_at="t", shards=1, partition="host").to_json()
+        TreeRecord(format=9, crawl="c", created_at="t", shards=1, partition="host", machinery="").to_json()
     )
     assert says(examine(tree.root)[0], PROBLEM, "format 9")
 

@@ -196,7 +196,7 @@ def test_torn_tree_json(root, text):
 
 def test_newer_format(root):
     """A tree of another format is refused."""
-    newer = TreeRecord(format=FORMAT + 1, crawl="c", created_at="t", shards=1, partition="host")
+    newer = TreeRecord(format=FORMAT + 1, crawl="c", created_at="t", shards=1, partition="host", machinery="")
     (root / ".fscrawl/tree.json").write_bytes(newer.to_json())
     with pytest.raises(NotATreeError, match=f"the tree has format {FORMAT + 1}; .*format {FORMAT}"):
         Tree(root, "m")
