@@ -23,7 +23,7 @@ from tests.support import neighbours, ward
 
 WANTED = 0.9
 WANTED_BESIDE_HARM = 0.6
-WANTED_RENDERED = {"scripts": 0.3, "loads": 0.6, "many": 0.2}
+WANTED_RENDERED = {"scripts": 0.3, "loads": 0.6, "many": 0.2, "posts": 0.6, "memory": 0.6, "history": 0.6}
 MIXES = ("bombs", "slow", "both", "wildcard")
 SECONDS, SECONDS_RENDERED = 25.0, 60.0
 DELAY_S = 0.0

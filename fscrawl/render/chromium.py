@@ -49,7 +49,7 @@ _ARGUMENTS = (
     *("--disable-extensions", "--disable-default-apps", "--disable-breakpad", "--disable-crash-reporter"),
     *("--disable-domain-reliability", "--disable-client-side-phishing-detection", "--disable-dev-shm-usage"),
     *("--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows", "--mute-audio"),
-    *("--disable-renderer-backgrounding", "--disable-ipc-flooding-protection", "--metrics-recording-only"),
+    *("--disable-renderer-backgrounding", "--metrics-recording-only"),
     *("--no-pings", "--no-service-autorun", "--password-store=basic", "--block-new-web-contents"),
     *("--deny-permission-prompts", "--disable-notifications", "--dns-prefetch-disable", "--disable-print-preview"),
     *(
@@ -114,26 +114,13 @@ class Chromium:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_ENDS_S)
 
-    def end_largest_page(self) -> None:
-        """End the process of the page that takes the most memory."""
-        sizes = {pid: size for pid, size in self.sizes().items() if _is_of_a_page(pid)}
-        if sizes:
-            with contextlib.suppress(OSError):
-                os.kill(max(sizes, key=sizes.__getitem__), signal.SIGKILL)
-
-    def sizes(self) -> dict[int, int]:
-        """Give the bytes of memory that each process of the browser has for itself (Linux), by its id.
+    def bytes(self) -> int:
+        """Give how much memory the browser's processes have, each for itself (Linux).
 
         They are in the session of the first one, the reaper's child.
         """
         sessions = _children(self._process.pid)
-        return {pid: _own_bytes(pid) for pid in _all_pids() if _session(pid) in sessions}
-
-
-def _is_of_a_page(pid: int) -> bool:
-    with contextlib.suppress(OSError):
-        return b"--type=renderer" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    return False
+        return sum(_own_bytes(pid) for pid in _all_pids() if _session(pid) in sessions)
 
 
 def _all_pids() -> list[int]:

@@ -32,7 +32,7 @@ from fscrawl.render.messages import (
 
 WAITS_S = 3600.0  # for a free browser
 _LOOK_S = 0.25
-_AT_A_TIME = 6  # requests of one page
+_AT_A_TIME = 12  # requests of one page to other hosts
 _AFTER_S = 30.0  # that a keeper may take beside the page's own time: its browser may have to start
 
 Fetch = Callable[[Ask], Answer]
@@ -134,23 +134,24 @@ def _attend(sock: socket.socket, job: Job, fetch: Fetch, until: float) -> Render
 class _Answers:
     """Answers the requests of one page, in threads of its own.
 
-    Those to its own host wait for each other and for the host's delay. So they have a thread for themselves, and the
-    others do not wait behind them.
+    Those to one host wait for each other and for the host's delay. So each host has one of `_AT_A_TIME` threads, and the
+    page's own host one for itself: others do not wait behind them.
     """
 
     def __init__(self, sock: socket.socket, fetch: Fetch, own: str) -> None:
         self._sock = sock
         self._fetch = fetch
         self._own = own
-        self._pools: dict[bool, ThreadPoolExecutor] = {}  # by whether a request is to the own host
+        self._pools: dict[int, ThreadPoolExecutor] = {}  # by host, of one thread each
         self._sending = threading.Lock()
         self._raised: list[Exception] = []
 
     def begin(self, ask: Ask) -> None:
-        is_own = _origin(ask.url) == self._own
-        if is_own not in self._pools:
-            self._pools[is_own] = ThreadPoolExecutor(1 if is_own else _AT_A_TIME)
-        self._pools[is_own].submit(self._answer, ask)
+        origin = _origin(ask.url)
+        number = -1 if origin == self._own else hash(origin) % _AT_A_TIME
+        if number not in self._pools:
+            self._pools[number] = ThreadPoolExecutor(1)
+        self._pools[number].submit(self._answer, ask)
 
     def _answer(self, ask: Ask) -> None:
         try:

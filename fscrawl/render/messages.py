@@ -29,15 +29,15 @@ class Flag(Protocol):
 
 
 class KeeperSetup(NamedTuple):
-    """What a keeper is started with. `executable`: path of the browser; the others: settings.
+    """What a keeper is started with. `executable`: path of the browser. `memory_bytes`, `max_bytes`: settings.
 
-    `has_started`: the keeper makes it 1 when a browser has started.
+    `quick_only`: it takes pages of the quick lane only. `has_started`: the keeper makes it 1 when a browser has started.
     """
 
     executable: str
-    pages: int
     memory_bytes: int
     max_bytes: int
+    quick_only: bool = False
     has_started: Flag | None = None
 
 

@@ -20,7 +20,7 @@ class Keeper:
     def __init__(self, **settings: int) -> None:
         self.times = HostTimes()
         self._browsers = Browsers(lambda text: None)
-        self._browsers.keep(RenderSettings(when="always", **settings))
+        self._browsers.keep(RenderSettings(when="always", **{"browsers": 1, **settings}))
 
     def pid(self) -> int:
         pid = self._browsers._keepers[0].pid

@@ -17,7 +17,7 @@ from fscrawl.render.lanes import HostTimes
 from fscrawl.render.messages import Answer, GaveWay, Job, Options, Rendered, Trouble
 from tests.support.keepers import HEADERS, URL
 
-TWO = RenderSettings(when="always", browsers=2, pages=1)
+TWO = RenderSettings(when="always", browsers=2)
 
 
 @pytest.fixture
