@@ -20,7 +20,7 @@ from fscrawl import interrupts
 from fscrawl.config.render_settings import RenderSettings
 from fscrawl.errors import NoBrowserError
 from fscrawl.render.executable import find
-from fscrawl.render.lanes import HostTimes
+from fscrawl.render.lanes import Lanes
 from fscrawl.render.messages import NO_BROWSER, Flag, KeeperSetup, Listening, listen, new_address
 from fscrawl.util.humanize import number_of
 
@@ -57,7 +57,7 @@ def one_browser(settings: RenderSettings, warn: Callable[[str], None]) -> Iterat
     browsers = Browsers(warn)
     browsers.keep(replace(settings, browsers=1))
     try:
-        yield partial(render, browsers.address, times=HostTimes(), waits_s=_ONE_PAGE_WAITS_S)
+        yield partial(render, browsers.address, lanes=Lanes(), waits_s=_ONE_PAGE_WAITS_S)
     finally:
         browsers.close()
 

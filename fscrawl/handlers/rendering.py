@@ -202,7 +202,7 @@ class Rendering:
         finally:
             network.close()
         if isinstance(rendered, GaveWay):
-            return self._in_browser(job._replace(gave_way=True), request, jar, answer, network.asked_at or asked_at)
+            return self._in_browser(job, request, jar, answer, network.asked_at or asked_at)
         return rendered, network
 
     def _within_bounds(self, rendered: Rendered) -> Rendered | Trouble:

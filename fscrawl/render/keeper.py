@@ -5,7 +5,7 @@ So the pages that wait do so in the kernel, and no keeper waits while another on
 
 A browser that has rendered a page in time, and is small still, renders another one, in a new context. In all other
 cases it is ended with its page, and the next page gets a new one. So whatever a page does to its browser, and by
-whichever of its processes, costs no page but itself.
+whichever of its processes, costs no page but itself. One that takes much of the processor stands back for all others.
 
 Promise: a page gets `Rendered`, or `Trouble`, or its connection ends because the keeper has; or it takes long while
 others wait, and gets `GaveWay`. A page whose worker is gone is given up. If the processes of a browser have more than
@@ -50,6 +50,7 @@ from fscrawl.util.parent import end_with_parent
 _PAGES_A_BROWSER = 100
 _STARTS_S = 30.0
 _LOOK_S = 0.1  # a page may take hundreds of megabytes meanwhile
+_USUAL_S = 3.0  # of the processor; a page that takes more stands back for all others from then on
 _LARGE = 0.5  # of its limit: the next page gets a new browser
 _WORKER_S = 30.0  # that a worker may take to send its page, or to take the result
 _AS_JSON = 3  # times longer than its bytes a DOM may be in a message
@@ -152,20 +153,25 @@ class _Keeper:
             watching.cancel()
             rendering.cancel()
             await asyncio.gather(watching, rendering, return_exceptions=True)
-            is_old = self._pages >= _PAGES_A_BROWSER or chromium.bytes() > self._setup.memory_bytes * _LARGE
-            if not is_over or is_old or chromium.devtools.gone.is_set():
+            is_old = self._pages >= _PAGES_A_BROWSER or chromium.is_lowered
+            is_large = chromium.usage().memory_bytes > self._setup.memory_bytes * _LARGE
+            if not is_over or is_old or is_large or chromium.devtools.gone.is_set():
                 self._chromium, self._pages = None, 0
                 await _end(chromium)
 
     async def _watch(self, chromium: Chromium, lane: Lane) -> Trouble | GaveWay:
         """Wait until a page must end: it fills the memory, or takes long while others wait."""
-        gives_way_at = time.monotonic() + QUICK_S
+        quick_until = time.monotonic() + QUICK_S
+        before_s = chromium.usage().processor_s
         while True:
             await asyncio.sleep(_LOOK_S)
-            if chromium.bytes() > self._setup.memory_bytes:
+            usage = chromium.usage()
+            if usage.memory_bytes > self._setup.memory_bytes:
                 return Trouble("its browser took more memory than render.memory", retry=False)
-            if lane is Lane.QUICK and time.monotonic() > gives_way_at and self._is_waited_for():
+            if lane is Lane.QUICK and time.monotonic() > quick_until and self._is_waited_for():
                 return GaveWay()
+            if usage.processor_s - before_s > _USUAL_S:
+                chromium.lower_priority()
 
     def _is_waited_for(self) -> bool:
         """Tell whether another quick page waits."""

@@ -1,8 +1,8 @@
-"""The lanes in which pages wait for a browser, so that hosts whose pages take long do not keep the others waiting.
+"""The lanes in which pages wait for a browser, so that hosts whose pages cost much do not keep the others waiting.
 
-A page waits among the quick ones, unless the last page of its host has taken longer than `QUICK_S`. One that takes
-longer while other quick ones wait gives way, and then waits among the slow ones. The first browser of a machine takes
-quick pages only, if there is another one.
+A page waits among the quick ones, unless the last page of its host has taken longer than `QUICK_S` or has failed. One
+that takes longer while other quick ones wait gives way, and then waits among the slow ones. The first browser of a
+machine takes quick pages only, if there is another one.
 """
 
 from __future__ import annotations
@@ -20,16 +20,15 @@ class Lane(IntEnum):
     SLOW = 1
 
 
-class HostTimes:
-    """How long the last page of each host has taken in a browser. Threads may share it."""
+class Lanes:
+    """In which lane the next page of each host waits. Threads may share it."""
 
     def __init__(self) -> None:
-        self._took_s: Lru[str, float] = Lru(_HOSTS)
+        self._next: Lru[str, Lane] = Lru(_HOSTS)
 
-    def lane(self, host: str) -> Lane:
-        """Give the lane for the next page of a host."""
-        return Lane.SLOW if (self._took_s.get(host) or 0.0) > QUICK_S else Lane.QUICK
+    def of(self, host: str) -> Lane:
+        return self._next.get(host) or Lane.QUICK
 
-    def note(self, host: str, seconds: float) -> None:
-        """Take in how long a page has kept its browser, whether it was rendered or not."""
-        self._took_s.put(host, seconds)
+    def note(self, host: str, took_s: float, *, is_rendered: bool) -> None:
+        """Take in how long a page has kept its browser."""
+        self._next.put(host, Lane.QUICK if is_rendered and took_s <= QUICK_S else Lane.SLOW)

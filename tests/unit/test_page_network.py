@@ -45,7 +45,9 @@ def network(
     max_bytes: int = 10,
 ) -> Network:
     asking = Asking(lambda request, jar: Failed("timeout", "", retry=True), refuses, lambda url: waits)
-    rules = NetworkRules(web, asking, lambda url: "denied" in url, _named, delay_s, 0.1, MAX_REST_S, adaptive, max_bytes)  # type: ignore[arg-type]
+    rules = NetworkRules(
+        web, asking, lambda url: "denied" in url, _named, delay_s, 0.1, MAX_REST_S, adaptive, max_bytes
+    )  # type: ignore[arg-type]
     return Network(rules)
 
 
@@ -112,7 +114,7 @@ def test_little_is_asked_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
         page.answer(ask(f"http://named.example/{n}"))
     assert page.requests == {"b.example": MOST_OF_OTHER, "c.example": MOST_OF_OTHER, "named.example": MOST_OF_OTHER + 5}
     assert page.lacking == {"too many": 6 + 5}
-    assert sorted(set(map(lambda each: round(each, 3), slept))) == [0.0, 0.1, 2.0]
+    assert sorted({round(each, 3) for each in slept}) == [0.0, 0.1, 2.0]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +129,7 @@ def test_little_is_asked_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_public_pages_stay_outside(address: str, url: str, public_only: bool) -> None:
-    """A page from a public address reaches public addresses only, also on its own host, whose name may lead elsewhere."""
+    """A page from a public address reaches public ones only, also on its own host, whose name may lead elsewhere."""
     web = Web()
     page = PageNetwork(network(web), Request(url), None, 10.0, address)
     for each in (f"{url.partition('//')[0]}//{url.split('/')[2]}/x", "http://b.example/x"):

@@ -287,7 +287,8 @@ const work = code => new Promise((done, fail) => {
   await attempt(() => fetch("/redirect", {mode: "no-cors"}));
   await attempt(() => element("script", {src: inside + "/script"}));
   await attempt(() => element("link", {rel: "stylesheet", href: inside + "/style"}));
-  await attempt(() => work(`fetch("${inside}/worker", {mode: "no-cors"}).then(() => postMessage(1), () => postMessage(0))`));
+  await attempt(() => work(`fetch("${inside}/worker", {mode: "no-cors"})
+    .then(() => postMessage(1), () => postMessage(0))`));
   document.title = ways.join();
 })();
 </script><body>"""

@@ -17,6 +17,8 @@ from fscrawl.render.lanes import QUICK_S
 from fscrawl.render.messages import Answer, Ask, Cookie, GaveWay, Rendered, Trouble
 from tests.support.keepers import GOOD, HEADERS, URL, Keeper, done
 
+OTHER = "http://127.0.69.2/"
+
 
 def test_large_results(keeper: Keeper) -> None:
     """Of many large pages at once, each result arrives whole, and the keeper's rooms come back."""
@@ -311,20 +313,20 @@ def test_a_page_that_takes_long_gives_way() -> None:
         assert is_open.wait(60)
         return Answer(ask.number, 200, tuple(HEADERS.items()), b"x")
 
-    def slow(*, gave_way: bool) -> Rendered | Trouble | GaveWay:
+    def slow() -> Rendered | Trouble | GaveWay:
         script = "<script>fetch('/a').then(() => document.title = 'came')</script>"
-        return keeper.page(script, fetch, timeout_s=60.0, gave_way=gave_way)
+        return keeper.page(script, fetch, timeout_s=60.0)
 
     with contextlib.closing(keeper), ThreadPoolExecutor(2) as pool:
-        first = pool.submit(slow, gave_way=False)
+        first = pool.submit(slow)
         assert waits.wait(60)
-        quick = pool.submit(keeper.page, GOOD)
+        quick = pool.submit(keeper.page, GOOD, url=OTHER)
         assert first.result(60) == GaveWay()
         assert b"a good page" in done(quick.result(60)).dom
         waits.clear()
-        again = pool.submit(slow, gave_way=True)
+        again = pool.submit(slow)
         assert waits.wait(60)
-        quick = pool.submit(keeper.page, GOOD)
+        quick = pool.submit(keeper.page, GOOD, url=OTHER)
         time.sleep(QUICK_S + 2)
         assert not again.done()
         is_open.set()

@@ -25,7 +25,7 @@ ENDLESS = {
     "replaces": "<script>for (let n = 0; ; n++) location.replace('/' + n)</script>",
     "messages": "<script>for (;;) postMessage('x'.repeat(100000))</script>",
     "writes": "<script>for (;;) document.write('<p>x')</script>",
-    "frame messages": "<iframe id=f></iframe><script>for (;;) f.contentWindow.postMessage(new Uint8Array(1e6))</script>",
+    "floods": "<iframe id=f></iframe><script>for (;;) f.contentWindow.postMessage(new Uint8Array(1e6))</script>",
     "microtasks": "<script>(function f() { Promise.resolve().then(f) })()</script>",
 }
 HARMLESS = {
@@ -36,11 +36,11 @@ HARMLESS = {
     "entries": "<script>setInterval(() => history.pushState({}, '', '/' + Math.random()), 1)</script>",
     "hash": "<script>setInterval(() => { location.hash = Math.random() }, 1)</script>",
     "places": "<script>setInterval(() => location.replace('/' + Math.random()), 1)</script>",
-    "channel": "<script>const c = new MessageChannel(); c.port2.onmessage = () => c.port1.postMessage(0); c.port1.postMessage(0)</script>",
+    "ping": "<script>onmessage = () => postMessage(0, '*'); postMessage(0, '*')</script>",
     "frames": "<script>setInterval(() => document.body.append(document.createElement('iframe')), 1)</script>",
     "pop-ups": "<script>for (let n = 0; n < 50; n++) open('/popup')</script>",
     "closes": "<script>close()</script>",
-    "workers": "<script>for (let n = 0; n < 8; n++) new Worker(URL.createObjectURL(new Blob(['for(;;){}'])))</script>",
+    "workers": "<script>for (let n = 0; n < 2; n++) new Worker(URL.createObjectURL(new Blob(['for(;;){}'])))</script>",
     "requests": "<script>setInterval(() => fetch('/api'), 1)</script>",
     "unload": "<script>onbeforeunload = () => 'stay'</script>",
 }
