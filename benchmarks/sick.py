@@ -6,7 +6,7 @@ First forty healthy hosts are crawled alone, and then among sixty that are dead,
 politeness delay that a crawl of them alone can keep. Wanted: 90 % of their pages in the time that they take alone, and
 90 % of the speed. Then one healthy host is crawled for 25 s beside each of the mixes of `tests.support.neighbours`.
 Wanted: 60 % of the pages that it gets alone. Then the same with pages that are rendered, beside each of the mixes of
-`sick_rendered`, if there is a Chromium. Wanted: 60 % beside loads that hang, and less beside what takes the processor.
+`sick_rendered`, if there is a Chromium. Wanted: 60 %, and less beside scripts and loads without end.
 """
 
 from __future__ import annotations

@@ -236,7 +236,7 @@ def _network_rules(fetcher: Fetcher, by_itself: Asking, scope: Scope, settings: 
         fetcher,
         by_itself,
         lambda url: scope.refuses(url) == "deny",
-        lambda url: scope.mode != "any" and scope.refuses(url) != "scope",  # "any" names nobody
+        scope.names,
         politeness.delay,
         min(politeness.address_delay, politeness.delay),
         politeness.max_rest,

@@ -50,7 +50,7 @@ from fscrawl.util.parent import end_with_parent
 _PAGES_A_BROWSER = 100
 _STARTS_S = 30.0
 _LOOK_S = 0.1  # a page may take hundreds of megabytes meanwhile
-_USUAL_S = 3.0  # of the processor; a page that takes more stands back for all others from then on
+_USUAL_S = 1.0  # of the processor; a page that takes more stands back for all others from then on
 _LARGE = 0.5  # of its limit: the next page gets a new browser
 _WORKER_S = 30.0  # that a worker may take to send its page, or to take the result
 _AS_JSON = 3  # times longer than its bytes a DOM may be in a message

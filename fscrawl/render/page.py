@@ -382,10 +382,13 @@ class _Page:
     async def close(self) -> None:
         """End the page, and all that it has started. If it may have left anything, the browser is given up."""
         self._requests.close()
-        try:
-            async with asyncio.timeout(_GRACE_S if self._is_done else 0):
-                await self._devtools.send("Target.disposeBrowserContext", browserContextId=self._context)
-        except (DevToolsError, TimeoutError):
+        is_gone = False
+        with contextlib.suppress(DevToolsError, TimeoutError):
+            if self._is_done:
+                async with asyncio.timeout(_GRACE_S):
+                    await self._devtools.send("Target.disposeBrowserContext", browserContextId=self._context)
+                is_gone = True
+        if not is_gone:
             self._devtools.close()
         for session in self._sessions:
             self._devtools.forget(session)
