@@ -102,8 +102,9 @@ class Scope:
         """Tell whether the scope names the host of a URL. `scope = "any"` names none.
 
         >>> from fscrawl.config.settings import CrawlSettings
-        >>> seeds = frozenset({"http://www.example.com/"})
-        >>> [Scope(CrawlSettings(scope=mode), seeds).names("http://a.example.com/") for mode in ("domain", "host", "any")]
+        >>> of = frozenset({"http://a.de/"})
+        >>> scopes = [Scope(CrawlSettings(scope=mode), of) for mode in ("domain", "host", "any")]
+        >>> [scope.names("http://b.a.de/") for scope in scopes]
         [True, False, False]
         """
         name = hostname(url)

@@ -7,6 +7,7 @@ time begins when a keeper has taken it.
 from __future__ import annotations
 
 import contextlib
+import math
 import socket
 import threading
 import time
@@ -64,9 +65,8 @@ def render(
             return Trouble(f"no browser was free for {waits_s:g} s", retry=True)
         except (EOFError, OSError) as error:
             return _has_ended(error)
-        began = time.monotonic()
         found = _rendered(sock, job, fetch)
-        lanes.note(host, time.monotonic() - began, is_rendered=isinstance(found, Rendered))
+        lanes.note(host, found.seconds if isinstance(found, Rendered) else math.inf)
         return found
 
 

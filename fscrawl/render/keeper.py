@@ -50,6 +50,7 @@ from fscrawl.util.parent import end_with_parent
 _PAGES_A_BROWSER = 100
 _STARTS_S = 30.0
 _LOOK_S = 0.1  # a page may take hundreds of megabytes meanwhile
+_MOST_AHEAD_S = 60.0
 _USUAL_S = 1.0  # of the processor; a page that takes more stands back for all others from then on
 _LARGE = 0.5  # of its limit: the next page gets a new browser
 _WORKER_S = 30.0  # that a worker may take to send its page, or to take the result
@@ -72,7 +73,7 @@ class _Keeper:
         self._setup = setup
         self._chromium: Chromium | None = None
         self._pages = 0  # of this browser
-        self._quick_first_until = 0.0  # monotonic time
+        self._ahead_s = 0.0  # by which slow pages have had more of this browser than quick ones
         self._is_useless = False
         self._has_started = False  # some browser has
         self._no_network = NoNetwork()
@@ -84,22 +85,20 @@ class _Keeper:
         while not self._is_useless:
             connection, lane = await self._next()
             began = time.monotonic()
-            await self._attend(connection, lane)
-            if lane is Lane.SLOW:  # so that quick pages have as much time of this browser
-                now = time.monotonic()
-                self._quick_first_until = now + (now - began)
+            is_slow = await self._attend(connection, lane)
+            had_s = time.monotonic() - began
+            self._ahead_s = max(-_MOST_AHEAD_S, min(self._ahead_s + (had_s if is_slow else -had_s), _MOST_AHEAD_S))
         raise SystemExit(NO_BROWSER)
 
     async def _next(self) -> tuple[socket.socket, Lane]:
-        """Wait for a page."""
+        """Wait for a page. If there are some in both lanes, each lane gets half of this browser's time."""
         loop, has_come = asyncio.get_running_loop(), asyncio.Event()
         lanes = [Lane.QUICK] if self._setup.quick_only else [*Lane]
         for lane in lanes:
             loop.add_reader(self._listening[lane], has_come.set)
         try:
             while True:
-                is_quick_first = time.monotonic() < self._quick_first_until
-                for lane in lanes if is_quick_first else reversed(lanes):
+                for lane in lanes if self._ahead_s >= 0 else reversed(lanes):
                     with contextlib.suppress(BlockingIOError):  # no page, or another keeper has it
                         return self._listening[lane].accept()[0], lane
                 has_come.clear()
@@ -108,18 +107,20 @@ class _Keeper:
             for lane in lanes:
                 loop.remove_reader(self._listening[lane])
 
-    async def _attend(self, connection: socket.socket, lane: Lane) -> None:
+    async def _attend(self, connection: socket.socket, lane: Lane) -> bool:
+        """Render a page, and tell whether it was slow."""
         if not is_ours(connection):
             connection.close()
-            return
+            return False
         reader, writer = await asyncio.open_connection(sock=connection)
         try:
             with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
-                await self._page(reader, writer, lane)
+                return await self._page(reader, writer, lane)
         finally:
             await _close(writer)
+        return lane is Lane.SLOW
 
-    async def _page(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, lane: Lane) -> None:
+    async def _page(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, lane: Lane) -> bool:
         writer.write(packed(Begun()))
         async with asyncio.timeout(_WORKER_S):
             job: Job = await _receive(reader)
@@ -131,7 +132,8 @@ class _Keeper:
             writer.write(packed(rendering.result()))
         rendering.cancel()  # if the worker is gone
         listening.cancel()
-        await asyncio.gather(rendering, listening, return_exceptions=True)
+        found, _ = await asyncio.gather(rendering, listening, return_exceptions=True)
+        return lane is Lane.SLOW or isinstance(found, GaveWay)
 
     async def _render(self, job: Job, line: _Line, lane: Lane) -> Rendered | Trouble | GaveWay:
         try:

@@ -11,7 +11,7 @@ from enum import IntEnum
 
 from fscrawl.util.lru import Lru
 
-QUICK_S = 5.0
+QUICK_S = 3.0
 _HOSTS = 10_000
 
 
@@ -29,6 +29,6 @@ class Lanes:
     def of(self, host: str) -> Lane:
         return self._next.get(host) or Lane.QUICK
 
-    def note(self, host: str, took_s: float, *, is_rendered: bool) -> None:
-        """Take in how long a page has kept its browser."""
-        self._next.put(host, Lane.QUICK if is_rendered and took_s <= QUICK_S else Lane.SLOW)
+    def note(self, host: str, took_s: float) -> None:
+        """Take in how long a page has taken in its browser; for ever, if it has failed or given way."""
+        self._next.put(host, Lane.QUICK if took_s <= QUICK_S else Lane.SLOW)
