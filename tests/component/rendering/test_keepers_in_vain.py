@@ -69,8 +69,7 @@ def test_one_browser_is_enough(browsers: Browsers, sign: Path, warnings: list[st
     assert isinstance(page(browsers, 60.0), Rendered)
     sign.touch()
     rendered_while_others_end(browsers, module._MOST_IN_VAIN + 1)
-    assert len(warnings) == 1
-    assert "of 2 browsers, 1 does not start" in warnings[0]
+    assert sum("of 2 browsers, 1 does not start" in each for each in warnings) == 1
 
 
 def test_no_browser_at_all(browsers: Browsers, sign: Path) -> None:
