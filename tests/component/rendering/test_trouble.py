@@ -37,7 +37,7 @@ HARMLESS = {
     "hash": "<script>setInterval(() => { location.hash = Math.random() }, 1)</script>",
     "places": "<script>setInterval(() => location.replace('/' + Math.random()), 1)</script>",
     "ping": "<script>onmessage = () => postMessage(0, '*'); postMessage(0, '*')</script>",
-    "frames": "<script>setInterval(() => { for (let n = 9; n--;) document.body.append(document.createElement('iframe')) }, 1)"
+    "frames": "<script>setInterval(() => { for (let n = 9; n--;) document.body.append(document.createElement('iframe')) })"
     "</script>",
     "pop-ups": "<script>for (let n = 0; n < 50; n++) open('/popup')</script>",
     "closes": "<script>close()</script>",
