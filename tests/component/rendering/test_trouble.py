@@ -37,8 +37,8 @@ HARMLESS = {
     "hash": "<script>setInterval(() => { location.hash = Math.random() }, 1)</script>",
     "places": "<script>setInterval(() => location.replace('/' + Math.random()), 1)</script>",
     "ping": "<script>onmessage = () => postMessage(0, '*'); postMessage(0, '*')</script>",
-    "frames": "<script>setInterval(() => { for (let n = 9; n--;) document.body.append(document.createElement('iframe')) })"
-    "</script>",
+    "frames": "<script>const make = () => document.body.append(document.createElement('iframe'));"
+    "setInterval(() => { for (let n = 9; n--;) make() }, 1)</script>",
     "pop-ups": "<script>for (let n = 0; n < 50; n++) open('/popup')</script>",
     "closes": "<script>close()</script>",
     "workers": "<script>for (let n = 0; n < 2; n++) new Worker(URL.createObjectURL(new Blob(['for(;;){}'])))</script>",
