@@ -4,6 +4,9 @@ A mix is a script that all pages of the neighbours have:
   scripts    never ends
   loads      asks for something that does not come
   many       asks for 500 things, each of which takes 0.3 s
+  posts      has a worker that posts 200 MB, again and again
+  memory     takes memory without end
+  history    makes entries of the history without end, which the browser's main process must keep
 """
 
 from __future__ import annotations
@@ -21,6 +24,11 @@ MIXES = {
     "scripts": "setTimeout(() => { for (;;); }, 10)",
     "loads": "fetch('/never')",
     "many": "for (let n = 0; n < 500; n++) fetch('/slow' + n)",
+    "posts": """const code = `const post = () =>
+        fetch("${origin}/post", {method: "POST", body: new Blob([new Uint8Array(2e8)])}).finally(post); post(); post()`;
+        new Worker(URL.createObjectURL(new Blob([code])))""",
+    "memory": "const all = []; for (;;) all.push(new Uint8Array(2e7).fill(7))",
+    "history": "for (;;) history.pushState({}, '', '/' + Math.random())",
 }
 _OF_HEALTHY = "fetch('/data').then(answer => answer.text()).then(text => document.title = text)"
 _DELAYS_S = {"/never": 60.0, "/slow": 0.3}
@@ -53,7 +61,7 @@ def healthy_pages(mix: str, seconds: float) -> int:
 def _answer(request: Request, script: str) -> Response:
     if request.path == "/robots.txt":
         return Response(404, {"Content-Type": "text/plain"})
-    if request.path == "/data":
+    if request.path in ("/data", "/post"):
         return Response(200, {"Content-Type": "text/plain"}, b"a title")
     delay_s = next((seconds for path, seconds in _DELAYS_S.items() if request.path.startswith(path)), 0.0)
     number = int(request.path[1:] or 0) if not delay_s else 0

@@ -39,10 +39,9 @@ class RenderSettings:
     max_bytes: int = setting(
         20971520, "how many bytes a page may load beside itself, and its DOM may have", checks.at_least(1)
     )
-    browsers: int = setting(1, "how many browsers run on each machine", checks.at_least(1))
-    pages: int = setting(4, "how many pages each browser renders at the same time", checks.at_least(1))
+    browsers: int = setting(4, "how many browsers run on each machine, one page at a time in each", checks.at_least(1))
     memory: int = setting(
-        1073741824, "bytes of memory that a browser may have before it is renewed", checks.at_least(100_000_000)
+        1073741824, "bytes of memory that a browser may have; if it has more, it is ended", checks.at_least(100_000_000)
     )
     block: tuple[str, ...] = setting(
         ("image", "font", "media", "frame"),

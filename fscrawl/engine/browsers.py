@@ -20,7 +20,7 @@ from fscrawl import interrupts
 from fscrawl.config.render_settings import RenderSettings
 from fscrawl.errors import NoBrowserError
 from fscrawl.render.executable import find
-from fscrawl.render.lanes import HostTimes
+from fscrawl.render.lanes import Lanes
 from fscrawl.render.messages import NO_BROWSER, Flag, KeeperSetup, Listening, listen, new_address
 from fscrawl.util.humanize import number_of
 
@@ -57,7 +57,7 @@ def one_browser(settings: RenderSettings, warn: Callable[[str], None]) -> Iterat
     browsers = Browsers(warn)
     browsers.keep(replace(settings, browsers=1))
     try:
-        yield partial(render, browsers.address, times=HostTimes(), waits_s=_ONE_PAGE_WAITS_S)
+        yield partial(render, browsers.address, lanes=Lanes(), waits_s=_ONE_PAGE_WAITS_S)
     finally:
         browsers.close()
 
@@ -97,9 +97,11 @@ class Browsers:
         self._end_keepers()
         if self._listening is None:
             self._listening = listen(self.address, _WAITING_PAGES)
+            if os.geteuid() == 0:
+                self._warn("render: as root, the browser runs without its sandbox; crawl as another user")
         found = executable(settings) or ""  # without one, each page says so
-        self._setup = KeeperSetup(found, settings.pages, settings.memory, settings.max_bytes)
-        self._keepers = [self._started() for _ in range(settings.browsers)]
+        self._setup = KeeperSetup(found, settings.memory, settings.max_bytes, quick_only=settings.browsers > 1)
+        self._keepers = [self._started(number) for number in range(settings.browsers)]
         self._by = _of_keepers(settings)
         self._in_vain, self._told = 0, False
         self._started_at = time.monotonic()
@@ -118,7 +120,7 @@ class Browsers:
             self._warn(f"{said}; another one takes its place")
         for keeper in dead:
             del self._has_started[keeper]
-        self._keepers = [self._started() if keeper in dead else keeper for keeper in self._keepers]
+        self._keepers = [self._started(n) if each in dead else each for n, each in enumerate(self._keepers)]
 
     def _note_in_vain(self, number: int) -> None:
         """Note that so many keepers got no browser. While others have one, memory may be short for one more."""
@@ -132,11 +134,12 @@ class Browsers:
             said = f"render: of {number_of(len(self._keepers), 'browser')}, {number} {does} not start"
             self._warn(f"{said}; the others go on, and it is tried again (render.browsers)")
 
-    def _started(self) -> BaseProcess:
+    def _started(self, number: int) -> BaseProcess:
+        """Start the keeper of a number; the first one is for quick pages, if there are others."""
         assert self._setup is not None
         context = multiprocessing.get_context("forkserver")
         flag = context.RawValue("b", 0)
-        setup = self._setup._replace(has_started=flag)
+        setup = self._setup._replace(quick_only=self._setup.quick_only and number == 0, has_started=flag)
         keeper = context.Process(target=_serve, args=(self._listening, setup), daemon=True)
         with interrupts.later():  # one that is half started could not be ended
             keeper.start()
@@ -167,4 +170,4 @@ def _serve(listening: Listening, setup: KeeperSetup) -> None:
 
 def _of_keepers(settings: RenderSettings) -> tuple[object, ...]:
     """Give the settings that keepers are started by: another one needs new keepers."""
-    return settings.executable, settings.browsers, settings.pages, settings.memory, settings.max_bytes
+    return settings.executable, settings.browsers, settings.memory, settings.max_bytes

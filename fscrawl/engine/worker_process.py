@@ -49,7 +49,7 @@ from fscrawl.handlers.records import error_record
 from fscrawl.handlers.sessions import Opened
 from fscrawl.http.answers import Failed
 from fscrawl.http.cookies import Cookies
-from fscrawl.render.lanes import HostTimes
+from fscrawl.render.lanes import Lanes
 from fscrawl.render.messages import GaveWay, Job, Rendered, Trouble
 from fscrawl.sites.site_file import SiteFault
 from fscrawl.util.children import SIGNALS
@@ -150,7 +150,7 @@ class _WorkerProcess:
         self._parked: set[int] = set()  # threads
         self._is_held = False  # what no browser has begun is given back, too
         self._counting = threading.Lock()
-        self._host_times = HostTimes()
+        self._lanes = Lanes()
         self._waiting_bytes = 0  # of pages that are rendered, or wait for it
         self._stalled_from: dict[int, float] = {}  # thread → when its task begins to count as stalled
 
@@ -211,7 +211,7 @@ class _WorkerProcess:
         if self._waiting_bytes <= _BYTES_WITHOUT_BROWSER:
             self._park(_MOST_WITHOUT_BROWSER)
         try:
-            return render(self._setup.browsers, job, fetch, self._host_times, lambda: self._is_held)
+            return render(self._setup.browsers, job, fetch, self._lanes, lambda: self._is_held)
         finally:
             self._unpark()
             with self._counting:

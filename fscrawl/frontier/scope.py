@@ -98,6 +98,18 @@ class Scope:
             return "allow"
         return None
 
+    def names(self, url: str) -> bool:
+        """Tell whether the scope names the host of a URL. `scope = "any"` names none.
+
+        >>> from fscrawl.config.settings import CrawlSettings
+        >>> of = frozenset({"http://a.de/"})
+        >>> scopes = [Scope(CrawlSettings(scope=mode), of) for mode in ("domain", "host", "any")]
+        >>> [scope.names("http://b.a.de/") for scope in scopes]
+        [True, False, False]
+        """
+        name = hostname(url)
+        return (name if self.mode == "host" else site(name)) in self._members
+
     def _trap(self, path: str) -> str | None:
         """Give the limit that a URL is beyond. `path`: it, without its query."""
         if path.count("/") > self._max_slashes:

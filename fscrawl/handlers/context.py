@@ -243,6 +243,8 @@ def _network_rules(fetcher: Fetcher, by_itself: Asking, scope: Scope, settings: 
         fetcher,
         by_itself,
         lambda url: scope.refuses(url) == "deny",
+        scope.names,
+        politeness.delay,
         min(politeness.address_delay, politeness.delay),
         politeness.max_rest,
         politeness.adaptive,

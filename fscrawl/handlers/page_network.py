@@ -1,16 +1,13 @@
-"""What a page in the browser may load, and how it is fetched: the network of one page that is rendered.
+"""The network of one page that is rendered: what it may load by `render.may_ask` is fetched here, and nothing else.
 
-    own host      the page's: its requests go by robots.txt and the scope, one after the other, each after the delay.
-                  They are part of the page, for which this machine has the host
-    other hosts   such as those of scripts and JSON: only what `crawl.deny` names is refused. A worker asks each of them
-                  once at a time, and no more often than an address (`politeness.address_delay`)
-
-A host that answers slowly is left alone for as long as its last answer took, as by the pace of pages
+A worker asks each host once at a time for all its pages; the page's own host, which this machine has, for this page. A
+host that answers slowly is left alone for as long as its last answer took, as by the pace of pages
 (`politeness.adaptive`). A host that says "not now" (429, 503) is not asked any more: the page's own host by this page,
 which is then tried again as its Retry-After says; another one by all pages, for a while.
 
-A log-in, headers of a [[site]] and the crawl's cookies go along only to the page's own origin, cookies to its site. An
-answer is only used again for pages of this origin and session: it may be what those who log in get.
+A log-in and headers of the settings go along only to the page's own origin, the crawl's cookies only where they are set
+for (RFC 6265 5.4). An answer is only used again for pages of this origin and session: it may be what those who log in
+get.
 Promise: after `close` no request of the page is under way or begins.
 """
 
@@ -23,6 +20,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from fscrawl import urls
+from fscrawl.config import addresses
 from fscrawl.handlers.meaning import bad_status
 from fscrawl.handlers.resource_cache import KINDS, ResourceCache
 from fscrawl.handlers.sessions import Asking
@@ -31,6 +29,7 @@ from fscrawl.http.cookies import Jar
 from fscrawl.http.dates import rest_s
 from fscrawl.http.fetch import Bounds, Fetcher
 from fscrawl.parse.headers import pairs
+from fscrawl.render.may_ask import Whom, refused_to, whom
 from fscrawl.render.messages import Answer, Ask, Pairs
 from fscrawl.request import Request
 from fscrawl.util.lru import Lru
@@ -50,12 +49,15 @@ class NetworkRules(NamedTuple):
 
     asking         how a worker asks by itself; of the page's own host
     denies         tells whether `crawl.deny` names a URL
-    address_delay_s, max_rest_s, adaptive, max_bytes   settings
+    names          tells whether the scope names the host of a URL
+    delay_s, address_delay_s, max_rest_s, adaptive, max_bytes   settings
     """
 
     fetcher: Fetcher
     asking: Asking
     denies: Callable[[str], bool]
+    names: Callable[[str], bool]
+    delay_s: float
     address_delay_s: float
     max_rest_s: float
     adaptive: bool
@@ -98,11 +100,16 @@ class PageNetwork:
     not_now     the answer by which the page's own host has said that it does not want to be asked now
     """
 
-    def __init__(self, network: Network, page: Request, jar: Jar | None, timeout_s: float) -> None:
+    def __init__(self, network: Network, page: Request, jar: Jar | None, timeout_s: float, address: str) -> None:
+        """`address`: IP address that the page came from; "" if a proxy has it."""
         self._network = network
         self._rules = network.rules
         self._url = url = page.url
-        self._cache_prefix = f"{urls.origin(url)} {page.session} "
+        # A proxy resolves names, so the name must do.
+        is_public = addresses.is_public
+        inside = not is_public(address) if address else addresses.leads_inside(urls.hostname(url), is_public)
+        self._public_only = not inside
+        self._cache_prefix = f"{urls.origin(url)} {page.session} {inside} "
         self._jar = jar
         self._timeout_s = timeout_s
         self._until = 0.0
@@ -125,12 +132,13 @@ class PageNetwork:
         kept = self._network.cache.get(self._cache_prefix + url, time.time()) if _may_be_kept(ask) else None
         if kept is not None:
             return _answer(ask, kept)
-        is_own = urls.host(url) == urls.host(self._url)
+        to = whom(url, self._url, self._rules.names)
+        is_own = to is Whom.OWN
         turn = self._own if is_own else self._network.turn(urls.host(url))
         with turn.lock:
-            if why := self._refusal(url, turn, is_own=is_own):
+            if why := self._refusal(ask, url, to, turn):
                 return self._refuse(ask, why)
-            if not self._wait(url, turn, is_own=is_own):
+            if not self._wait(url, to, turn):
                 return self._refuse(ask, "over")
             jar = self._jar_of(ask, url)
             began = time.monotonic()
@@ -159,7 +167,7 @@ class PageNetwork:
             self.lacking[why] += 1
         return Answer(ask.number)
 
-    def _refusal(self, url: str, turn: _Turn, *, is_own: bool) -> str:
+    def _refusal(self, ask: Ask, url: str, to: Whom, turn: _Turn) -> str:
         """Say why a URL is not asked for; "" if it is."""
         if self._is_over:
             return "over"
@@ -167,17 +175,20 @@ class PageNetwork:
             return "rest"
         if self.loaded >= self._rules.max_bytes:
             return "max_bytes"
-        if not is_own:
-            return "deny" if self._rules.denies(url) else ""
+        if to is not Whom.OWN:
+            made = self.requests[urls.shown_host(urls.host(url))]
+            return "deny" if self._rules.denies(url) else refused_to(to, ask.method, ask.headers, made)
         refusal = self._rules.asking.refuses(url)
         return "" if refusal is None else "robots" if refusal.class_ == "robots" else "scope"
 
-    def _wait(self, url: str, turn: _Turn, *, is_own: bool) -> bool:
+    def _wait(self, url: str, to: Whom, turn: _Turn) -> bool:
         """Wait until a host may be asked; tell whether the page and this machine may still ask."""
-        delay_s = max(0.0 if is_own else self._rules.address_delay_s, turn.took_s if self._rules.adaptive else 0.0)
+        rules = self._rules
+        of_settings_s = {Whom.OWN: 0.0, Whom.CRAWLED: rules.address_delay_s, Whom.OTHER: rules.delay_s}[to]
+        delay_s = max(of_settings_s, turn.took_s if rules.adaptive else 0.0)
         if turn.last_at + delay_s > self._until:
             return False
-        may_ask = self._rules.asking.wait(url) if is_own else True
+        may_ask = rules.asking.wait(url) if to is Whom.OWN else True
         time.sleep(max(0.0, turn.last_at + delay_s - time.monotonic()))
         return may_ask and not self._is_over and time.monotonic() < self._until
 
@@ -186,7 +197,9 @@ class PageNetwork:
         type_, headers = _sent(ask.headers)
         is_own = urls.origin(url) == urls.origin(self._url)
         asked = Request(url, ask.method, type_, ask.body)
-        answer = self._rules.fetcher.send(asked, headers, jar=jar, bounds=bounds, logs_in=is_own)
+        answer = self._rules.fetcher.send(
+            asked, headers, jar=jar, bounds=bounds, logs_in=is_own, public_only=self._public_only
+        )
         with self._counting:
             self.requests[urls.shown_host(urls.host(url))] += 1
             if isinstance(answer, Fetched):

@@ -174,7 +174,7 @@ class Rendering:
         cookies = () if jar is None else tuple(map(_cookie, jar.of_site(site, time.time())))
         headers = {**answer.headers, "content-type": f"{source.type_}; charset={source.encoding}"}
         job = Job(request.address, answer.status, headers, source.body, cookies, self._options)
-        rendered, network = self._in_browser(job, request, jar, answer.head_at)
+        rendered, network = self._in_browser(job, request, jar, answer)
         if network.not_now is not None and not is_last:
             return replace(bad_status(network.not_now), asked_at=network.asked_at)
         if isinstance(rendered, Rendered):
@@ -187,11 +187,12 @@ class Rendering:
         return Shown(rendered.dom, rendered.screenshot, rendered.went_to, record, network.asked_at)
 
     def _in_browser(
-        self, job: Job, request: Request, jar: Jar | None, asked_at: float
+        self, job: Job, request: Request, jar: Jar | None, answer: Fetched, asked_at: float | None = None
     ) -> tuple[Rendered | Trouble, PageNetwork]:
-        """Give what a browser makes of a page, and what the page has asked for. `asked_at`: when its host was."""
+        """Give what a browser makes of a page, and what the page has asked for. `asked_at`: when its host was again."""
         assert self._render is not None
-        network = PageNetwork(self._network, request, jar, self._settings.timeout)
+        network = PageNetwork(self._network, request, jar, self._settings.timeout, answer.address)
+        asked_at = asked_at or answer.head_at
         try:
             rendered = self._render(job, network.answer)
         except GivenUpError:
@@ -199,7 +200,7 @@ class Rendering:
         finally:
             network.close()
         if isinstance(rendered, GaveWay):
-            return self._in_browser(job._replace(gave_way=True), request, jar, network.asked_at or asked_at)
+            return self._in_browser(job, request, jar, answer, network.asked_at or asked_at)
         return rendered, network
 
     def _within_bounds(self, rendered: Rendered) -> Rendered | Trouble:

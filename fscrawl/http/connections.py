@@ -19,7 +19,7 @@ from typing import Any
 from fscrawl import urls
 from fscrawl.http import tls
 from fscrawl.http.keeping import Kept, idle_s
-from fscrawl.http.sockets import Dialler, exchange, remaining_s
+from fscrawl.http.sockets import Dialler, exchange, may_reach, remaining_s
 from fscrawl.http.wire import Outgoing, Reply, host_and_port, request_bytes, written
 from fscrawl.request import ONCE
 from fscrawl.util.recent import Recent
@@ -172,7 +172,9 @@ class HostConnections:
             return self._make()
         # Closed by the host, or with bytes that nobody wants. A host may also close it at this very moment. Then nobody
         # would know whether it has done what is asked for, so what may be asked for only once begins a new one.
-        if method in ONCE or connection.poll.poll(0):
+        # What waits was connected to for another exchange, which may have been allowed to reach more.
+        is_out_of_reach = connection.address and not may_reach(connection.address)
+        if method in ONCE or is_out_of_reach or connection.poll.poll(0):
             connection.close()
         return connection
 

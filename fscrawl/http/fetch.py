@@ -37,7 +37,7 @@ from fscrawl.http.cookies import Jar
 from fscrawl.http.failures import NoDescriptorsError, failure, lacks_descriptors
 from fscrawl.http.keeping import Kept
 from fscrawl.http.site_headers import SiteHeaders
-from fscrawl.http.sockets import ALLOWED_HEAD_BYTES, exchange, tls_context
+from fscrawl.http.sockets import ALLOWED_HEAD_BYTES, exchange, may_reach, tls_context
 from fscrawl.http.wire import Headers, Outgoing, written
 from fscrawl.parse.headers import media_type
 from fscrawl.parse.media_types import NO_MEANING, Limits, may_be_page
@@ -86,7 +86,8 @@ class Fetcher:
         self._fetch = fetch
         self._limits = Limits(fetch.max_bytes, fetch.max_bytes_by_type)
         self._most_bytes = max([fetch.max_bytes, *fetch.max_bytes_by_type.values()])
-        self._permits = addresses.permits(fetch.allow_private_addresses, fetch.allow_addresses)
+        permits = addresses.permits(fetch.allow_private_addresses, fetch.allow_addresses)
+        self._permits = lambda address: permits(address) and may_reach(address)
         self._connect_s = min(fetch.connect_timeout, fetch.timeout)
         variables = credentials.Variables(os.environ, allow_env)
         self._authorizations = credentials.authorizations(fetch.auth, variables)
@@ -101,6 +102,7 @@ class Fetcher:
         self._adapters: Sequence[Adapter] = self._proxied or [DirectAdapter(self._permits, context, threads)]
         self._headers = _usual_headers(politeness.user_agent, fetch.accept, headers)
         self._lines = written(self._headers)
+        self._without_secrets = _usual_headers(politeness.user_agent, fetch.accept, {})
 
     def get(self, url: str, conditions: Mapping[str, str] | None = None, **how: Any) -> Fetched | Failed:
         """Fetch a normal form by a plain GET; `conditions`, `how`: as for `send`."""
@@ -116,17 +118,20 @@ class Fetcher:
         max_prefix_bytes: int | None = None,
         bounds: Bounds | None = None,
         logs_in: bool = True,
+        public_only: bool = False,
     ) -> Fetched | Failed:
         """Send a request to the URL in it, a normal form.
 
         `conditions`: headers such as If-None-Match. `jar`: that of a session, or None for no cookies; by default, the
         one of all requests without a session. `wants_body`: called with the status and the headers of the answer; if it
         returns False, or for a 304, the body is None. `max_prefix_bytes`: read no more of a body than this, however
-        long it is; None reads all of it. `logs_in`: send what the settings have for this host alone: a log-in, headers.
+        long it is; None reads all of it. `logs_in`: send what may be a secret of the settings: log-ins, and headers of
+        `fetch.headers` and of sites. `public_only`: go to public addresses only, whatever the settings permit.
         """
         url = asked.url
         exchange.address = ""
         exchange.is_sent = False
+        exchange.public_only = public_only
         if (port := urls.bad_port(url)) is not None:
             return Failed(
                 "blocked-address", f"port {port} is of another protocol than HTTP, and never asked", retry=False
@@ -160,9 +165,9 @@ class Fetcher:
             more["Cookie"] = cookie
         if logs_in and self._of_sites:
             conditions = {**self._of_sites.of(url), **(conditions or {})}
-        if not (more or conditions) and asked.is_plain:
+        if logs_in and not (more or conditions) and asked.is_plain:
             return Outgoing(url, self._headers, lines=self._lines)
-        headers = self._headers.copy()
+        headers = (self._headers if logs_in else self._without_secrets).copy()
         headers.update(more)
         headers.update({name: _sendable(text) for name, text in (conditions or {}).items()})
         return _outgoing(asked, headers)

@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from fscrawl.config import addresses
 from fscrawl.http import racing, tls
 from fscrawl.http.bodies import TooLargeError
 from fscrawl.http.failures import BlockedAddressError
@@ -38,9 +39,15 @@ class _Exchange(threading.local):
     idle_s = IDLE_S  # that the connection may wait for its next exchange
     address = ""  # of the host; "" before it is connected to, and if a proxy is asked
     is_sent = False  # some of the request may have left
+    public_only = False  # it may go to public addresses only, whatever the settings permit
 
 
 exchange = _Exchange()
+
+
+def may_reach(address: str) -> bool:
+    """Tell whether the exchange of this thread may go to an address that the settings permit."""
+    return not exchange.public_only or addresses.is_public(address)
 
 
 def remaining_s() -> float:

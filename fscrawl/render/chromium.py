@@ -13,18 +13,19 @@ import contextlib
 import fcntl
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 from fscrawl.render import reaper
 from fscrawl.render.devtools import DevTools
 
 _DIRECTORY = "fscrawl-browser-"
 _ENDS_S = 10.0
+_LOW = 5  # as nice(1): a third of what others get
 _BEGINS_S = 60.0  # a younger directory may be of a browser that is being started: its lock comes a moment later
 _KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "FONTCONFIG_PATH", "FONTCONFIG_FILE")
 _FEATURES_OFF = (
@@ -49,7 +50,7 @@ _ARGUMENTS = (
     *("--disable-extensions", "--disable-default-apps", "--disable-breakpad", "--disable-crash-reporter"),
     *("--disable-domain-reliability", "--disable-client-side-phishing-detection", "--disable-dev-shm-usage"),
     *("--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows", "--mute-audio"),
-    *("--disable-renderer-backgrounding", "--disable-ipc-flooding-protection", "--metrics-recording-only"),
+    *("--disable-renderer-backgrounding", "--metrics-recording-only"),
     *("--no-pings", "--no-service-autorun", "--password-store=basic", "--block-new-web-contents"),
     *("--deny-permission-prompts", "--disable-notifications", "--dns-prefetch-disable", "--disable-print-preview"),
     *(
@@ -61,8 +62,15 @@ _ARGUMENTS = (
 )
 
 
+class Usage(NamedTuple):
+    """`memory_bytes`: that processes have for themselves now. `processor_s`: that those which still run have taken."""
+
+    memory_bytes: int
+    processor_s: float
+
+
 class Chromium:
-    """One browser that runs. `devtools`: the way to it."""
+    """One browser that runs. `devtools`: the way to it. `is_lowered`: others go first at the processor, for good."""
 
     def __init__(self, executable: str, proxy: str, longest_bytes: int) -> None:
         """Start a browser whose proxy is `proxy`, host:port. OSError if it cannot be started.
@@ -96,6 +104,7 @@ class Chromium:
         finally:
             for each in theirs:
                 os.close(each)
+        self.is_lowered = False
         self.devtools = DevTools(we_read, we_write, longest_bytes)
 
     def _arguments(self, proxy: str) -> list[str]:
@@ -114,26 +123,20 @@ class Chromium:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_ENDS_S)
 
-    def end_largest_page(self) -> None:
-        """End the process of the page that takes the most memory."""
-        sizes = {pid: size for pid, size in self.sizes().items() if _is_of_a_page(pid)}
-        if sizes:
-            with contextlib.suppress(OSError):
-                os.kill(max(sizes, key=sizes.__getitem__), signal.SIGKILL)
+    def lower_priority(self) -> None:
+        """Let others go first at the processor. Only root could take that back."""
+        if not self.is_lowered:
+            self.is_lowered = True
+            for first in _children(self._process.pid):  # the first process of the browser's group, and of its session
+                with contextlib.suppress(OSError):
+                    os.setpriority(os.PRIO_PGRP, first, _LOW)
+                    Path(f"/proc/{first}/autogroup").write_text(str(_LOW))  # sessions share the cores, see sched(7)
 
-    def sizes(self) -> dict[int, int]:
-        """Give the bytes of memory that each process of the browser has for itself (Linux), by its id.
-
-        They are in the session of the first one, the reaper's child.
-        """
+    def usage(self) -> Usage:
+        """Tell what the browser's processes take: those in the session of the first one, the reaper's child (Linux)."""
         sessions = _children(self._process.pid)
-        return {pid: _own_bytes(pid) for pid in _all_pids() if _session(pid) in sessions}
-
-
-def _is_of_a_page(pid: int) -> bool:
-    with contextlib.suppress(OSError):
-        return b"--type=renderer" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    return False
+        of_each = [_usage(pid) for pid in _all_pids() if _session(pid) in sessions]
+        return Usage(sum(each.memory_bytes for each in of_each), sum(each.processor_s for each in of_each))
 
 
 def _all_pids() -> list[int]:
@@ -152,11 +155,13 @@ def _children(pid: int) -> set[int]:
     return set()
 
 
-def _own_bytes(pid: int) -> int:
+def _usage(pid: int) -> Usage:
     with contextlib.suppress(OSError, ValueError, IndexError):
         _, resident, shared, *_ = Path(f"/proc/{pid}/statm").read_text().split()
-        return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
-    return 0
+        ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        memory_bytes = (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
+        return Usage(memory_bytes, sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK"))
+    return Usage(0, 0.0)
 
 
 def remove_left_directories() -> None:

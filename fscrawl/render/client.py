@@ -7,6 +7,7 @@ time begins when a keeper has taken it.
 from __future__ import annotations
 
 import contextlib
+import math
 import socket
 import threading
 import time
@@ -15,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from fscrawl import urls
-from fscrawl.render.lanes import HostTimes, Lane
+from fscrawl.render.lanes import Lanes
 from fscrawl.render.messages import (
     Answer,
     Ask,
@@ -32,7 +33,7 @@ from fscrawl.render.messages import (
 
 WAITS_S = 3600.0  # for a free browser
 _LOOK_S = 0.25
-_AT_A_TIME = 6  # requests of one page
+_AT_A_TIME = 12  # requests of one page to other hosts
 _AFTER_S = 30.0  # that a keeper may take beside the page's own time: its browser may have to start
 
 Fetch = Callable[[Ask], Answer]
@@ -42,21 +43,21 @@ def render(
     address: str,
     job: Job,
     fetch: Fetch,
-    times: HostTimes,
+    lanes: Lanes,
     is_over: Callable[[], bool] = lambda: False,
     waits_s: float = WAITS_S,
 ) -> Rendered | Trouble | GaveWay:
     """Render a page; never raises for what a browser or a keeper does.
 
     `address`: of the keepers' sockets, abstract ones. `fetch`: called in threads, for each request of the page; what it
-    raises is raised here when the page is over. `times`: of the pages so far; they choose the lane. `is_over`: asked
-    while the page waits; if it says so, GivenUpError. `waits_s`: for a free browser.
+    raises is raised here when the page is over. `lanes`: of all hosts. `is_over`: asked while the page waits; if it
+    says so, GivenUpError. `waits_s`: for a free browser.
     """
     host = urls.host(job.url)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
         try:
             wait = _Wait(time.monotonic() + waits_s, is_over)
-            _connect(sock, address_of(address, Lane.SLOW if job.gave_way else times.lane(host)), wait)
+            _connect(sock, address_of(address, lanes.of(host)), wait)
             if not is_ours(sock):
                 return Trouble("the socket of the browsers belongs to another user", retry=False)
             _wait_for_place(sock, wait)
@@ -64,17 +65,20 @@ def render(
             return Trouble(f"no browser was free for {waits_s:g} s", retry=True)
         except (EOFError, OSError) as error:
             return _has_ended(error)
-        began = time.monotonic()
-        try:
-            sock.settimeout(_AFTER_S)
-            sock.sendall(packed(job))
-            return _attend(sock, job, fetch, time.monotonic() + job.options.timeout_s + _AFTER_S)
-        except TimeoutError:
-            return Trouble("the process of the browser does not answer", retry=True)
-        except (EOFError, OSError) as error:
-            return _has_ended(error)
-        finally:
-            times.note(host, time.monotonic() - began)
+        found = _rendered(sock, job, fetch)
+        lanes.note(host, found.seconds if isinstance(found, Rendered) else math.inf)
+        return found
+
+
+def _rendered(sock: socket.socket, job: Job, fetch: Fetch) -> Rendered | Trouble | GaveWay:
+    try:
+        sock.settimeout(_AFTER_S)
+        sock.sendall(packed(job))
+        return _attend(sock, job, fetch, time.monotonic() + job.options.timeout_s + _AFTER_S)
+    except TimeoutError:
+        return Trouble("the process of the browser does not answer", retry=True)
+    except (EOFError, OSError) as error:
+        return _has_ended(error)
 
 
 def _has_ended(error: Exception) -> Trouble:
@@ -134,23 +138,24 @@ def _attend(sock: socket.socket, job: Job, fetch: Fetch, until: float) -> Render
 class _Answers:
     """Answers the requests of one page, in threads of its own.
 
-    Those to its own host wait for each other and for the host's delay. So they have a thread for themselves, and the
-    others do not wait behind them.
+    Those to one host wait for each other and for the host's delay. So each host has one of `_AT_A_TIME` threads, and
+    the page's own host one for itself: others do not wait behind them.
     """
 
     def __init__(self, sock: socket.socket, fetch: Fetch, own: str) -> None:
         self._sock = sock
         self._fetch = fetch
         self._own = own
-        self._pools: dict[bool, ThreadPoolExecutor] = {}  # by whether a request is to the own host
+        self._pools: dict[int, ThreadPoolExecutor] = {}  # by host, of one thread each
         self._sending = threading.Lock()
         self._raised: list[Exception] = []
 
     def begin(self, ask: Ask) -> None:
-        is_own = _origin(ask.url) == self._own
-        if is_own not in self._pools:
-            self._pools[is_own] = ThreadPoolExecutor(1 if is_own else _AT_A_TIME)
-        self._pools[is_own].submit(self._answer, ask)
+        origin = _origin(ask.url)
+        number = -1 if origin == self._own else hash(origin) % _AT_A_TIME
+        if number not in self._pools:
+            self._pools[number] = ThreadPoolExecutor(1)
+        self._pools[number].submit(self._answer, ask)
 
     def _answer(self, ask: Ask) -> None:
         try:

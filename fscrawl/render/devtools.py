@@ -5,7 +5,7 @@ Vocabulary:
   event     what the browser says by itself, with the session's name
 
 Promise: a command gives its result, or raises DevToolsError; when the browser is gone, every command raises it. A
-message that is too long is dropped, and the pages beside it go on: a command whose result it was raises TooLongError.
+message that is too long is dropped: a command whose result it was raises TooLongError.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import itertools
 import json
 import os
 import re
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -44,8 +43,6 @@ class DevTools:
         self._waiting: dict[int, tuple[str, asyncio.Future[dict[str, Any]]]] = {}
         self._listeners: dict[str, Event] = {}  # by session
         self.gone = asyncio.Event()
-        self.is_stuck = False  # a page has found that it answers, and does nothing
-        self.heard_at = 0.0  # monotonic time when it has said something last
         self._task: asyncio.Task[None] | None = None
         self._writer: asyncio.StreamWriter | None = None
 
@@ -97,7 +94,6 @@ class DevTools:
         # Whatever happens: the browser cannot be used any more, and another one takes its place.
         with contextlib.suppress(Exception):
             while chunk := await reader.read(_READ_BYTES):
-                self.heard_at = time.monotonic()
                 first, *others = chunk.split(b"\0")
                 begun += first
                 for other in others:

@@ -1,18 +1,16 @@
-"""A process that renders pages in one browser, and renews it.
+"""A process that renders pages in a browser, one at a time, and renews the browser.
 
-The keepers of a machine share listening sockets, one for each lane (`lanes`). A keeper takes a page when it has a place
-for one (`places`). So the pages that wait do so in the kernel, and no keeper waits while another one has too many.
+The keepers of a machine share listening sockets, one for each lane (`lanes`), and each takes a page when it has none.
+So the pages that wait do so in the kernel, and no keeper waits while another one has too many.
 
-Vocabulary:
-  place     where a page is rendered; a keeper has `render.pages` of them
-  retired   a browser that has rendered `_PAGES_A_BROWSER` pages, takes three quarters of `render.memory`, or is
-            stuck: it gets no more pages, and ends when its last one is done
+A browser that has rendered a page in time, and is small still, renders another one, in a new context. In all other
+cases it is ended with its page, and the next page gets a new one. So whatever a page does to its browser, and by
+whichever of its processes, costs no page but itself. One that takes much of the processor stands back for all others.
 
 Promise: a page gets `Rendered`, or `Trouble`, or its connection ends because the keeper has; or it takes long while
 others wait, and gets `GaveWay`. A page whose worker is gone is given up. If the processes of a browser have more than
-`render.memory`, that of its largest page is ended. A keeper of which no browser has ever started ends: it would fail
-all pages that it gets.
-Whatever the keeper leaves behind, the reaper of each browser removes (`chromium`).
+`render.memory` together, they are ended. A keeper of which no browser has ever started ends: it would fail all pages
+that it gets. Whatever the keeper leaves behind, the reaper of each browser removes (`chromium`).
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ from typing import Any
 from fscrawl.render import page
 from fscrawl.render.chromium import Chromium, remove_left_directories
 from fscrawl.render.devtools import DevToolsError
-from fscrawl.render.lanes import Lane
+from fscrawl.render.lanes import QUICK_S, Lane
 from fscrawl.render.messages import (
     LENGTH,
     NO_BROWSER,
@@ -46,14 +44,15 @@ from fscrawl.render.messages import (
     packed,
 )
 from fscrawl.render.no_network import NoNetwork
-from fscrawl.render.places import Place, Places, gives_way
 from fscrawl.util.children import SIGNALS
 from fscrawl.util.parent import end_with_parent
 
 _PAGES_A_BROWSER = 100
 _STARTS_S = 30.0
-_LOOK_S = 0.5
-_LARGE = 0.75  # of its limit: it gets no more pages
+_LOOK_S = 0.1  # a page may take hundreds of megabytes meanwhile
+_MOST_AHEAD_S = 60.0
+_USUAL_S = 1.0  # of the processor; a page that takes more stands back for all others from then on
+_LARGE = 0.5  # of its limit: the next page gets a new browser
 _WORKER_S = 30.0  # that a worker may take to send its page, or to take the result
 _AS_JSON = 3  # times longer than its bytes a DOM may be in a message
 
@@ -68,154 +67,119 @@ def serve(listening: Listening, setup: KeeperSetup) -> None:
     asyncio.run(_Keeper(listening, setup).run())
 
 
-class _Browser:
-    """`pages`: how many it renders now; `begun`: how many it has begun."""
-
-    def __init__(self, chromium: Chromium) -> None:
-        self.chromium = chromium
-        self.pages = 0
-        self.begun = 0
-        self.is_retired = False
-
-
 class _Keeper:
     def __init__(self, listening: Listening, setup: KeeperSetup) -> None:
         self._listening = listening
         self._setup = setup
-        self._browser: _Browser | None = None  # for the next page
-        self._browsers: list[_Browser] = []  # all that run
-        self._places = Places(setup.pages)
-        self._may_give_way: dict[Place, asyncio.Task[Any]] = {}
-        self._may_go_on = asyncio.Event()  # a page has come, or a place is free
-        self._starting = asyncio.Lock()
-        self._has_started = False  # some browser has
+        self._chromium: Chromium | None = None
+        self._pages = 0  # of this browser
+        self._ahead_s = 0.0  # by which slow pages have had more of this browser than quick ones
         self._is_useless = False
+        self._has_started = False  # some browser has
         self._no_network = NoNetwork()
 
     async def run(self) -> None:
         await self._no_network.start()
         for each in self._listening:
             each.setblocking(False)
-        loop = asyncio.get_running_loop()
-        pages: set[asyncio.Task[None]] = {loop.create_task(self._watch())}
-        while True:
-            connection, place = await self._next()
-            task = loop.create_task(self._attend(connection, place))
-            pages.add(task)
-            task.add_done_callback(pages.discard)
+        while not self._is_useless:
+            connection, lane = await self._next()
+            began = time.monotonic()
+            is_slow = await self._attend(connection, lane)
+            had_s = time.monotonic() - began
+            self._ahead_s = max(-_MOST_AHEAD_S, min(self._ahead_s + (had_s if is_slow else -had_s), _MOST_AHEAD_S))
+        raise SystemExit(NO_BROWSER)
 
-    async def _next(self) -> tuple[socket.socket, Place]:
-        """Wait for a page of a lane that may have a place."""
-        while True:
-            now = time.monotonic()
-            lanes = self._places.order(now)
-            for lane in lanes:
-                with contextlib.suppress(BlockingIOError):  # no page, or another keeper has it
-                    return self._listening[lane].accept()[0], self._places.take(lane, now)
-            await self._wait(lanes)
-
-    async def _wait(self, lanes: list[Lane]) -> None:
-        """Wait until a page comes in one of these lanes, or a place is free, or for a moment: lanes change, too."""
-        loop = asyncio.get_running_loop()
-        self._may_go_on.clear()
+    async def _next(self) -> tuple[socket.socket, Lane]:
+        """Wait for a page. If there are some in both lanes, each lane gets half of this browser's time."""
+        loop, has_come = asyncio.get_running_loop(), asyncio.Event()
+        lanes = [Lane.QUICK] if self._setup.quick_only else [*Lane]
         for lane in lanes:
-            loop.add_reader(self._listening[lane], self._may_go_on.set)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_LOOK_S):
-                await self._may_go_on.wait()
-        for lane in lanes:
-            loop.remove_reader(self._listening[lane])
-
-    async def _attend(self, connection: socket.socket, place: Place) -> None:
+            loop.add_reader(self._listening[lane], has_come.set)
         try:
-            if not is_ours(connection):
-                connection.close()
-                return
-            reader, writer = await asyncio.open_connection(sock=connection)
-            try:
-                with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
-                    await self._page(reader, writer, place)
-            finally:
-                await _close(writer)
+            while True:
+                for lane in lanes if self._ahead_s >= 0 else reversed(lanes):
+                    with contextlib.suppress(BlockingIOError):  # no page, or another keeper has it
+                        return self._listening[lane].accept()[0], lane
+                has_come.clear()
+                await has_come.wait()
         finally:
-            self._places.leave(place, time.monotonic())
-            self._may_go_on.set()
-        if self._is_useless:
-            raise SystemExit(NO_BROWSER)
+            for lane in lanes:
+                loop.remove_reader(self._listening[lane])
 
-    async def _page(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, place: Place) -> None:
+    async def _attend(self, connection: socket.socket, lane: Lane) -> bool:
+        """Render a page, and tell whether it was slow."""
+        if not is_ours(connection):
+            connection.close()
+            return False
+        reader, writer = await asyncio.open_connection(sock=connection)
+        try:
+            with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
+                return await self._page(reader, writer, lane)
+        finally:
+            await _close(writer)
+        return lane is Lane.SLOW
+
+    async def _page(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, lane: Lane) -> bool:
         writer.write(packed(Begun()))
         async with asyncio.timeout(_WORKER_S):
             job: Job = await _receive(reader)
         line = _Line(reader, writer)
         listening = asyncio.create_task(line.listen())
-        rendering = asyncio.create_task(self._render(job, line, place))
+        rendering = asyncio.create_task(self._render(job, line, lane))
         await asyncio.wait([listening, rendering], return_when=asyncio.FIRST_COMPLETED)
-        if rendering.cancelled():
-            writer.write(packed(GaveWay()))
-        elif rendering.done():
+        if rendering.done():
             writer.write(packed(rendering.result()))
-        else:  # the worker is gone
-            rendering.cancel()
+        rendering.cancel()  # if the worker is gone
         listening.cancel()
-        await asyncio.gather(rendering, listening, return_exceptions=True)
+        found, _ = await asyncio.gather(rendering, listening, return_exceptions=True)
+        return lane is Lane.SLOW or isinstance(found, GaveWay)
 
-    async def _render(self, job: Job, line: _Line, place: Place) -> Rendered | Trouble:
+    async def _render(self, job: Job, line: _Line, lane: Lane) -> Rendered | Trouble | GaveWay:
         try:
-            browser = await self._one()
+            chromium = self._chromium = self._chromium or await self._started()
         except (DevToolsError, OSError, TimeoutError) as error:
             self._is_useless = not self._has_started
             return Trouble(
                 f"the browser {self._setup.executable} does not start: {error or 'it says nothing'}", retry=True
             )
-        browser.pages += 1
-        browser.begun += 1
-        place.since = time.monotonic()  # a page need not give way because the browser had to start
-        if (task := asyncio.current_task()) is not None:
-            self._may_give_way[place] = task
+        self._pages += 1
+        rendering = asyncio.create_task(page.run(chromium.devtools, job, line.ask))
+        watching = asyncio.create_task(self._watch(chromium, lane))
+        is_over = False
         try:
-            return await page.run(browser.chromium.devtools, job, line.ask)
+            await asyncio.wait([watching, rendering], return_when=asyncio.FIRST_COMPLETED)
+            is_over = not watching.done()
+            return rendering.result() if is_over else watching.result()
         finally:
-            self._may_give_way.pop(place, None)
-            browser.pages -= 1
-            await self._look_at(browser)
+            watching.cancel()
+            rendering.cancel()
+            await asyncio.gather(watching, rendering, return_exceptions=True)
+            is_old = self._pages >= _PAGES_A_BROWSER or chromium.is_lowered
+            is_large = chromium.usage().memory_bytes > self._setup.memory_bytes * _LARGE
+            if not is_over or is_old or is_large or chromium.devtools.gone.is_set():
+                self._chromium, self._pages = None, 0
+                await _end(chromium)
 
-    async def _watch(self) -> None:
-        """End the process of a page that fills the memory: the others go on. And let pages give way."""
+    async def _watch(self, chromium: Chromium, lane: Lane) -> Trouble | GaveWay:
+        """Wait until a page must end: it fills the memory, or takes long while others wait."""
+        quick_until = time.monotonic() + QUICK_S
+        before_s = chromium.usage().processor_s
         while True:
             await asyncio.sleep(_LOOK_S)
-            self._let_one_give_way()
-            for browser in [each for each in self._browsers if each.pages]:
-                if sum(browser.chromium.sizes().values()) > self._setup.memory_bytes:
-                    browser.chromium.end_largest_page()
+            usage = chromium.usage()
+            if usage.memory_bytes > self._setup.memory_bytes:
+                return Trouble("its browser took more memory than render.memory", retry=False)
+            if lane is Lane.QUICK and time.monotonic() > quick_until and self._is_waited_for():
+                return GaveWay()
+            if usage.processor_s - before_s > _USUAL_S:
+                chromium.lower_priority()
 
-    def _let_one_give_way(self) -> None:
-        now = time.monotonic()
-        place = gives_way(self._may_give_way, now)
-        if place is not None and self._is_waited_for(now):
-            self._may_give_way.pop(place).cancel()  # once: a second time would leave its context in the browser
+    def _is_waited_for(self) -> bool:
+        """Tell whether another quick page waits."""
+        return bool(select.select([self._listening[Lane.QUICK]], [], [], 0)[0])
 
-    def _is_waited_for(self, now: float) -> bool:
-        """Tell whether a page waits that is not known to be slow, and may not have a place now."""
-        may_begin = self._places.order(now)
-        waiting = select.poll()
-        for lane in Lane:
-            if lane is not Lane.SLOW and lane not in may_begin:
-                waiting.register(self._listening[lane], select.POLLIN)
-        return bool(waiting.poll(0))
-
-    async def _one(self) -> _Browser:
-        """Give the browser for the next page."""
-        async with self._starting:
-            now = self._browser
-            if now is not None and (now.is_retired or now.chromium.devtools.gone.is_set()):
-                await self._look_at(now)
-                self._browser = now = None
-            if now is None:
-                self._browser = now = await self._started()
-            return now
-
-    async def _started(self) -> _Browser:
+    async def _started(self) -> Chromium:
         longest_bytes = _AS_JSON * self._setup.max_bytes + 1_000_000
         chromium = Chromium(self._setup.executable, self._no_network.address, longest_bytes)
         try:
@@ -228,20 +192,7 @@ class _Keeper:
         self._has_started = True
         if self._setup.has_started is not None:
             self._setup.has_started.value = 1
-        browser = _Browser(chromium)
-        self._browsers.append(browser)
-        return browser
-
-    async def _look_at(self, browser: _Browser) -> None:
-        """Retire a browser that has done enough, and end it when it has no page any more."""
-        if not browser.is_retired:
-            is_old = browser.begun >= _PAGES_A_BROWSER
-            is_large = is_old or sum(browser.chromium.sizes().values()) > self._setup.memory_bytes * _LARGE
-            devtools = browser.chromium.devtools
-            browser.is_retired = is_large or devtools.is_stuck or devtools.gone.is_set()
-        if browser.is_retired and not browser.pages and browser in self._browsers:
-            self._browsers.remove(browser)
-            await _end(browser.chromium)
+        return chromium
 
 
 async def _end(chromium: Chromium) -> None:

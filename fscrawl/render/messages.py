@@ -29,15 +29,16 @@ class Flag(Protocol):
 
 
 class KeeperSetup(NamedTuple):
-    """What a keeper is started with. `executable`: path of the browser; the others: settings.
+    """What a keeper is started with. `executable`: path of the browser. `memory_bytes`, `max_bytes`: settings.
 
-    `has_started`: the keeper makes it 1 when a browser has started.
+    `quick_only`: it takes pages of the quick lane only. `has_started`: the keeper makes it 1 when a browser has
+    started.
     """
 
     executable: str
-    pages: int
     memory_bytes: int
     max_bytes: int
+    quick_only: bool = False
     has_started: Flag | None = None
 
 
@@ -68,10 +69,7 @@ class Options(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A page that was fetched, and is to be rendered. `url`: with a fragment if it has one for scripts.
-
-    `gave_way`: it has had a place before.
-    """
+    """A page that was fetched, and is to be rendered. `url`: with a fragment if it has one for scripts."""
 
     url: str
     status: int
@@ -79,7 +77,6 @@ class Job(NamedTuple):
     body: bytes
     cookies: tuple[Cookie, ...]
     options: Options
-    gave_way: bool = False
 
 
 class Begun(NamedTuple):

@@ -8,8 +8,8 @@ Vocabulary:
 The page has a context of its own, with no cookies but those that it is given, and every request it makes is paused
 (`page_requests`).
 
-Promise: `run` returns within the page's timeout, twice `_GRACE_S` and `_ANSWERS_S`, whatever page and browser do. If
-the browser does not answer any more, that is a failure of no page: it is given up, and its pages may be tried again.
+Promise: `run` returns within the page's timeout and twice `_GRACE_S`, whatever page and browser do. A browser in which
+something of the page may be left is given up: its `devtools` are closed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from fscrawl.render.messages import Job, Rendered, Trouble
 from fscrawl.render.page_requests import Answers, PageRequests
 
 _GRACE_S = 3.0  # for the DOM of a page that was still busy, and for its end
-_ANSWERS_S = 5.0  # that a browser may take to say that it is there
 _IDLE_S = 5.0  # virtual: what a page does later is not waited for
 _SLICE_S = 0.25
 _SCROLL_S = 1.0
@@ -76,7 +75,7 @@ async def run(devtools: DevTools, job: Job, answers: Answers) -> Rendered | Trou
         async with asyncio.timeout(job.options.timeout_s + _GRACE_S):
             return await page.run()
     except TimeoutError:
-        return await page.late()
+        return page.late()
     except DevToolsError as error:
         return Trouble(page.trouble or f"the browser: {error}", retry=True)
     except _NoPageError as error:
@@ -101,6 +100,7 @@ class _Page:
         self._slice_over = asyncio.Event()
         self._errors: list[str] = []
         self._is_open = False
+        self._is_done = False  # in time; nothing of it holds up the browser
         self._frames_made = 0
         self._clock_from: float | None = None  # monotonic time when the page's clock became virtual
         self._passed_s = 0.0  # on it since then
@@ -128,6 +128,7 @@ class _Page:
         self._still_lives()
         dom = await self._dom()
         picture = await self._picture() if self._job.options.screenshot else b""
+        self._is_done = ended == "done"
         return Rendered(
             dom,
             ended,
@@ -138,23 +139,12 @@ class _Page:
             picture,
         )
 
-    async def late(self) -> Trouble:
-        """Say whose fault it is that the page's time is over, and give the browser up if it is the browser's.
-
-        One that is still talking is there: a page that says much may stand between us and its answer.
-        """
-        began = time.monotonic()
-        try:
-            async with asyncio.timeout(_ANSWERS_S):
-                await self._devtools.send("Browser.getVersion")
-        except (DevToolsError, TimeoutError):
-            if self._devtools.gone.is_set() or self._devtools.heard_at < began:
-                self._devtools.close()
-                return Trouble("the browser does not answer any more", retry=True)
+    def late(self) -> Trouble:
+        """Say what the page's time has gone for."""
+        seconds = f"{self._job.options.timeout_s:g} s"
         if not self._is_open:  # it had the answer already, so nothing of the page's was waited for
-            self._devtools.is_stuck = True
-            return Trouble(f"the browser has not opened it within {self._job.options.timeout_s:g} s", retry=True)
-        return Trouble(f"its scripts were busy for more than {self._job.options.timeout_s:g} s", retry=False)
+            return Trouble(f"the browser has not opened it within {seconds}", retry=True)
+        return Trouble(f"its scripts, or what they ask of the browser, took more than {seconds}", retry=False)
 
     # -- the page is opened
 
@@ -390,11 +380,15 @@ class _Page:
     # -- the end
 
     async def close(self) -> None:
-        """End the page, and all that it has started."""
+        """End the page, and all that it has started. If it may have left anything, the browser is given up."""
         self._requests.close()
+        is_gone = False
         with contextlib.suppress(DevToolsError, TimeoutError):
-            async with asyncio.timeout(_GRACE_S):
-                if self._context:
+            if self._is_done:
+                async with asyncio.timeout(_GRACE_S):
                     await self._devtools.send("Target.disposeBrowserContext", browserContextId=self._context)
+                is_gone = True
+        if not is_gone:
+            self._devtools.close()
         for session in self._sessions:
             self._devtools.forget(session)

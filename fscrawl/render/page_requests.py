@@ -16,18 +16,13 @@ from typing import Any
 
 from fscrawl.parse.headers import pairs
 from fscrawl.render.devtools import DevTools
+from fscrawl.render.may_ask import refused_to_all
 from fscrawl.render.messages import Answer, Ask, Job
 from fscrawl.urls import MAX_URL_CHARS
 
 MOST_REQUESTS = 500
 _MOST_RELOADS = 3
 _MOST_PLACES = 100
-# What has no use for the DOM, and may go to anybody. A stylesheet may be waited for by scripts, and is loaded.
-_NEVER = frozenset(
-    {"Ping", "Prefetch", "CSPViolationReport", "EventSource", "WebSocket", "SignedExchange", "FedCM", "Manifest"}
-)
-_KINDS = {"image": "Image", "font": "Font", "media": "Media", "stylesheet": "Stylesheet"}
-_METHODS = frozenset({"GET", "HEAD", "POST", "OPTIONS"})
 _NOT_GIVEN = frozenset(  # headers of an answer that the browser must not see: its body is whole and decoded
     {
         *("content-encoding", "content-length", "transfer-encoding", "connection", "keep-alive", "content-disposition"),
@@ -96,18 +91,8 @@ class PageRequests:
 
     def _is_blocked(self, request: dict[str, Any], kind: str, *, is_page: bool) -> str:
         """Say as what a request is blocked; "" if it is not."""
-        if not request["url"].startswith(("http:", "https:")):
-            return "scheme"
-        if request["method"] not in _METHODS:
-            return "method"
-        if kind in _NEVER:
-            return str(kind)
-        if kind == "Document" and not is_page and "frame" in self._job.options.block:
-            return "frame"
-        if any(_KINDS.get(each) == kind for each in self._job.options.block):
-            return kind
-        if request["url"].endswith("/favicon.ico") and kind == "Other":
-            return "favicon"
+        if why := refused_to_all(request["url"], request["method"], kind, self._job.options.block, is_page=is_page):
+            return why
         if self.asked >= MOST_REQUESTS:
             return "too many"
         self._sent_bytes += len(request.get("postData", "")) + len(request["url"])

@@ -37,7 +37,7 @@ def _pids(browsers: Browsers) -> list[int | None]:
     [
         replace(ON, executable="google-chrome"),
         replace(ON, browsers=2),
-        replace(ON, pages=2),
+        replace(ON, max_bytes=2_000_000),
         replace(ON, memory=200_000_000),
     ],
 )
@@ -65,5 +65,16 @@ def test_a_keeper_that_dies(browsers: Browsers, warnings: list[str], monkeypatch
     browsers.keep(replace(ON, browsers=2))
     assert lives.pid in _pids(browsers)
     assert dies.pid not in _pids(browsers)
-    (line,) = warnings
+    line = warnings[-1]
     assert line.startswith("a process that renders pages has died (exit code -9)")
+
+
+@pytest.mark.parametrize(("uid", "warned"), [(0, 1), (1000, 0)])
+def test_a_browser_without_its_sandbox(
+    browsers: Browsers, warnings: list[str], monkeypatch: pytest.MonkeyPatch, uid: int, warned: int
+) -> None:
+    """It is said at the start, and not again when settings are edited."""
+    monkeypatch.setattr(os, "geteuid", lambda: uid)
+    for number in (1, 2):
+        browsers.keep(replace(ON, browsers=number))
+    assert len(warnings) == warned

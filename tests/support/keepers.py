@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fscrawl.config.render_settings import RenderSettings
 from fscrawl.engine.browsers import Browsers
 from fscrawl.render.client import render
-from fscrawl.render.lanes import HostTimes
+from fscrawl.render.lanes import Lanes
 from fscrawl.render.messages import Answer, Ask, Cookie, GaveWay, Job, Options, Rendered, Trouble
 
 URL = "http://127.0.69.1/"
@@ -18,9 +18,9 @@ Fetch = Callable[[Ask], Answer]
 
 class Keeper:
     def __init__(self, **settings: int) -> None:
-        self.times = HostTimes()
+        self._lanes = Lanes()
         self._browsers = Browsers(lambda text: None)
-        self._browsers.keep(RenderSettings(when="always", **settings))
+        self._browsers.keep(RenderSettings(when="always", **{"browsers": 1, **settings}))
 
     def pid(self) -> int:
         pid = self._browsers._keepers[0].pid
@@ -39,11 +39,11 @@ class Keeper:
         timeout_s: float = 20.0,
         scroll: int = 0,
         screenshot: bool = False,
-        gave_way: bool = False,
+        url: str = URL,
     ) -> Rendered | Trouble | GaveWay:
         options = Options(wait, timeout_s, max_bytes, frozenset(), scroll, screenshot=screenshot, user_agent="test")
-        job = Job(URL, 200, headers, html.encode(), cookies, options, gave_way)
-        return render(self._browsers.address, job, fetch, self.times)
+        job = Job(url, 200, headers, html.encode(), cookies, options)
+        return render(self._browsers.address, job, fetch, self._lanes)
 
     def close(self) -> None:
         self._browsers.close()

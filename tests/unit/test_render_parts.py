@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
-
 import pytest
 
 from fscrawl.config.settings import parse
@@ -15,8 +12,6 @@ from fscrawl.http.answers import Fetched
 from fscrawl.http.cookies import Jar
 from fscrawl.parse.emptiness import is_empty
 from fscrawl.parse.links import ParsedPage
-from fscrawl.render import page
-from fscrawl.render.messages import Job, Options, Trouble
 from fscrawl.storage.layout import page_file_of
 from fscrawl.storage.render_record import RenderRecord
 
@@ -163,38 +158,3 @@ def test_wrong_settings(line: str, said: str) -> None:
     with pytest.raises(SettingsError) as wrong:
         parse(f"[render]\n{line}")
     assert said in str(wrong.value)
-
-
-class _Mute:
-    """A browser that answers nothing. `heard_at`: when it has said something last."""
-
-    def __init__(self, heard_at: float) -> None:
-        self.heard_at = heard_at
-        self.gone = asyncio.Event()
-        self.closed = False
-
-    async def send(self, method: str, session: str = "", /, **parameters: object) -> None:
-        await asyncio.sleep(60)
-
-    def close(self) -> None:
-        self.closed = True
-
-
-@pytest.mark.parametrize("talks", [True, False])
-def test_a_browser_that_gives_no_answer(talks: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is given up if it is silent. If it talks all the time, the page is at fault, and those beside it go on."""
-    monkeypatch.setattr(page, "_ANSWERS_S", 0.05)
-
-    async def late() -> tuple[Trouble, bool]:
-        mute = _Mute(time.monotonic() + (60 if talks else -1))
-        late = page._Page(mute, _job(), lambda ask: None)  # type: ignore[arg-type, return-value]
-        late._is_open = True
-        return await late.late(), mute.closed
-
-    trouble, is_closed = asyncio.run(late())
-    assert (trouble.retry, is_closed) == (not talks, not talks)
-
-
-def _job() -> Job:
-    options = Options("idle", 2.0, 1000, frozenset(), 0, screenshot=False, user_agent="test")
-    return Job("http://a.example/", 200, {}, b"", (), options)

@@ -149,7 +149,7 @@ def test_a_reader_that_goes_away_ends_it_quietly(logs: Logs, watched, monkeypatc
     os.close(read)
     with os.fdopen(write, "w") as stream:
         monkeypatch.setattr(sys, "stdout", stream)
-        assert run(logs, "--watch", "--json") == 0
+        assert run(logs, "--watch", "--json") == 141
 
 
 def test_a_crawl_loads_nothing_of_it() -> None:

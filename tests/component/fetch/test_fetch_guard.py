@@ -11,6 +11,7 @@ import pytest
 
 from fscrawl.config import addresses
 from fscrawl.http import names, sockets
+from fscrawl.request import Request
 from tests.support.exchanges import HTML
 from tests.support.raw import HOST, Make, failed, fetched
 from tests.support.web import Response, Web
@@ -33,6 +34,20 @@ def test_private_address_is_blocked(make: Make, host: str, monkeypatch: pytest.M
     monkeypatch.setattr(sockets.PlainSocket, "connect", lambda *_: pytest.fail("it connects"))
     answer = failed(make(allow_private_addresses=False).get(f"http://{host}/"))
     assert (answer.class_, answer.retry) == ("blocked-address", False)
+
+
+def test_an_exchange_that_may_reach_public_addresses_only(make: Make) -> None:
+    """It goes to no other one, be there a connection that waits, and its rule counts for no other exchange."""
+    with Web(lambda _: Response(200, HTML), [HOST]) as web:
+        fetcher, url = make(), web.url(HOST)
+        fetched(fetcher.get(url))
+        assert failed(fetcher.send(Request(url), public_only=True)).class_ == "blocked-address"
+        fetched(fetcher.get(url))
+    assert web.count() == 2
+    behind_a_proxy = make(proxies=(f"http://{HOST}:8",))
+    for host in ("10.0.0.1", "localhost", "[::ffff:127.0.0.1]"):
+        answer = failed(behind_a_proxy.send(Request(f"http://{host}/"), public_only=True))
+        assert answer.class_ == "blocked-address"
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])

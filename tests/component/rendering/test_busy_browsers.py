@@ -24,7 +24,7 @@ def _answer(request: Request) -> Response:
 def _settings(port: int) -> dict[str, str]:
     return {
         "render.hosts": json.dumps([f"{host}:{port}" for host in SLOW]),
-        "render.pages": "1",
+        "render.browsers": "1",
         "crawl.max_depth": "0",
         "politeness.delay": "0.01",
     }
@@ -71,7 +71,7 @@ def test_a_quick_host_beside_hosts_that_hang(root: Path, script: str) -> None:
         settings = {
             **_settings(web.port),
             "render.hosts": json.dumps(hosts),
-            "render.pages": "4",
+            "render.browsers": "4",
             "render.timeout": "10",
         }
         crawl = command(root, "--workers", "1", "--threads", "2", seeds=seeds, settings=settings)

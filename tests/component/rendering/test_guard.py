@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.crawling import crawl, pages
+from fscrawl.config import addresses
+from fscrawl.config.settings import END
+from fscrawl.render.may_ask import MOST_OF_OTHER, READS
+from tests.support.crawling import USER_AGENT, crawl, pages
 from tests.support.neighbours import customised
 from tests.support.web import HTML, Request, Response, Web
 
@@ -214,6 +217,160 @@ def test_log_ins_stay_at_their_origin(root: Path) -> None:
     assert done.code == 0, done
     assert [e.headers.get("authorization") for e in web.requests(OTHER, "/api")] == [None]
     assert [bool(e.headers.get("authorization")) for e in web.requests(HOST, "/own")] == [True]
+
+
+# What a page may want of a host that has nothing to do with the crawl.
+FLOOD = """<iframe name=frame></iframe><script>
+const other = "http://OTHER", tried = [];
+const attempt = async way => { try { await way(); } catch (error) {} tried.push(1); document.title = tried.length; };
+const post = (url, more) => fetch(url, {method: "POST", body: "x".repeat(1000), mode: "no-cors", ...more});
+const json = {mode: "cors", headers: {"content-type": "application/json"}};
+const work = code => new Promise((done, fail) => {
+  const each = new Worker(URL.createObjectURL(new Blob([code]))); each.onmessage = done; each.onerror = fail; });
+(async () => {
+  for (let n = 0; n < 50; n++) await attempt(() => post(other + "/post"));
+  await attempt(() => post(other + "/json", json));
+  await attempt(() => post(other + "/keepalive", {keepalive: true}));
+  await attempt(() => post("/307"));
+  await attempt(() => post("/308"));
+  await attempt(() => fetch("/307", {method: "PUT", body: "x"}));
+  await attempt(() => { const x = new XMLHttpRequest(); x.open("POST", other + "/xhr", false); x.send("x"); });
+  await attempt(() => navigator.sendBeacon(other + "/beacon", "x"));
+  await attempt(() => work(`fetch("${other}/worker", {method: "POST", body: "x"}).finally(() => postMessage(1))`));
+  await attempt(() => { const form = Object.assign(document.createElement("form"), {method: "post", target: "frame"});
+    form.action = other + "/form"; document.body.append(form); form.submit(); });
+  await Promise.all(Array.from({length: 60}, (_, n) => attempt(() => fetch(other + "/get" + n, {mode: "no-cors"}))));
+  await attempt(() => work(`importScripts("${other}/import"); postMessage(1)`));
+})();
+</script>"""
+
+
+@pytest.mark.parametrize("block", ['["frame"]', "[]"])
+def test_no_flood_of_others(root: Path, block: str) -> None:
+    """A host outside the scope gets no request with a body, by whatever way or redirect, and no more than a few."""
+
+    def answer(request: Request) -> Response:
+        if request.path in ("/307", "/308"):
+            port = request.headers["host"].partition(":")[2]
+            return Response(int(request.path[1:]), {"Location": f"http://{OTHER}:{port}/redirected"})
+        other = f"{OTHER}:{request.headers['host'].partition(':')[2]}"
+        return Response(200, {**HTML, "Access-Control-Allow-Origin": "*"}, FLOOD.replace("OTHER", other).encode())
+
+    with Web(answer, [HOST, OTHER]) as web:
+        settings = {
+            "render.hosts": json.dumps([f"{HOST}:{web.port}"]),
+            "render.block": block,
+            "crawl.max_depth": "0",
+            "crawl.scope": "host",
+        }
+        done = crawl(root, seeds=[web.url(HOST)], settings=settings, timeout_s=60)
+    assert done.code == 0, done
+    record = pages(root)[web.url(HOST)]
+    assert record.rendered is not None
+    assert (record.rendered.ended, record.title) == ("done", "120")
+    assert {each.method for each in web.requests(OTHER)} <= READS
+    assert 10 < web.count(OTHER) <= MOST_OF_OTHER
+    assert {each.method for each in web.requests(HOST, "/307")} == {"POST"}
+
+
+INSIDE = """<script>
+const inside = "http://INSIDE", ways = [];
+const attempt = way => way().then(() => ways.push("came"), () => ways.push("refused"));
+const element = (tag, more) => new Promise((done, fail) =>
+  document.body.append(Object.assign(document.createElement(tag), {onload: done, onerror: fail, ...more})));
+const work = code => new Promise((done, fail) => {
+  const each = new Worker(URL.createObjectURL(new Blob([code])));
+  each.onmessage = said => said.data ? done() : fail(); each.onerror = fail; });
+(async () => {
+  await attempt(() => fetch(inside + "/fetch", {mode: "no-cors"}));
+  await attempt(() => fetch(inside + "/post", {mode: "no-cors", method: "POST", body: "x"}));
+  await attempt(() => fetch("/redirect", {mode: "no-cors"}));
+  await attempt(() => element("script", {src: inside + "/script"}));
+  await attempt(() => element("link", {rel: "stylesheet", href: inside + "/style"}));
+  await attempt(() => work(`fetch("${inside}/worker", {mode: "no-cors"})
+    .then(() => postMessage(1), () => postMessage(0))`));
+  document.title = ways.join();
+})();
+</script><body>"""
+
+
+@pytest.mark.parametrize("is_public", [True, False])
+def test_a_public_page_does_not_look_inside(root: Path, is_public: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the crawl itself may visit on private addresses, and has just visited, is not there for a public page."""
+    monkeypatch.setattr(addresses, "is_public", lambda address: is_public and address == HOST)
+
+    def answer(request: Request) -> Response:
+        inside = f"{OTHER}:{request.headers['host'].partition(':')[2]}"
+        if request.path == "/redirect":
+            return Response(302, {"Location": f"http://{inside}/redirected"})
+        if request.path in ("/script", "/style"):
+            return Response(200, {"Content-Type": "text/css" if request.path == "/style" else "text/javascript"}, b"")
+        return Response(200, HTML, INSIDE.replace("INSIDE", inside).encode())
+
+    with Web(answer, [HOST, OTHER]) as web:
+        settings = {
+            "render.hosts": json.dumps([f"{HOST}:{web.port}"]),
+            "fetch.allow_private_addresses": "false",
+            "fetch.allow_addresses": '["127.0.63.0/24"]',
+            "crawl.max_depth": "0",
+            "crawl.scope": "host",
+        }
+        seeds = [web.url(OTHER), web.url(HOST)]
+        done = crawl(root, seeds=seeds, settings=settings, timeout_s=60)
+    assert done.code == 0, done
+    assert set(pages(root)) == set(seeds)
+    record = pages(root)[web.url(HOST)]
+    assert record.title == ",".join(["refused" if is_public else "came"] * 6)
+    assert web.count(OTHER) - web.count(OTHER, "/robots.txt") == (1 if is_public else 7)
+    assert record.rendered is not None
+    assert record.rendered.blocked == ({"blocked-address": 6} if is_public else None)
+
+
+SECRETS = f"""
+[crawl]
+max_depth = 0
+scope = "any"
+[politeness]
+delay = 0
+user_agent = "{USER_AGENT}"
+[render]
+when = "always"
+[fetch]
+allow_private_addresses = true
+headers = {{X-Secret = "word", Cookie = "session=word", User-Agent = "word", Accept-Language = "word"}}
+[[site]]
+hosts = ["{HOST}:PORT", "{OTHER}"]
+headers = {{X-Site = "word"}}
+{END}
+"""
+
+
+def test_no_header_of_the_settings_for_others(root: Path) -> None:
+    """Another host, and another port of the page's own, get no header of the settings, by any way and no redirect."""
+    page = """<link rel=stylesheet href="THEM/style"><body><script>
+    fetch("/own"); fetch("/redirect", {mode: "no-cors"}); fetch("THEM/api", {mode: "no-cors", credentials: "include"});
+    fetch("THEM/post", {mode: "no-cors", method: "POST", body: "x"});
+    document.body.append(Object.assign(document.createElement("script"), {src: "THEM/script"}));
+    </script>"""
+
+    def answer(request: Request) -> Response:
+        if request.path == "/redirect":
+            return Response(302, {"Location": f"{them}/redirected"})
+        return Response(200, HTML, page.replace("THEM", them).encode())
+
+    for host in (OTHER, HOST):
+        with Web(answer, [HOST]) as web, Web(answer, [host]) as others:
+            them = others.url(host).rstrip("/")
+            tree = root / host
+            tree.mkdir(parents=True)
+            (tree / "crawl.toml").write_text(SECRETS.replace("PORT", str(web.port)))
+            done = crawl(tree, seeds=[web.url(HOST)], timeout_s=60)
+        assert done.code == 0, done
+        assert all(each.headers["x-secret"] == "word" for each in web.requests(HOST, "/own"))
+        assert {each.path for each in others.requests(host)} >= {"/style", "/redirected", "/api", "/script"}
+        for each in others.requests(host):
+            assert "word" not in str(each.headers), (each.path, each.headers)
+            assert each.headers["user-agent"] == USER_AGENT
 
 
 def test_robots_and_pace_hold_for_what_a_page_loads(root: Path) -> None:

@@ -20,6 +20,12 @@ ENDLESS = {
     "later": "<script>setTimeout(() => { while (true) {} }, 50)</script>",
     "alerts": "<script>while (true) alert(1)</script>",
     "memory": "<script>const a = []; while (true) a.push(new Uint8Array(2e7).fill(7))</script>",
+    "history": "<script>for (;;) history.pushState({}, '', '/' + Math.random())</script>",
+    "hashes": "<script>for (let n = 0; ; n++) location.hash = n</script>",
+    "replaces": "<script>for (let n = 0; ; n++) location.replace('/' + n)</script>",
+    "messages": "<script>for (;;) postMessage('x'.repeat(100000))</script>",
+    "writes": "<script>for (;;) document.write('<p>x')</script>",
+    "floods": "<iframe id=f></iframe><script>for (;;) f.contentWindow.postMessage(new Uint8Array(1e6))</script>",
     "microtasks": "<script>(function f() { Promise.resolve().then(f) })()</script>",
 }
 HARMLESS = {
@@ -27,11 +33,15 @@ HARMLESS = {
     "elsewhere": "<script>location = '/gone-to'</script>",
     "refresh": "<meta http-equiv=refresh content='0;url=/gone-to'>",
     "reloads": "<script>location.reload()</script>",
-    "frames": "<script>setInterval(() => document.body.append(document.createElement('iframe')), 1)</script>",
-    "history": "<script>setInterval(() => history.pushState({}, '', '/' + Math.random()), 1)</script>",
+    "entries": "<script>setInterval(() => history.pushState({}, '', '/' + Math.random()), 1)</script>",
+    "hash": "<script>setInterval(() => { location.hash = Math.random() }, 1)</script>",
+    "places": "<script>setInterval(() => location.replace('/' + Math.random()), 1)</script>",
+    "ping": "<script>onmessage = () => postMessage(0, '*'); postMessage(0, '*')</script>",
+    "frames": "<script>const make = () => document.body.append(document.createElement('iframe'));"
+    "setInterval(() => { for (let n = 9; n--;) make() }, 1)</script>",
     "pop-ups": "<script>for (let n = 0; n < 50; n++) open('/popup')</script>",
     "closes": "<script>close()</script>",
-    "workers": "<script>for (let n = 0; n < 8; n++) new Worker(URL.createObjectURL(new Blob(['for(;;){}'])))</script>",
+    "workers": "<script>for (let n = 0; n < 2; n++) new Worker(URL.createObjectURL(new Blob(['for(;;){}'])))</script>",
     "requests": "<script>setInterval(() => fetch('/api'), 1)</script>",
     "unload": "<script>onbeforeunload = () => 'stay'</script>",
 }

@@ -38,7 +38,8 @@ from fscrawl.fleet import (
 )
 from fscrawl.fleet.beat import Hello
 from fscrawl.frontier.frontier import Frontier
-from fscrawl.handlers import context, meaning, pages, probes, records, refreshes, robots, writer
+from fscrawl.handlers import context, pages, probes, records, refreshes, robots, writer
+from fscrawl.http import dates
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.storage import (
     append_log,
@@ -67,7 +68,7 @@ _OF_CLOCKS = (
         heartbeat,
         recovery,
         context,
-        meaning,
+        dates,
         pages,
         probes,
         records,

@@ -73,7 +73,6 @@ VALUES = {
     "render.timeout": positive,
     "render.max_bytes": whole(1),
     "render.browsers": whole(1),
-    "render.pages": whole(1),
     "render.memory": whole(10**8),
     "render.block": st.lists(st.sampled_from(BLOCKED), max_size=3).map(tuple),
     "render.scroll": whole(0),
