@@ -172,7 +172,7 @@ class Field:
     hosts: str
     column: Column
     selector: Selector
-    regex: Any  # a compiled expression, or None
+    regex: str | None
 
     def fill(self, page: Page, values: dict[str, Any], bad: dict[str, str]) -> None:
         """Add the value, and the first bad text if there is none of the column yet. Raises nothing."""
@@ -202,8 +202,9 @@ class Field:
         for raw in self.selector.texts(page):
             text = fold(raw)
             if self.regex is not None:
-                found = self.regex.search(text)
-                text = (found[min(1, self.regex.groups)] or "").strip() if found else ""
+                regex = compiled(self.regex)
+                found = regex.search(text)
+                text = (found[min(1, regex.groups)] or "").strip() if found else ""
             if text:
                 yield text
 
@@ -327,7 +328,7 @@ def _check_quoting(pattern: str, name: str, keys: dict[str, Any], file: TomlFile
         )
 
 
-def read_rule(name: str, keys: Any, taken: frozenset[str]) -> tuple[Column, Selector, Any]:
+def read_rule(name: str, keys: Any, taken: frozenset[str]) -> tuple[Column, Selector, str | None]:
     if not _NAME.fullmatch(name):
         raise RuleError("a column's name must consist of the letters a to z, digits and _, and begin with a letter")
     if name in taken:
@@ -344,7 +345,12 @@ def read_rule(name: str, keys: Any, taken: frozenset[str]) -> tuple[Column, Sele
         raise RuleError("type: must be one of " + ", ".join(_quoted(each) for each in TYPES), "type")
     if not isinstance(many, bool):
         raise RuleError("many: must be true or false", "many")
-    return Column(name, type_, many), read_selector(keys), _read(keys, "regex", _REGEX, compiled)
+    return Column(name, type_, many), read_selector(keys), _read(keys, "regex", _REGEX, _expression)
+
+
+def _expression(text: str) -> str:
+    compiled(text)
+    return text
 
 
 _Read = TypeVar("_Read")

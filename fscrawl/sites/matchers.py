@@ -14,7 +14,6 @@ import difflib
 import html
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import NamedTuple, Protocol
 from urllib.parse import quote
 
@@ -95,16 +94,13 @@ class RegexMatcher:
     pattern: str
 
     def references(self, page: Page) -> Iterator[str]:
-        regex = _regex(self.pattern)
+        regex = compiled(self.pattern)
         group = min(1, regex.groups)
         read = html.unescape if "html" in (media_type(page.headers) or "html") else str
         return (read(found[group] or "") for found in regex.finditer(page.text))
 
     def finds(self, page: Page) -> bool:
-        return _regex(self.pattern).search(page.text) is not None
-
-
-_regex = cache(compiled)
+        return compiled(self.pattern).search(page.text) is not None
 
 
 class Follow(NamedTuple):
@@ -147,7 +143,7 @@ class Redirect(NamedTuple):
 
     def flaw(self, target: str) -> str:
         """Say why a redirect is unexpected; "" if it is not. `target`: an absolute URL."""
-        return f"expect = {shown(self.text)}: it redirects to {target}" if _regex(self.pattern).search(target) else ""
+        return f"expect = {shown(self.text)}: it redirects to {target}" if compiled(self.pattern).search(target) else ""
 
 
 class _Kind(NamedTuple):
@@ -157,7 +153,7 @@ class _Kind(NamedTuple):
 
 
 def _read_regex(text: str) -> RegexMatcher:
-    _regex(text)
+    compiled(text)
     return RegexMatcher(text)
 
 

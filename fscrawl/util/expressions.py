@@ -8,6 +8,7 @@ backreferences: https://github.com/google/re2/wiki/Syntax
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from fscrawl.util.user_text import BACKSPACE
@@ -53,8 +54,9 @@ class Expressions:
         return next(found, None)
 
 
+@lru_cache(1000)
 def compiled(pattern: str) -> Any:
-    """Compile an expression of RE2: it has `search`, `finditer` and `groups`, as one of `re`, and can be pickled.
+    """Compile an expression of RE2: it has `search`, `finditer` and `groups`, as one of `re`.
 
     WrongExpressionError if it is wrong.
     """

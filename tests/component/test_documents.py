@@ -287,22 +287,6 @@ def test_kill_in_the_middle(root: Path) -> None:
     assert cli.main(["audit", "--root", str(root)]) == 0
 
 
-def test_a_tree_of_an_older_version_gets_the_room(root: Path) -> None:
-    """A tree that has no room for documents gets it with the first one; a crawl of HTML alone never makes it."""
-    answers: dict[str, str | Response] = {"/": "<a href=/x>", "/x": _type("application/pdf", PAPER)}
-    with Web(site(answers), [HOST]) as web:
-        assert crawl(root, seeds=[web.url(HOST)]).code == 0
-        (root / "files").rmdir()
-        assert crawl(root, "--refresh", "0s").code == 0
-        assert not (root / "files").exists()
-        assert cli.main(["audit", "--root", str(root)]) == 0
-        text = (root / "crawl.toml").read_text().replace('"application/xhtml+xml"]\n', '"application/pdf"]\n', 1)
-        (root / "crawl.toml").write_text(text)
-        assert crawl(root, "--refresh", "0s").code == 0
-    assert document(root, web.url(HOST, "/x")) == PAPER
-    check_tree(root)
-
-
 def test_a_page_that_changes_its_type(root: Path) -> None:
     """A refresh that finds another type in place of a page removes the body of the old one, in either direction."""
     now: dict[str, Any] = {"/": _type("application/pdf", PAPER)}

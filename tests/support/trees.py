@@ -53,7 +53,7 @@ class Grown:
     def __init__(self, root: Path, *, crawl: str = "c1") -> None:
         self.root = root
         record = TreeRecord(FORMAT, crawl, "t", 512, "host", "0" * 32)
-        store.create(root, record, "", "http://a.example/\n")
+        store.create(root, record, "[crawl]\n", "http://a.example/\n")
         self.tree = Tree(root, MACHINE)
         self.records: dict[str, PageRecord] = {}
         self.bodies: dict[str, bytes] = {}

@@ -101,48 +101,6 @@ def test_stopping_early_leaves_nothing_waiting():
     assert len(begun) <= 2
 
 
-@pytest.mark.parametrize("most", [0, 1, 3])
-def test_no_more_threads(monkeypatch, most):
-    """Where the system starts no more threads, each job is done once all the same, and answers are in order."""
-    limit_threads(monkeypatch, most)
-    done = []
-    with ThreadPoolExecutor(parallel.READERS) as pool:
-        for _ in range(2):
-            answers = parallel.in_turn(pool, ((lambda n=n: done.append(n) or n) for n in range(500)))
-            assert list(answers) == list(range(500))
-    assert sorted(done) == sorted(2 * list(range(500)))
-
-
-def test_a_job_that_a_thread_has_begun_is_not_done_twice(monkeypatch):
-    """A pool keeps the job for which it could start no thread: one of its threads may come first."""
-    limit_threads(monkeypatch, 1)
-    done = []
-
-    class Hurried(ThreadPoolExecutor):
-        def submit(self, job):
-            try:
-                return super().submit(job)
-            except RuntimeError:
-                job()
-                raise
-
-    with Hurried(2) as pool:
-        assert list(parallel.in_turn(pool, ((lambda n=n: done.append(n) or n) for n in range(9)))) == list(range(9))
-    assert sorted(done) == list(range(9))
-
-
-def test_errors_without_a_thread(monkeypatch):
-    """What a job raises is raised in its turn, also where it is done by the caller."""
-    limit_threads(monkeypatch, 0)
-    with ThreadPoolExecutor(2) as pool:
-        answers = parallel.in_turn(pool, [lambda: 1, lambda: 1 / 0, lambda: 3])
-        assert next(answers) == 1
-        with pytest.raises(ZeroDivisionError):
-            next(answers)
-        with pytest.raises(ZeroDivisionError):
-            next(parallel.in_turn(pool, [lambda: 1 / 0]))
-
-
 def test_a_pool_that_is_over():
     """Any other error of a pool is an error."""
     pool = ThreadPoolExecutor(1)

@@ -286,20 +286,3 @@ def test_no_width():
     assert progress._columns(io.StringIO()) == 80
     with Path(os.devnull).open() as null:
         assert progress._columns(null) == 80
-
-
-def test_no_thread(monkeypatch):
-    """Where no thread can be started, the work goes on, and nothing is shown of it. Another error is an error."""
-
-    def start(thread):
-        raise RuntimeError(said[-1])
-
-    monkeypatch.setattr(threading.Thread, "start", start)
-    said, stream = ["can't start new thread"], Terminal()
-    with ProgressLine(stream) as line:
-        line.begin("reading", 10)
-        line.advance()
-    assert stream.getvalue() == ""
-    said.append("threads can only be started once")
-    with pytest.raises(RuntimeError, match="once"), ProgressLine(stream):
-        pass

@@ -27,7 +27,7 @@ class Worker:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        self.slot, self.opened = Slot([]), Opened()
+        self.slot, self.opened = Slot(), Opened()
         self.jar = self.opened.jar_of(ME)
         self.to_machine: list[Cookies] = []
         self.from_machine: list[Cookies] = []

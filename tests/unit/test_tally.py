@@ -35,7 +35,7 @@ def test_a_process_of_the_pool(monkeypatch):
         monkeypatch.setattr(crew, name, lambda *_: None)
     monkeypatch.setattr(crew.signal, "signal", lambda *_: None)
     count = multiprocessing.get_context("forkserver").Value("q", 0)
-    crew._start(count, None, False)
+    crew._start(count)
     work()
     work()
     assert count.value == 20

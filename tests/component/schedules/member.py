@@ -107,6 +107,8 @@ class Pool:
 class Progress:
     """Notes warnings."""
 
+    is_unread = False
+
     def __init__(self, member: Member) -> None:
         self._member = member
 

@@ -34,7 +34,7 @@ class Desk:
     """A tree, a watcher with settings, and a frontier and a ledger that keep what they get."""
 
     def __init__(self, root: Path, text: str, partition: str = "host", held: frozenset[int] | None = None) -> None:
-        record = TreeRecord(2, "c", "t", SHARDS, 0, partition, "0" * 32)
+        record = TreeRecord(2, "c", "t", SHARDS, partition, "0" * 32)
         create(root, record, render(Settings()), "")
         self.root, self.tree = root, Tree(root, "m")
         self.now = 0.0
