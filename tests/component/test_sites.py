@@ -180,7 +180,7 @@ def test_what_is_wrong_is_said_in_one_line(root: Path) -> None:
         (["seeds = ['http://a.example/{1..1000000}/{1..1000}']"], "the templates give 1,000,000,000 URLs (most by"),
         (["seeds = ['http://a.example/{names.txt}']"], "names.txt does not exist; write it there, one value a line"),
         (["follow = ['css:a[']"], "follow: css:a[: must be a CSS selector: its brackets or quotes do not match"),
-        (["expect = ['!re:(']"], "expect: !re:(: must be a regular expression: missing ), unterminated"),
+        (["expect = ['!re:(']"], "expect: !re:(: must be a regular expression: missing )"),
         (["follow = ['json:a']"], "follow: json:a: must be a JSON path: a path begins with $"),
     ):
         write(root, "[[site]]\nhosts = ['a.example']", *lines)
