@@ -46,7 +46,7 @@ def sniff(body: bytes, content_type: str | None = None, url: str = "") -> Sniffe
 
     >>> sniff(b"<meta charset=utf-8>", "text/html; charset=Shift-JIS")
     Sniffed(name='shift_jis', source='declared')
-    >>> sniff(b"<p>Voil\\xe0", None, "http://a.example.fr/")
+    >>> sniff(b"<title>Voil\\xe0</title><p>Voil\\xe0 la page.", None, "http://a.example.fr/")
     Sniffed(name='windows-1252', source='guessed')
     """
     declared = _of_mark(body) or of_header(content_type) or _prescan(body[:_PRESCAN_BYTES]) or _late(body)
