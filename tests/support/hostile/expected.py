@@ -129,7 +129,7 @@ EXPECTED = {
     "/keep/references": "stored",
     "/keep/base": "stored",
     "/keep/location": "error too-large",
-    "/keep/header": "error protocol",
+    "/keep/header": "stored",
     "/keep/headers": "stored",
     "/keep/content-type": "stored",
     "/keep/title": "stored",
