@@ -22,7 +22,7 @@ def directives_of(metas: list[str], header: str | None, agent: str = "") -> tupl
 
     >>> directives_of(["NoIndex, follow"], "max-snippet: 20, otherbot: none, nofollow")
     ('follow', 'max-snippet: 20', 'noindex')
-    >>> directives_of([], "otherbot: none\nme: nofollow, otherbot: noindex", "me")
+    >>> directives_of([], "otherbot: none\\nme: nofollow, otherbot: noindex", "me")
     ('nofollow',)
     """
     meant = {"*", "robots", agent}
