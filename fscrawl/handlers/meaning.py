@@ -44,7 +44,7 @@ def bad_status(answer: Fetched) -> Failed:
         return Failed("too-large", message, False, answer.status, answer.headers)
     class_ = "http-5xx" if answer.status >= 500 else "http-4xx" if answer.status >= 400 else "protocol"
     message, retry = f"the server answered {answer.status}", answer.status in _PASSING_STATUSES
-    if answer.status in REDIRECTS:
+    if answer.status in REDIRECTS and not places:
         message += ", a redirect, without a Location header that says where to, and without a page"
     return Failed(class_, message, retry, answer.status, answer.headers)
 

@@ -32,7 +32,6 @@ class Reading(NamedTuple):
 
     robots_tag what X-Robots-Tag asks of this crawler
     agent      its name, in lower case: a page may ask things of it alone
-
     parser     "lexbor" or "html5lib", as the settings say; FEED, PDF, SITEMAP or NO_LINKS for documents
     is_plain   a plain GET has asked for it. A page of another request may link to its own URL, which is another page
     site       None if the page's site has no rules that say something of pages
