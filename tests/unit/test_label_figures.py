@@ -7,7 +7,16 @@ from collections import Counter
 
 from fscrawl.errors import TreeError
 from fscrawl.fleet import label_figures
-from fscrawl.fleet.label_figures import EVERY_S, OTHERS, LabelCounter, LabelFigure, read_figures, summed
+from fscrawl.fleet.label_figures import (
+    EVERY_S,
+    OTHERS,
+    LabelCounter,
+    LabelFigure,
+    not_stored_in,
+    read_figures,
+    summed,
+)
+from fscrawl.fleet.not_stored import Astray, NotStored
 
 
 class Files:
@@ -101,3 +110,27 @@ def test_what_somebody_wrote() -> None:
         {"a": {"stored": "1", "failed": True, "other": 1e99, "pending": 1 << 70}, "\x1b": {}, "b": 1, "": {}}
     ).encode()
     assert read_figures(files, "m") == {"a": LabelFigure()}
+
+
+def test_what_is_not_stored() -> None:
+    """It stands in the same file, adds up over machines as sets do, and is believed only if it may be a machine's."""
+    one, other = NotStored(), NotStored()
+    for number in range(6000):
+        (one if number % 2 else other).left_out.add("scope", number * (1 << 64) // 6000)
+    one.left_out.add("deny", 1)
+    other.left_out.add("deny", 1)
+    one.count_type("type a/b", 2)
+    other.count_type("type a/b", -1)
+    one.note_seed("http://a.example/", Astray("redirects", "http://b.example/", "scope"))
+    files, sum_ = Files(), NotStored()
+    for each in (one, other):
+        LabelCounter(files, Counter, each).tell_now()
+        assert read_figures(files, "m") == {}
+        sum_.take(not_stored_in(files.data[".fscrawl/machines/m.labels.json"]))
+    assert (sum_.types, sum_.seeds, sum_.left_out["deny"]) == (Counter({"type a/b": 1}), one.seeds, 1)
+    assert 5900 < sum_.left_out["scope"] < 6100
+    odd = {"types": {"x": "1", "y": 1 << 70}, "left_out": {"scope": "?", "deny": 1}, "seeds": {"s": [1]}}
+    for said in (odd, {"types": 1, "left_out": [], "seeds": "", "hosts": None}):
+        found = NotStored()
+        found.take(said)
+        assert found.to_json() == {}
