@@ -195,27 +195,6 @@ PATIENT = "import fscrawl.engine.parsing\nfscrawl.engine.parsing._PATIENT_S = 0.
 
 
 @pytest.mark.gate
-def test_an_expression_that_never_ends(root: Path, tmp_path: Path) -> None:
-    """A page for which an expression takes for ever is ended, and costs no other host anything."""
-    endless = "<p>" + "a" * 40 + "!"
-
-    def serve(request: Request) -> Response:
-        if request.path == "/robots.txt":
-            return NONE
-        return Response(200, HTML, (endless if A in request.host else "<p>fine").encode())
-
-    with Web(serve, [A, B]) as web:
-        write(root, f"[[site]]\nhosts = ['{A}']\nfollow = ['re:(?:a+)+$']\n")
-        words = command(root, seeds=[web.url(A), web.url(B)])
-        with Running(words, env=customised(tmp_path, PATIENT)) as running:
-            done = running.wait()
-        assert done.code == 0, done
-        assert set(pages(root)) == {web.url(B)}
-        [error] = errors(root).values()
-        assert (error.class_, error.url) == ("parse", web.url(A))
-
-
-@pytest.mark.gate
 def test_killed_in_the_middle(root: Path) -> None:
     """A crawl of templates that is killed goes on where it was: all is stored, and hardly anything fetched twice."""
     with Web(site({f"/{n}": "x" for n in range(120)}), [A, B]) as web:

@@ -152,7 +152,7 @@ def run_audit(root: Path) -> Done:
 _HOST = r"[a-z0-9_-][a-z0-9._-]{0,199}"
 _ROOMS = re.compile(
     rf"htmls/{_HOST}/[0-9a-f]{{24}}\.html|(?:links|errs)/{_HOST}/[0-9a-f]{{24}}\.json|crawl\.toml|seeds\.txt"
-    rf"|\.fscrawl/(?:README|tree\.json|settings\.toml|machines/[\w.-]+\.log|log/[\w.-]+/[0-9]+\.log|leases/[0-9]+\.[0-9]+"
+    rf"|\.fscrawl/(?:README|tree\.json|settings\.toml|machines/[\w.-]+\.(?:log|labels\.json)|log/[\w.-]+/[0-9]+\.log|leases/[0-9]+\.[0-9]+"
     rf"|snap/[0-9]+\.[0-9]+\.[0-9]+|again/[0-9]+|terms/[0-9a-f]{{16}}\.json|robots/{_HOST}\.json)"
 )
 
@@ -191,7 +191,8 @@ def test_what_limits_cut_is_said(crawled: Crawled) -> None:
     found = re.findall(r"([\d,]+) links? by ([\w-]+)", line)
     assert tuple(name for _, name in found) == CUT_BY, line
     assert all(int(number.replace(",", "")) for number, _ in found)
-    assert ("50,000", "deny") in found
+    denied = next(int(number.replace(",", "")) for number, name in found if name == "deny")
+    assert 48_500 < denied < 51_500  # of 50,000 URLs, which are many: "about"
 
 
 def test_records_are_bounded(crawled: Crawled) -> None:

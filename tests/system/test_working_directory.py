@@ -90,10 +90,11 @@ def test_other_programs_beside_the_command_are_no_modules(tmp_path: Path) -> Non
     command = programs / "fscrawl"
     command.write_bytes(SCRIPT.read_bytes())
     (programs / "jsonpath.py").write_text(f"open({str(mark)!r}, 'w').close()")
-    (tmp_path / "crawl.toml").write_text(
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree/crawl.toml").write_text(
         '[[site]]\nhosts = ["127.0.0.1"]\nfollow = ["json:$.url"]\n# end of settings\n'
     )
-    words = [sys.executable, str(command), "try", "--root", ".", "http://127.0.0.1/"]
+    words = [sys.executable, str(command), "try", "--root", "tree", "http://127.0.0.1/"]
     done = run(words, tmp_path, PYTHONPATH=str(CHECKOUT))
     assert done.returncode == 1, done.stderr
     assert "blocked-address" in done.stdout
