@@ -198,7 +198,7 @@ BREAKAGES = (
         seed=4,
     ),
     Breakage(
-        "away_and_back", "a shard that was away is not taken anew", broken.away_and_back, "takeover join", seed=36
+        "away_and_back", "a shard that was away is not taken anew", broken.away_and_back, "takeover join", seed=387
     ),
     Breakage(
         "end_by_idle_beats",
