@@ -33,7 +33,7 @@ class Hello:
     pid      the process; 0 if the line does not say
     start    when the process started, in clock ticks since boot: a process id may be used again
     at       when the line was written (UNIX time, by the machine's own clock)
-    format   of the tree that the machine works with; one of format 1 does not say
+    format   of the tree that the machine works with
     """
 
     machine: str

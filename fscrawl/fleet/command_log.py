@@ -1,4 +1,4 @@
-"""The log of a command that says something of URLs, and takes no part in the crawl: `retry`, a repair, an upgrade.
+"""The log of a command that says something of URLs, and takes no part in the crawl: `retry`, or a repair.
 
 The heartbeat log is written last, with hello and goodbye at once, and names the end of the log. So other machines read
 the log, and never take the command for a machine that is there to work.

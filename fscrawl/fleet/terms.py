@@ -48,7 +48,7 @@ class Term:
     allow, deny      the user's expressions
     max_path_depth, max_repeats, follow_nofollow, max_depth      as in the settings
     partition, shards      of the tree
-    machinery        of the tree: names the `.fscrawl` whose generations these are; "" in format 1
+    machinery        of the tree: names the `.fscrawl` whose generations these are
     sites            digest of the rules of sites that find links in pages; "" if there are none
     sitemaps         sitemaps that robots.txt names are told as if each were a link of its host's pages
     """

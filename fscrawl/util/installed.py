@@ -18,7 +18,8 @@ def command(verb: str = "", root: str | Path = "") -> str:
     elif program.suffix == ".pyz":
         words = f"{_python()} {shlex.quote(sys.argv[0])}"
     else:
-        words = f"{_python()} -m fscrawl"
+        script = Path(sys.executable).with_name("fscrawl")
+        words = _shown(script) if script.exists() else f"{_python()} -m fscrawl"
     return words + (f" {verb} --root {path_word(root)}" if verb else "")
 
 
@@ -38,15 +39,22 @@ def to_install(*extras: str) -> str:
     if sys.argv[0].endswith(".pyz"):
         return f"use a checkout, or the wheel: {Path(sys.argv[0]).name} cannot have [{named}]"
     from importlib.metadata import PackageNotFoundError, distribution  # noqa: PLC0415 - a tenth of a command's start
+    from importlib.util import find_spec  # noqa: PLC0415 - as above
 
     try:
         distribution("fscrawl")
     except PackageNotFoundError:  # a checkout that nobody has installed
         return f"make setup EXTRAS={named}"
+    if find_spec("pip") is None:  # as where uv has made the environment
+        return f"uv tool install --force 'fscrawl[{named}]'"
     return f"{_python()} -m pip install 'fscrawl[{named}]'"
 
 
 def _python() -> str:
-    """Give the word that runs this interpreter: short if it is in the working directory, as of .venv/bin/python."""
-    python, here = Path(sys.executable), Path.cwd()
-    return shlex.quote(str(python.relative_to(here) if python.is_relative_to(here) else python))
+    return _shown(Path(sys.executable))
+
+
+def _shown(path: Path) -> str:
+    """Give a path for a command line: short if it is in the working directory, as of .venv/bin/python."""
+    here = Path.cwd()
+    return shlex.quote(str(path.relative_to(here) if path.is_relative_to(here) else path))

@@ -33,6 +33,14 @@ def test_the_command(typed, words, monkeypatch):
     assert command("resume", "/mnt/my crawl") == f"{words} resume --root '/mnt/my crawl'"
 
 
+def test_the_script_beside_the_interpreter(tmp_path, monkeypatch):
+    """Who runs a module of a checkout is told of the script that was installed with it."""
+    (tmp_path / "env/bin").mkdir(parents=True)
+    (tmp_path / "env/bin/fscrawl").touch()
+    monkeypatch.setattr(sys, "argv", ["/opt/checkout/demo/run.py"])
+    assert command() == "env/bin/fscrawl"
+
+
 def test_an_extra(monkeypatch):
     """Pip adds an extra to a copy that it knows; make adds one to a checkout; the one-file build cannot have any."""
     monkeypatch.setattr(sys, "argv", ["fscrawl"])

@@ -30,6 +30,6 @@ Invariants, by the number with which a violation begins:
     7  No machine fails by an error that it should have expected.
 
 What is given: heartbeats are never older than 15 s, since a claim rests on them. What is not here: robots.txt, pace,
-`partition = "url"`, limits of pages and hosts, files damaged in the middle, restored backups, format 1. A machine may
+`partition = "url"`, limits of pages and hosts, files damaged in the middle, restored backups. A machine may
 stand still between two steps of its main loop, within an exchange, or while a record is stored, but not within a claim.
 """

@@ -34,7 +34,7 @@ _BUILD_S = 400
 _MEMORY_BYTES = 8 << 30
 _UNNEEDED = ("usr/share/doc", "usr/share/locale", "usr/share/man", "var/cache/apt", "var/lib/apt/lists")
 _PIP = "[global]\nno-index = true\nfind-links = /wheels\n"
-_EXTRAS = "dashboard,expressions,socks"
+_EXTRAS = "dashboard,socks"
 _NAMESPACES = ("pid", "mount", "ipc", "uts")  # not of the network: the web is on this computer's loopback
 
 
