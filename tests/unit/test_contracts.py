@@ -42,6 +42,7 @@ FILES = {
     "fscrawl.render": "the browser's directory on the local disk; /proc: the memory of its processes",
     "fscrawl.util.cores": "/sys: locks a core of this computer",
     "fscrawl.util.children": "removes the directory of multiprocessing when a signal ends the process",
+    "fscrawl.util.installed": "whether the command lies beside the interpreter",
     "fscrawl.util.memory": "/proc: how much memory this process has",
     "fscrawl.util.own_code": "who may write to the program, and to the file of --site",
     "fscrawl.util.safe_path": "the directory of the program that was started, which a link may have named",
