@@ -272,6 +272,15 @@ def fingerprint(page_key: str) -> int:
     return int(page_key[:16], 16)
 
 
+def fingerprint_of(text: str) -> int:
+    """Return the fingerprint of a normal form, or of a name.
+
+    >>> fingerprint_of("http://example.com/") == fingerprint(key("http://example.com/"))
+    True
+    """
+    return int.from_bytes(digest(text)[:8])
+
+
 def bad_port(url: str) -> str | None:
     """Return the port of a normal form if it is a bad port; or what somebody has written in place of one.
 

@@ -14,11 +14,11 @@ from fscrawl.commands.parser import Parser
 from fscrawl.config.credentials import is_name
 from fscrawl.errors import UsageError
 from fscrawl.request import METHODS
-from fscrawl.storage.records import PageRecord
 from fscrawl.util.text_lines import parted
 from fscrawl.util.user_text import shown
 
 if TYPE_CHECKING:
+    from fscrawl.storage.records import PageRecord
     from fscrawl.store import Tree
 
 __all__ = [

@@ -134,7 +134,7 @@ class CodeSeeds:
             if rule is None:
                 self._ledger.discover([spelling], 0, "", labelled(label))
             else:
-                self._frontier.cut.add(rule, int.from_bytes(urls.digest(spelling)[:8]))
+                self._frontier.cut.add(rule, urls.fingerprint_of(spelling))
         elif rule is None:
             self._ledger.needed.add(shard)
             if len(self._early) < _MOST_EARLY:

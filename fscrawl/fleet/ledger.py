@@ -50,7 +50,7 @@ BEGINNING = Place(0, 0)
 @lru_cache(10_000)
 def _mark(label: str) -> int:
     """Give what tells the lines of a URL apart that were said for several tasks; 0 without a label."""
-    return int.from_bytes(urls.digest(label)[:8]) if label else 0
+    return urls.fingerprint_of(label) if label else 0
 
 
 class Ledger:

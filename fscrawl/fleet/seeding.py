@@ -154,7 +154,7 @@ class Seeding:
             if rule is None:
                 self._ledger.discover([spelling], 0, "", labelled(label))
             else:
-                self._frontier.cut.add(rule, int.from_bytes(urls.digest(spelling)[:8]))
+                self._frontier.cut.add(rule, urls.fingerprint_of(spelling))
 
     def _may_have(self, seed: SeedTemplate, shards: set[int]) -> bool:
         """Tell whether a template has seeds of some shards: most have one host."""

@@ -112,10 +112,6 @@ class _Aside:
         self.rows = Rows(_ROW.size + PACE_BYTES)
 
 
-def _fingerprint(name: str) -> int:
-    return int.from_bytes(urls.digest(name)[:8])
-
-
 class Hosts:
     """All hosts that were met: those with something to do by name.
 
@@ -141,7 +137,7 @@ class Hosts:
 
     def meet(self, name: str, url: str, shard: int | None, taken_at: float | None, *, is_open: bool) -> Host | None:
         """Make a host's queue; None if its domain has too many hosts already. `url`: one of its URLs."""
-        site = _fingerprint(urls.site(urls.hostname(url)))
+        site = urls.fingerprint_of(urls.site(urls.hostname(url)))
         if self._count_of(site) >= self.settings.max_hosts_per_domain:
             return None
         self._add_to_count(site, 1)
@@ -172,7 +168,7 @@ class Hosts:
         aside = self._aside.setdefault(host.shard, _Aside(host.taken_at))
         is_known = host.is_open, host.is_listed
         row = _ROW.pack(host.site, host.pages, host.opened_at, *is_known, min(host.robots_attempt, 255), given_up)
-        aside.rows.put(_fingerprint(host.name), row + host.pace.to_bytes())
+        aside.rows.put(urls.fingerprint_of(host.name), row + host.pace.to_bytes())
         del self.by_name[host.name]  # nothing of it is pending, so it has no labels
         self._number_aside += 1
 
@@ -180,7 +176,7 @@ class Hosts:
         """Take back a host that was set aside; None if it was not. `shard`: its own; None: look everywhere."""
         if not self._aside:
             return None
-        fingerprint = _fingerprint(name)
+        fingerprint = urls.fingerprint_of(name)
         for number in self._aside if shard is None else self._aside.keys() & {shard}:
             aside = self._aside[number]
             row = aside.rows.take(fingerprint)

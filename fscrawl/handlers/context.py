@@ -39,7 +39,7 @@ from fscrawl.parse import media_types, pdf
 from fscrawl.parse.directives import directives_of
 from fscrawl.parse.documents import page_of
 from fscrawl.parse.follow import chosen
-from fscrawl.parse.headers import is_final, lines, media_type
+from fscrawl.parse.headers import first, is_final, media_type
 from fscrawl.parse.links import ParsedPage
 from fscrawl.parse.media_types import NO_MEANING, Limits, Ranges
 from fscrawl.politeness.redirects import Hops
@@ -197,7 +197,7 @@ class Context:
             content_type=headers.get("content-type"),
             robots_tag=robots_tag and ", ".join(directives_of([], robots_tag, self._agent)),
             agent=self._agent,
-            refresh=next(iter(lines(headers, "refresh")), ""),
+            refresh=first(headers, "refresh"),
             parser=reader,
             drop_query=self.settings.crawl.drop_query,
             is_plain="#" not in asked,

@@ -63,7 +63,7 @@ class FreshLinks:
                 rule = self._scope.refuses(url)
                 if rule is None:
                     inside.append(url)
-                elif self._left_out.add(rule, fingerprint := int.from_bytes(urls.digest(url)[:8])):
+                elif self._left_out.add(rule, fingerprint := urls.fingerprint_of(url)):
                     cut.setdefault(rule, []).append(fingerprint)
         return tuple(inside), cut or None
 

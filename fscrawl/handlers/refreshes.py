@@ -25,7 +25,7 @@ from fscrawl.handlers.sitemaps import SitemapHandler
 from fscrawl.handlers.writer import Writer
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.labels import sound
-from fscrawl.parse.headers import lines
+from fscrawl.parse.headers import first
 from fscrawl.request import url_of
 from fscrawl.storage.records import SITEMAP, PageRecord, timestamp
 
@@ -132,5 +132,5 @@ def _conditions(record: PageRecord, rendering: Rendering) -> dict[str, str]:
     if not record.sha256 or record.rendered is not None or rendering.why(url_of(record.url)):
         return {}
     of_headers = {"If-None-Match": "etag", "If-Modified-Since": "last-modified"}
-    conditions = {name: next(iter(lines(record.headers, of)), "") for name, of in of_headers.items()}
+    conditions = {name: first(record.headers, of) for name, of in of_headers.items()}
     return {name: value for name, value in conditions.items() if value and value.isascii() and value.isprintable()}

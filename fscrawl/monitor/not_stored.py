@@ -24,7 +24,7 @@ def lines(found: NotStored) -> Iterator[tuple[str, str]]:
     types = _types(found.types)
     if types:
         few = [f"{number:,} {name}" for name, number in types.most_common(_SHOWN_TYPES)]
-        like_html = sum(number for name, number in found.types.items() if name.endswith(LIKE_HTML))
+        like_html = _like_html(found.types)
         more = [f"{number_of(len(types) - _SHOWN_TYPES, 'more type')}"] if len(types) > _SHOWN_TYPES else []
         said = f"{types.total():,}: {', '.join([*few, *more])}"
         said += f"; {like_html:,} began like HTML" if like_html > 0 else ""
@@ -53,7 +53,7 @@ def as_json(found: NotStored) -> dict[str, Any]:
     """Give the same for programs."""
     return {
         "other_types": dict(_types(found.types)),
-        "like_html": sum(number for name, number in found.types.items() if name.endswith(LIKE_HTML)),
+        "like_html": _like_html(found.types),
         "left_out": dict(found.left_out),
         "seeds_astray": {shown(seed): each._asdict() for seed, each in found.seeds.items()},
         "given_up": dict(found.hosts),
@@ -67,6 +67,10 @@ def _types(counted: Counter[str]) -> Counter[str]:
         if name.startswith(_TYPE):
             types[name.removeprefix(_TYPE).removesuffix(LIKE_HTML) or "(none)"] += number
     return +types
+
+
+def _like_html(counted: Counter[str]) -> int:
+    return sum(number for name, number in counted.items() if name.endswith(LIKE_HTML))
 
 
 def _about(number: int) -> str:

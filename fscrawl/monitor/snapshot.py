@@ -19,9 +19,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import lru_cache
 from itertools import islice
 from typing import Literal
 
+from fscrawl import urls
+from fscrawl.config.edited_text import EditedText
 from fscrawl.config.seeds import read_seeds
 from fscrawl.config.settings import Settings
 from fscrawl.config.watcher import digest_of, settings_of
@@ -37,7 +40,7 @@ from fscrawl.frontier.scope import Scope
 from fscrawl.labels import in_comment
 from fscrawl.monitor.machine_status import CounterName, MachineStatus, State
 from fscrawl.sites.rules import near_to
-from fscrawl.store import Tree
+from fscrawl.store import SEEDS, Tree
 from fscrawl.util import text_lines
 from fscrawl.util.parallel import READERS
 from fscrawl.util.waiting import in_turn_if_slow
@@ -228,8 +231,8 @@ class Observer:
         self._looked = False
         self._good = Settings()
         self._digest = ""
+        self._seed_file = EditedText(lambda: tree.controls.stamp(SEEDS), tree.controls.seeds)
         self._seeds = ""
-        self._seed_labels: frozenset[str] = frozenset()
 
     def look(self, now: float | None = None) -> Snapshot:
         """Take a snapshot. TreeError if the tree cannot be read, TreeBusyError if it may work later."""
@@ -265,8 +268,8 @@ class Observer:
             unheard=self._count_unheard(with_logs - self._machines.keys()),
             lost_packs=len(self._machinery.past.lost),
             stopped_labels=self._good.crawl.stopped_labels,
-            seed_labels=self._read_seed_labels(),
-            not_stored=self._not_stored(shown),
+            seed_labels=self._seed_labels(tick),
+            not_stored=self._not_stored(shown, tick),
         )
         self._tree.check_there()  # an unmounted share, whose directory is empty, looks like a new crawl
         return snapshot
@@ -294,17 +297,17 @@ class Observer:
             return str(error)
         return ""
 
-    def _read_seed_labels(self) -> frozenset[str]:
-        """Read the labels of seeds if any label is stopped: nothing is found of a task that was stopped before."""
-        if self._good.crawl.stopped_labels:
-            with contextlib.suppress(TreeError):  # they are not needed
-                seeds = self._tree.controls.seeds()
-                if seeds != self._seeds:
-                    self._seeds = seeds
-                    self._seed_labels = frozenset(in_comment(line.comment) for line in text_lines.lines(seeds))
-        return self._seed_labels
+    def _read_seeds(self, tick: float) -> str:
+        """Read seeds.txt. If it cannot be read, the last text stays: a look does not need it."""
+        with contextlib.suppress(TreeError):
+            self._seeds = self._seed_file.look(tick) or ""
+        return self._seeds
 
-    def _not_stored(self, machines: list[MachineStatus]) -> NotStored:
+    def _seed_labels(self, tick: float) -> frozenset[str]:
+        """Give the labels of seeds if any label is stopped: nothing is found of a task that was stopped before."""
+        return _labels_of(self._read_seeds(tick)) if self._good.crawl.stopped_labels else frozenset()
+
+    def _not_stored(self, machines: list[MachineStatus], tick: float) -> NotStored:
         """Add what machines say. Only the newest run tells of hosts; and a seed's target may be inside by now."""
         found = NotStored()
         newest = max((machine.greeted_at for machine in machines), default=0.0)
@@ -314,15 +317,10 @@ class Observer:
                 said = {name: values for name, values in said.items() if name != "hosts"}
             found.take(said)
         if found.seeds:
-            near = near_to(self._seeds_now(), self._good.sites, self._good.code)
+            near = near_to(_origins_of(self._read_seeds(tick)), self._good.sites, self._good.code)
             refuses = Scope(self._good.crawl, near).refuses
             found.seeds = {seed: each for seed, each in found.seeds.items() if refuses(each.target)}
         return found
-
-    def _seeds_now(self) -> frozenset[str]:
-        with contextlib.suppress(TreeError):
-            return frozenset(read_seeds(self._tree.controls.seeds(), "", lambda _: None))
-        return frozenset()
 
     def _read_labels(self, tick: float) -> None:
         """Read the figures by label of the machines that are alive, and once of each that is not any more.
@@ -414,3 +412,14 @@ class Observer:
         if tick - machine.grown_at > dead_after_s:
             return "dead"
         return "alive" if machine.proven or now - machine.seen_at <= dead_after_s else "dead"
+
+
+@lru_cache(1)
+def _labels_of(seeds: str) -> frozenset[str]:
+    return frozenset(in_comment(line.comment) for line in text_lines.lines(seeds))
+
+
+@lru_cache(1)  # a million lines take seconds
+def _origins_of(seeds: str) -> frozenset[str]:
+    """Give a URL of each host of the text of seeds.txt, by which others are near to a seed or not."""
+    return frozenset(f"{urls.origin(seed)}/" for seed in read_seeds(seeds, "", lambda _: None))

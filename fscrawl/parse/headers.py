@@ -36,6 +36,15 @@ def lines(headers: Mapping[str, str], name: str) -> list[str]:
     return [line for line in headers.get(name, "").split("\n") if line]
 
 
+def first(headers: Mapping[str, str], name: str) -> str:
+    """Give the first line of a header that is not empty; "" if there is none.
+
+    >>> first({"a": "\\n1\\n2"}, "a"), first({}, "a")
+    ('1', '')
+    """
+    return next(iter(lines(headers, name)), "")
+
+
 def pairs(headers: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Give name and value of each line."""
     return ((name, line) for name, text in headers.items() for line in text.split("\n"))

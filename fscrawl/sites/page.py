@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from fscrawl import urls
 from fscrawl.parse import links
 from fscrawl.parse.encoding import decode, sniff_encoding
-from fscrawl.parse.headers import lines
+from fscrawl.parse.headers import first
 from fscrawl.parse.json_values import read_documents
 from fscrawl.request import Request, route_of, url_of
 from fscrawl.request import read as read_request
@@ -154,7 +154,7 @@ class Page:
             robots_tag=header("x-robots-tag"),
             with_routes=self._with_routes,
             agent=self._agent,
-            refresh=next(iter(lines(self.headers, "refresh")), ""),
+            refresh=first(self.headers, "refresh"),
             query_encoding=self._query_encoding,
         ).links
         return tuple(read_request(each).address for each in self._without_foreign_routes(found))
