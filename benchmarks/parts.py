@@ -215,7 +215,7 @@ def _worker(tasks: list[PageTask], site: corpus.Site, root: Path) -> float:
 
 
 def _tree(root: Path) -> store.Tree:
-    record = records.TreeRecord(records.FORMAT, "parts", records.timestamp(0), 512, 0, "host", records.new_machinery())
+    record = records.TreeRecord(records.FORMAT, "parts", records.timestamp(0), 512, "host", records.new_machinery())
     store.create(root, record, settings.render(_SETTINGS), "")
     return store.Tree(root, "parts")
 
