@@ -62,6 +62,18 @@ def test_encodings() -> None:
         assert read(readable(written, sniff_encoding(written, header), header)).text == "é"
 
 
+def test_a_meta_element_declares_nothing() -> None:
+    """XML without a declaration is UTF-8 for all that look into it: a meta element says nothing, nothing is guessed."""
+    latin1 = body("<head><meta charset='latin1'/></head><a href='1'>é</a>").replace("é".encode(), b"\xe9")
+    for page, seen in ((body("<head><meta charset='koi8-r'/></head>é"), "é"), (latin1, "\ufffd")):
+        found = extract(page, URL, Joiner(), content_type=TYPE)
+        assert (found.encoding, found.encoding_source) == ("utf-8", "declared")
+        asked = Page(URL, page, headers={"content-type": TYPE})
+        assert asked.encoding == "utf-8"
+        assert seen in asked.text
+        assert read(readable(page, sniff_encoding(page, TYPE), TYPE)).text == seen
+
+
 @pytest.mark.parametrize(
     "page",
     [
