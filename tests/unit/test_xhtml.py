@@ -100,6 +100,16 @@ def test_entities_of_its_own() -> None:
     assert b'<a href="b\xc3\xa9">b\xc3\xa9</a>' in as_html(page)
 
 
+@pytest.mark.parametrize("name", ["a", "é", "a.b-c_"])
+@pytest.mark.parametrize("content", ["{}", "<p title='{}'/>"])
+def test_entities_that_grow(name: str, content: str) -> None:
+    """What a page declares at most doubles it; a page that would become longer is read as HTML."""
+    before = f"<!DOCTYPE html [<!ENTITY {name} '{'x' * 100}'>]>"
+    few, many = (body(content.format(f"&{name};" * number), before=before) for number in (600, 20_000))
+    assert as_html(few).count(b"x" * 100) == 600
+    assert as_html(many) == many
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -108,6 +118,7 @@ def test_entities_of_its_own() -> None:
         "<![CDATA[" * 50_000,
         "<!--" * 50_000,
         "&amp" * 50_000,
+        "&" + "a" * 500_000 + "&b c;" * 50_000,
     ],
 )
 def test_bombs(content: str) -> None:
