@@ -141,7 +141,7 @@ class Writer:
         if not why:
             return page, None
         jar = context.jar_of(task.url)
-        is_last = self._is_last(task) or self._is_once(task)
+        is_last = self._is_last(task) or self.is_once(task)
         shown = rendering.run(task.url, answer, source, jar, why, is_last=is_last)
         if isinstance(shown, Failed):
             return page, self._unrendered(task, shown, why, old)
@@ -213,7 +213,7 @@ class Writer:
             page = self._context.understand(task.url, b"", answer.status, answer.headers, "text/html")
             if page.unexpected or page.fault:
                 return self._unexpected(task, page, answer)
-        target = self.target_of(task, answer)
+        target = self._target_of(task, answer)
         outlinks = (target,) if target and target != task.url else ()
         if outlinks and (failure := one_too_many(task.flags.redirects, answer, outlinks[0])):
             return failure
@@ -228,7 +228,7 @@ class Writer:
         stored = self.put(task, answer, record, None, old=old)
         return stored._replace(again=back_to(self._context, task, outlinks[0])) if outlinks else stored
 
-    def target_of(self, task: PageTask, answer: Fetched) -> str | None:
+    def _target_of(self, task: PageTask, answer: Fetched) -> str | None:
         """Give the spelling of the request to which a redirect leads; None if it is no URL."""
         [place] = locations(answer.headers)
         target = self._context.joiner.join(url_of(task.url), place)
@@ -324,9 +324,10 @@ class Writer:
 
     def may_try_again(self, task: PageTask, failure: Failed) -> bool:
         """Tell whether another attempt may help, and does not ask for twice what may be wanted once."""
-        return failure.retry and not self._is_last(task) and not (self._is_once(task) and may_be_done(failure))
+        return failure.retry and not self._is_last(task) and not (self.is_once(task) and may_be_done(failure))
 
-    def _is_once(self, task: PageTask) -> bool:
+    def is_once(self, task: PageTask) -> bool:
+        """Tell whether a request is not to be sent again unless a user asks for it."""
         return not self._settings.fetch.retry_posts and is_once(task.url)
 
     def _is_last(self, task: PageTask) -> bool:

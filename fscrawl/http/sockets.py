@@ -50,6 +50,11 @@ def may_reach(address: str) -> bool:
     return not exchange.public_only or addresses.is_public(address)
 
 
+def why_not_public() -> str:
+    """Say why the exchange of this thread may not go to an address that is not public, and what would permit it."""
+    return "a rendered page of a public host may not ask for it" if exchange.public_only else "fetch.allow_addresses"
+
+
 def remaining_s() -> float:
     """Give the seconds until the deadline; TimeoutError if it is over."""
     left = exchange.deadline - time.monotonic()
@@ -118,7 +123,7 @@ class Dialler:
         permitted = [entry for entry in found if self._permits(str(entry[4][0]))]
         if not permitted:
             address = found[0][4][0]
-            raise BlockedAddressError(f"{host} has the address {address}, which is not public (fetch.allow_addresses)")
+            raise BlockedAddressError(f"{host} has the address {address}, which is not public ({why_not_public()})")
         try:
             return self._connected(host, port, permitted, min(timeout_s, remaining_s()))
         except OSError:
