@@ -12,7 +12,7 @@ from fscrawl.parse import language as languages
 from fscrawl.parse import text as page_text
 from fscrawl.util.installed import to_install
 
-_EXTRAS = {"main": "main-text", "fast": "fast-text"}
+_EXTRAS = {"main": "main-text"}
 _LANGUAGE = "language"
 
 

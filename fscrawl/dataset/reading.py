@@ -125,8 +125,8 @@ def _read_record(job: Job, name: Name) -> ReadPage:
         return ReadPage(name, why="broken", broken="its record is gone")
     if wrong := flaw(record, host, key):
         return ReadPage(name, why="broken", broken=f"its record is wrong: {wrong}")
-    if not job.filters.takes(record):
-        return ReadPage(name, why="filtered")
+    if why := job.filters.reason(record):
+        return ReadPage(name, why=why)
     if not job.options.noindex and is_noindex(record):
         return ReadPage(name, why="noindex")
     return ReadPage(name, record)

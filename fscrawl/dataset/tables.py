@@ -23,7 +23,6 @@ from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.storage.records import ErrorRecord
 from fscrawl.util.parallel import READERS, in_turn
 
-SORTED_BY = {"pages": ("url_host_name", "key")}  # unless names of hosts sort otherwise than their directories
 _ERROR_ROWS = 5000
 
 _key_of_url = lru_cache(1 << 14)(urls.key)

