@@ -36,16 +36,18 @@ from fscrawl.dataset.job import Job
 from fscrawl.dataset.manifest import Counts, FieldCounts, Manifest, RunResult, after_run
 from fscrawl.dataset.needs import missing
 from fscrawl.dataset.options import ARCHIVE, Filters, Options, choose
+from fscrawl.dataset.pdf_text import NO_PYPDF
 from fscrawl.dataset.site_fields import check_columns, with_sites
 from fscrawl.dataset.write import GroupResult, cut_into_groups, write_failures, write_group
 from fscrawl.errors import UsageError
+from fscrawl.parse import pdf
 from fscrawl.parse.items import MOST as MOST_ITEMS
 from fscrawl.sites.site_file import SiteFile
 from fscrawl.storage.inside import is_inside
 from fscrawl.storage.layout import LINKS
 from fscrawl.store import Tree
 from fscrawl.util.humanize import number_of
-from fscrawl.util.installed import command
+from fscrawl.util.installed import command, to_install
 from fscrawl.util.progress import SILENT, ProgressLine
 
 _MAX_NAMED = 5  # of the broken pages
@@ -260,6 +262,10 @@ def _report_unread(batches: list[BatchResult], warn: Warn) -> None:
     unread: Counter[str] = Counter()
     for batch in batches:
         unread.update(batch.unread)
+    if without := unread.pop(NO_PYPDF, 0):
+        pdfs, install = number_of(without, "PDF"), to_install(pdf.EXTRA)
+        its = "its" if without == 1 else "their"
+        warn(f"{pdfs} without {its} text: {NO_PYPDF}. To have the text: {install}; then merge again with --rebuild")
     for why, number in unread.most_common(_MAX_NAMED):
         warn(f"the text of {number_of(number, 'PDF')} is missing or not whole: {why}")
     others = unread.total() - sum(number for _, number in unread.most_common(_MAX_NAMED))
