@@ -119,10 +119,7 @@ class DatasetDir:
             atomic.sync_directory(str(self.root.parent))
 
     def update(self, name: str, text: str) -> None:
-        """Write a text if the file has another one; remove the file if the text is empty."""
-        if not text:
-            self.discard(name)
-            return
+        """Write a text if the file has another one."""
         data = text.encode()
         with contextlib.suppress(FileNotFoundError, UnfitFileError):  # the latter is replaced, too: it is longer
             if door.read(self.root, name, len(data)) == data:
@@ -132,12 +129,6 @@ class DatasetDir:
     def reading(self, name: str) -> contextlib.AbstractContextManager[Path]:
         """Open a file, and give a path for whatever library reads it. Raises OSError."""
         return door.reading(self.root, name)
-
-    def each(self, names: Iterable[str]) -> Iterator[Path]:
-        """Do what `reading` does for one file after the other: a dataset may have more than may be open."""
-        for name in names:
-            with self.reading(name) as path:
-                yield path
 
     def read_json(self, name: str, kind: type[T]) -> T | None:
         """Read a JSON file; None if it is not there. UsageError if it is something else than a `kind`."""

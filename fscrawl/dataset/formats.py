@@ -25,7 +25,6 @@ _ROW_GROUP_BYTES = 16 << 20
 # that keep equal pieces once need little for the second one. https://huggingface.co/blog/parquet-cdc
 # Smaller ones would make the files a quarter larger.
 _CHUNKING = {"min_chunk_size": 1 << 20, "max_chunk_size": 4 << 20}
-_HAS_CHUNKING = int(pa.__version__.partition(".")[0]) >= 21
 # Columns whose values repeat within a part. For the others a dictionary would cost time and save nothing.
 _REPEATED = frozenset(
     """
@@ -50,7 +49,6 @@ class Parquet:
         self.rows = 0
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = self._waiting_bytes = 0
-        more = {"use_content_defined_chunking": _CHUNKING} if _HAS_CHUNKING else {}
         self._writer = pq.ParquetWriter(
             path,
             schema,
@@ -61,7 +59,7 @@ class Parquet:
                 name for name in schema.names if name not in {"html", "rendered_html", "text", "headers", "body"}
             ],
             write_page_index=True,
-            **more,
+            use_content_defined_chunking=_CHUNKING,
         )
 
     def write(self, rows: pa.RecordBatch) -> None:

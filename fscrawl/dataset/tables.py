@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from fscrawl import urls
 from fscrawl.dataset import asked, schema
 from fscrawl.dataset.job import Job
+from fscrawl.dataset.page_files import read_path
 from fscrawl.dataset.plan import hosts_of
-from fscrawl.dataset.reading import read_retrying
 from fscrawl.dataset.surt import surt
 from fscrawl.errors import RecordError
 from fscrawl.request import url_of
@@ -177,7 +177,7 @@ def _failed(job: Job) -> Iterator[tuple[str, str]]:
 
 def _failure(job: Job, host: str, key: str) -> ErrorRecord | None:
     try:
-        data = read_retrying(job, ERRS, host, key) or b""
+        data = read_path(job.tree, job.tree.tree_path(ERRS, host, key)) or b""
         record = ErrorRecord.from_json(data)
     except RecordError:
         return None

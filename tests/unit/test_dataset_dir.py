@@ -341,7 +341,7 @@ def test_what_is_no_manifest_is_refused(directory, values):
 
 
 def test_update(directory):
-    """A text is written if the file has another one, and the file goes if there is no text."""
+    """A text is written if the file has another one."""
     path = directory.path("README.md")
     directory.update("README.md", "one")
     before = path.stat()
@@ -349,9 +349,6 @@ def test_update(directory):
     assert path.stat().st_ino == before.st_ino
     directory.update("README.md", "two")
     assert path.read_text() == "two"
-    for _ in range(2):
-        directory.update("README.md", "")
-        assert not path.exists()
 
 
 def test_large_numbers_of_a_report() -> None:

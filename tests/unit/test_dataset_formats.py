@@ -75,13 +75,6 @@ def test_parquet_for_readers(tmp_path):
     assert {each.path_in_schema for each in columns if not each.is_stats_set} == without
 
 
-def test_parquet_of_an_older_arrow(tmp_path, monkeypatch):
-    """Where Arrow cannot cut pages by their content, files are made without it, and have the same rows."""
-    monkeypatch.setattr(formats, "_HAS_CHUNKING", False)
-    written(Parquet(tmp_path / "x", SCHEMA), batch(FULL))
-    assert pq.read_table(tmp_path / "x").num_rows == 1
-
-
 def test_most_pages_stay_the_same(tmp_path):
     """Rows that come in between change a few pages of a Parquet file, and not all behind them."""
     rng = random.Random(1)
