@@ -30,7 +30,7 @@ def add(commands: Commands[Parser]) -> None:
         commands,
         "merge",
         run,
-        summary="export a tree as a dataset: Parquet, WARC, WACZ, JSON lines, CSV",
+        summary="export a tree as a dataset: Parquet, WARC, JSON lines, CSV",
         description="Export what has been crawled as a dataset. Machines may be crawling.",
         examples=_EXAMPLES,
         notes=_NOTES,
@@ -48,9 +48,9 @@ def add(commands: Commands[Parser]) -> None:
         "--format",
         action="append",
         metavar="F",
-        help="parquet (default), warc, wacz, jsonl, jsonl.zst, csv; repeatable",
+        help="parquet (default), warc, jsonl, jsonl.zst, csv; repeatable",
     )
-    add("--text", metavar="HOW", help="visible (default), main, fast (main, but roughly), none")
+    add("--text", metavar="HOW", help="visible (default), main, none")
     add("--language", action="store_true", help="detect the language of each text, as columns of its own")
     add("--no-html", action="store_true", help="leave the pages' bodies out of the tables")
     add("--files", action="store_true", help="put the bytes of PDFs, images, … into the tables, too")
@@ -103,7 +103,7 @@ def _run(options: argparse.Namespace) -> int:
         )
     first, *more = card.report(manifest)
     say(first + line.in_time(), *more, *search_shards.report(options.out))
-    return EXIT_OK if manifest.counts["pages"] else EXIT_UNUSABLE_RESULT
+    return EXIT_OK if manifest.counts.pages else EXIT_UNUSABLE_RESULT
 
 
 def _needs(options: argparse.Namespace, package: str | None) -> str:

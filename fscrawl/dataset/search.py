@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import errno
 import heapq
-import json
 import math
 import sqlite3
 import time
@@ -20,6 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
+
+import msgspec
 
 from fscrawl import urls
 from fscrawl.dataset import door
@@ -121,7 +122,7 @@ def _shards(root: Path) -> tuple[list[Shard], int]:
     """Return the shards that fit the dataset as it is now, and how many of its rows they lack."""
     try:
         listed = read_list(root)
-        manifest = Manifest.from_json(json.loads(door.read(root, "manifest.json")))
+        manifest = msgspec.json.decode(door.read(root, "manifest.json"), type=Manifest)
     except (FileNotFoundError, NotADirectoryError):
         check_there(root)
         raise UsageError(f"{root}: no dataset that a merge has completed") from None

@@ -25,10 +25,10 @@ import pyarrow.parquet as pq
 from fscrawl import urls
 from fscrawl.dataset.dataset_dir import DatasetDir, unreadable
 from fscrawl.dataset.formats import rfc3339
+from fscrawl.dataset.job import pages_done
 from fscrawl.dataset.manifest import Part
 from fscrawl.dataset.search_shards import FORMAT, Shard, digests_of, file_name
 from fscrawl.dataset.search_words import TOKENIZER, separated
-from fscrawl.dataset.tally import pages_done
 from fscrawl.errors import TreeError
 
 _COLUMNS = ("url", "key", "fetch_time", "fetch_redirect", "title", "text")

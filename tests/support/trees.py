@@ -30,8 +30,8 @@ import pyarrow.parquet as pq
 
 from fscrawl import merge, store, urls
 from fscrawl.config import settings
-from fscrawl.dataset import tally
 from fscrawl.dataset.crew import Crew
+from fscrawl.dataset.job import told_by
 from fscrawl.dataset.search_shards import read_list
 from fscrawl.dataset.writer import is_writer
 from fscrawl.parse import links
@@ -44,7 +44,7 @@ from fscrawl.util.progress import ProgressLine
 MACHINE = "m-1-aa"
 BEGAN_S = 1_790_000_000.0  # when the first page of a tree was fetched; each further one a second later
 HTML = {"content-type": "text/html"}
-ALL = ("parquet", "warc", "wacz", "jsonl", "csv")
+ALL = ("parquet", "warc", "jsonl", "csv")
 
 
 class Grown:
@@ -201,7 +201,7 @@ def inline() -> Iterator[None]:
     @contextlib.contextmanager
     def crew(_job: object, _processes: object, _scheduler: object, line: ProgressLine) -> Iterator[Crew]:
         done: list[int] = []
-        with tally.told_by(done.append):
+        with told_by(done.append):
             yield Crew(Inline(), 1, line, lambda: sum(done))
 
     with mock.patch.object(merge, "open_crew", crew):
@@ -291,8 +291,7 @@ def check(made: Made) -> None:
         }
         parts = {path: each["sha256"] for path, each in named.items() if path.startswith("pages/")}
         assert {path: digest for shard in listed for path, digest in shard.parts} == parts
-    lists = ["wacz/all.json"] if any(name.startswith("wacz/") for name in named) else []
-    assert there == {"manifest.json", "README.md", *named, *lists}
+    assert there == {"manifest.json", "README.md", *named}
     for name, facts in named.items():
         data = (made.out / name).read_bytes()
         assert (len(data), hashlib.sha256(data).hexdigest()) == (facts["bytes"], facts["sha256"]), name

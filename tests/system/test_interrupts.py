@@ -38,13 +38,13 @@ ENDLESS_S = 1.0  # of the life of a command that does not end by itself
 HOSTS, PAGES = ["127.0.31.1", "127.0.31.2"], 30
 STORED = "what is stored is kept; the same command goes on"
 PARTS = "finished parts are kept; the same command goes on"
-# Cut small, so that a merge of few pages has many batches, some groups and some archives.
+# Cut small, so that a merge of few pages has many batches and some groups.
 _SMALL = """\
 from fscrawl import interrupts
 interrupts.catch()
 import sys
-from fscrawl.dataset import archives, dedupe, plan
-dedupe._GROUP_ROWS, plan.BATCH_PAGES, archives.PART_BYTES = 90, 30, 20_000
+from fscrawl.dataset import plan, write
+plan.BATCH_PAGES, write._GROUP_ROWS = 30, 90
 from fscrawl.__main__ import main
 sys.exit(main())
 """

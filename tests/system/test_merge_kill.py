@@ -24,11 +24,11 @@ from tests.support.trees import ALL, Grown, Made, check, contents, inline
 KILLS = int(os.environ.get("FSCRAWL_KILLS", "3"))
 HOSTS, PAGES = 6, 250  # before the first run, and as many again before the second
 DEAD = "fscrawl: a process of the merge died"
-# Cut small, so that a few thousand pages are many batches, some groups and some archives.
+# Cut small, so that a few thousand pages are many batches and some groups.
 _SMALL = """\
 import sys
-from fscrawl.dataset import archives, dedupe, plan
-dedupe._GROUP_ROWS, plan.BATCH_PAGES, archives.PART_BYTES = 600, 120, 400_000
+from fscrawl.dataset import plan, write
+plan.BATCH_PAGES, write._GROUP_ROWS = 120, 600
 from fscrawl.cli import main
 sys.exit(main())
 """

@@ -204,7 +204,6 @@ def _german(run: Run) -> None:
 
 def _archives(run: Run) -> None:
     assert list(run.directory.glob("archive/warc/*.warc.gz"))
-    assert list(run.directory.glob("archive/wacz/*.wacz"))
 
 
 def prints(*words: str) -> Callable[[Run], None]:
@@ -240,7 +239,7 @@ PROMISES: dict[str, Callable[[Run], None]] = {
     "Throw away a host": _thrown_away,
     "Make Parquet, and ask it by DuckDB": prints("url_host_name", "127.0.43.1"),
     "Get the text of German pages only": _german,
-    "Make WARC or WACZ, and replay it": _archives,
+    "Make WARC, and replay it": _archives,
     "Make a spreadsheet": prints("url,", "http://127.0.43.1:"),
     "Use it from Python": prints("lighthouse", "Front"),
 }

