@@ -84,7 +84,7 @@ def _row(name: str, opened: int, good: int, cost: Cost) -> float:
 
 def compare(count: int) -> bool:
     """Measure all of them on the same pages; tell whether fscrawl is fast enough."""
-    browser = find(None)
+    browser = find()
     if browser is None:
         raise SystemExit("no Chromium is installed: apt-get install chromium-headless-shell")
     python, speeds = scrapy_venv.python(), {}

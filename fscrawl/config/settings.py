@@ -161,14 +161,6 @@ class FetchSettings:
         checks.more_than_zero,
     )
     max_bytes: int = _setting(10485760, "the largest body in bytes, as received and decompressed", checks.at_least(1))
-    max_bytes_by_type: dict[str, int] = field(
-        default_factory=dict,
-        metadata={
-            "help": 'the same for some media types: {"application/pdf" = 52428800, "image/*" = 5000000}',
-            "check": checks.limits,
-            "secret": False,
-        },
-    )
     accept: tuple[str, ...] = _setting(
         ("text/html", "application/xhtml+xml"),
         'media types to store, also "image/*" and "*/*"; any other type gets a record without a body',

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import pytest
 
 from demo.site import HOSTS, Site
-from fscrawl.config.render_settings import BROWSERS
+from fscrawl.render.executable import BROWSERS
 from fscrawl.request import url_of
 from tests.support.crawling import Running, check_tree, errors, pages
 from tests.support.recipes import ADDRESS, Recipe, RecipeWeb, on_loopback, recipes

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as tuned
 from hypothesis import strategies as st
 
-from fscrawl.config.render_settings import BLOCKED, BROWSERS
+from fscrawl.config.render_settings import BLOCKED
 from fscrawl.config.settings import SECTIONS, Settings, names, parse, render
 from fscrawl.errors import SettingsError
 from fscrawl.labels import is_label
@@ -54,7 +54,6 @@ VALUES = {
     "fetch.timeout": positive,
     "fetch.connect_timeout": positive,
     "fetch.max_bytes": whole(1),
-    "fetch.max_bytes_by_type": st.dictionaries(ranges, whole(1), max_size=3),
     "fetch.accept": st.lists(ranges, max_size=3).map(tuple),
     "fetch.accept_links": st.lists(st.sampled_from(WITH_LINKS), max_size=3).map(tuple),
     "fetch.retries": st.integers(0, 9),
@@ -68,12 +67,9 @@ VALUES = {
     "parse.parser": st.sampled_from(["lexbor", "html5lib"]),
     "render.hosts": st.lists(st.sampled_from(["a.example", "*.b.example", "c.example:8080"]), max_size=3).map(tuple),
     "render.when": st.sampled_from(["never", "empty", "always"]),
-    "render.executable": st.none() | st.sampled_from(BROWSERS),
     "render.wait": st.sampled_from(["load", "idle", "8s", "2.5s", "css:#items li, a[href='x']"]),
     "render.timeout": positive,
-    "render.max_bytes": whole(1),
     "render.browsers": whole(1),
-    "render.memory": whole(10**8),
     "render.block": st.lists(st.sampled_from(BLOCKED), max_size=3).map(tuple),
     "render.scroll": whole(0),
     "fleet.shards": st.integers(1, 4096),
