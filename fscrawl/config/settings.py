@@ -69,14 +69,6 @@ class CrawlSettings:
         "how many hosts of one registrable domain to crawl; some domains make up host names without end",
         checks.at_least(1),
     )
-    max_path_depth: int = _setting(
-        32, "how many segments the path of a URL may have; some sites make ever longer paths", checks.at_least(1)
-    )
-    max_repeats: int = _setting(
-        3,
-        "how often one to three segments of a path may repeat in a row; in /a/b/a/b/a/b they repeat three times",
-        checks.at_least(1),
-    )
     follow_nofollow: bool = _setting(
         False, "follow links marked rel=nofollow, and the links of pages that ask robots not to follow them"
     )

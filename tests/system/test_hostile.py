@@ -58,8 +58,7 @@ CUT_BY = (
     "max_depth",
     "max_hosts_per_domain",
     "max_pages_per_host",
-    "max_path_depth",
-    "max_repeats",
+    "trap",
 )
 
 

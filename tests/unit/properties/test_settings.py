@@ -35,8 +35,6 @@ VALUES = {
     "crawl.max_pages": st.none() | whole(1),
     "crawl.max_pages_per_host": st.none() | whole(1),
     "crawl.max_hosts_per_domain": whole(1),
-    "crawl.max_path_depth": whole(1),
-    "crawl.max_repeats": st.integers(1, 1000),
     "crawl.order": st.sampled_from(["breadth", "depth", "random"]),
     "crawl.follow": st.lists(st.sampled_from(ELEMENTS), max_size=3).map(tuple),
     "crawl.stopped_labels": st.lists(st.text(max_size=9).filter(is_label), max_size=3).map(tuple),
