@@ -50,10 +50,7 @@ def of_fscrawl(root: Path, seed: str, browsers: int) -> list[str]:
     """Give the command that crawls the site into `root`."""
     settings = {
         "politeness.delay": "0",
-        "politeness.address_delay": "0",
         "politeness.per_host": "16",
-        "politeness.per_site": "16",
-        "politeness.per_address": "16",
         "fetch.allow_private_addresses": "true",
         "render.hosts": f'["{HOST}:{PORT}"]',
         "render.browsers": str(browsers),

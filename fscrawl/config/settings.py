@@ -117,19 +117,6 @@ class PolitenessSettings:
     robots: bool = _setting(True, "obey robots.txt")
     delay: float = _setting(1.0, "seconds between two requests to one host", checks.at_least(0))
     per_host: int = _setting(1, "how many requests to one host may run at the same time", checks.at_least(1))
-    per_site: int = _setting(
-        8,
-        "how many requests to all hosts of one registrable domain may run at the same time, on each machine",
-        checks.at_least(1),
-    )
-    per_address: int = _setting(
-        8, "how many requests to one IP address may run at the same time, on each machine", checks.at_least(1)
-    )
-    address_delay: float = _setting(
-        0.125,
-        "seconds between two requests of one machine to one IP address, whatever its hosts; never more than delay",
-        checks.at_least(0),
-    )
     adaptive: bool = _setting(True, "increase the delay of a host that is slow or fails, up to max_delay")
     max_delay: float = _setting(
         60.0, "the longest delay in seconds, even if robots.txt asks for a longer Crawl-delay", checks.at_least(0)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from fscrawl import urls
 from fscrawl.config.settings import Settings
 from fscrawl.fleet.heartbeat import Permit
+from fscrawl.frontier.places import ADDRESS_DELAY_S
 from fscrawl.frontier.scope import Scope
 from fscrawl.handlers.costs import IN_VAIN, in_vain
 from fscrawl.handlers.crawl_config import CrawlConfig
@@ -245,7 +246,7 @@ def _network_rules(fetcher: Fetcher, by_itself: Asking, scope: Scope, settings: 
         lambda url: scope.refuses(url) == "deny",
         scope.names,
         politeness.delay,
-        min(politeness.address_delay, politeness.delay),
+        min(ADDRESS_DELAY_S, politeness.delay),
         politeness.max_rest,
         politeness.adaptive,
         MAX_BYTES,
