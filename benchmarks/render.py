@@ -51,7 +51,7 @@ def of_fscrawl(root: Path, seed: str, browsers: int) -> list[str]:
     settings = {
         "politeness.delay": "0",
         "politeness.per_host": "16",
-        "fetch.allow_private_addresses": "true",
+        "fetch.allow_addresses": '["127.0.0.0/8"]',
         "render.hosts": f'["{HOST}:{PORT}"]',
         "render.browsers": str(browsers),
     }

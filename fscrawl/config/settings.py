@@ -152,9 +152,10 @@ class FetchSettings:
     )
     retries: int = _setting(3, "how often to try again after a failure that may pass", checks.at_least(0))
     retry_posts: bool = _setting(False, "try a POST or PATCH again, too, that the server may have done: for searches")
-    allow_private_addresses: bool = _setting(False, "fetch from private, loopback and link-local addresses, too")
     allow_addresses: tuple[str, ...] = _setting(
-        (), 'private networks to fetch from, for example "10.0.0.0/8"', check_networks
+        (),
+        'networks to fetch from although they are private, or this computer: ["10.0.0.0/8", "127.0.0.0/8"]',
+        check_networks,
     )
     headers: dict[str, str] = field(
         default_factory=dict,

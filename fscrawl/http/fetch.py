@@ -83,7 +83,7 @@ class Fetcher:
         named, an unreadable file.
         """
         self._fetch = fetch
-        permits = addresses.permits(fetch.allow_private_addresses, fetch.allow_addresses)
+        permits = addresses.permits(fetch.allow_addresses)
         self._permits = lambda address: permits(address) and may_reach(address)
         self._connect_s = min(fetch.connect_timeout, fetch.timeout)
         variables = credentials.Variables(os.environ, allow_env)
