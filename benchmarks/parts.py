@@ -42,7 +42,7 @@ from fscrawl.parse import links
 from fscrawl.storage import records
 from fscrawl.util.memory import keep_freed_memory, look_for_cycles_rarely
 
-_SETTINGS = settings.apply(settings.Settings(), ["fetch.allow_private_addresses=true", "crawl.scope=host"])
+_SETTINGS = settings.apply(settings.Settings(), ["fetch.allow_addresses=['127.0.0.0/8']", "crawl.scope=host"])
 
 
 def main() -> None:

@@ -120,10 +120,11 @@ def _browser(settings: Settings, warn: Callable[[str], None]) -> Iterator[Render
     if not settings.render.is_on:
         yield None
         return
-    from fscrawl.engine.browsers import executable, no_browser, one_browser  # noqa: PLC0415 - a crawl need not load it
+    from fscrawl.engine.browsers import one_browser  # noqa: PLC0415 - a crawl need not load it
+    from fscrawl.render.executable import find, not_found  # noqa: PLC0415 - as above
 
-    if executable(settings.render) is None:
-        raise SettingsError(no_browser(settings.render))
+    if find() is None:
+        raise SettingsError(not_found())
     with one_browser(settings.render, warn) as render:
         yield render
 

@@ -69,14 +69,6 @@ class CrawlSettings:
         "how many hosts of one registrable domain to crawl; some domains make up host names without end",
         checks.at_least(1),
     )
-    max_path_depth: int = _setting(
-        32, "how many segments the path of a URL may have; some sites make ever longer paths", checks.at_least(1)
-    )
-    max_repeats: int = _setting(
-        3,
-        "how often one to three segments of a path may repeat in a row; in /a/b/a/b/a/b they repeat three times",
-        checks.at_least(1),
-    )
     follow_nofollow: bool = _setting(
         False, "follow links marked rel=nofollow, and the links of pages that ask robots not to follow them"
     )
@@ -125,19 +117,6 @@ class PolitenessSettings:
     robots: bool = _setting(True, "obey robots.txt")
     delay: float = _setting(1.0, "seconds between two requests to one host", checks.at_least(0))
     per_host: int = _setting(1, "how many requests to one host may run at the same time", checks.at_least(1))
-    per_site: int = _setting(
-        8,
-        "how many requests to all hosts of one registrable domain may run at the same time, on each machine",
-        checks.at_least(1),
-    )
-    per_address: int = _setting(
-        8, "how many requests to one IP address may run at the same time, on each machine", checks.at_least(1)
-    )
-    address_delay: float = _setting(
-        0.125,
-        "seconds between two requests of one machine to one IP address, whatever its hosts; never more than delay",
-        checks.at_least(0),
-    )
     adaptive: bool = _setting(True, "increase the delay of a host that is slow or fails, up to max_delay")
     max_delay: float = _setting(
         60.0, "the longest delay in seconds, even if robots.txt asks for a longer Crawl-delay", checks.at_least(0)
@@ -161,14 +140,6 @@ class FetchSettings:
         checks.more_than_zero,
     )
     max_bytes: int = _setting(10485760, "the largest body in bytes, as received and decompressed", checks.at_least(1))
-    max_bytes_by_type: dict[str, int] = field(
-        default_factory=dict,
-        metadata={
-            "help": 'the same for some media types: {"application/pdf" = 52428800, "image/*" = 5000000}',
-            "check": checks.limits,
-            "secret": False,
-        },
-    )
     accept: tuple[str, ...] = _setting(
         ("text/html", "application/xhtml+xml"),
         'media types to store, also "image/*" and "*/*"; any other type gets a record without a body',
@@ -181,9 +152,10 @@ class FetchSettings:
     )
     retries: int = _setting(3, "how often to try again after a failure that may pass", checks.at_least(0))
     retry_posts: bool = _setting(False, "try a POST or PATCH again, too, that the server may have done: for searches")
-    allow_private_addresses: bool = _setting(False, "fetch from private, loopback and link-local addresses, too")
     allow_addresses: tuple[str, ...] = _setting(
-        (), 'private networks to fetch from, for example "10.0.0.0/8"', check_networks
+        (),
+        'networks to fetch from although they are private, or this computer: ["10.0.0.0/8", "127.0.0.0/8"]',
+        check_networks,
     )
     headers: dict[str, str] = field(
         default_factory=dict,

@@ -91,12 +91,6 @@ _TYPES = {
         _as_list,
         '["a", "b"]',
     ),
-    "dict[str, int]": _Type(
-        "a table of whole numbers",
-        lambda value: isinstance(value, dict) and all(map(_is_whole_number, value.values())),
-        dict,
-        example='{"application/pdf" = 52428800}',
-    ),
     "dict[str, str]": _Type(
         "a table of strings",
         lambda value: isinstance(value, dict) and all(map(_is_text, value.values())),

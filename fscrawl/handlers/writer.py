@@ -89,10 +89,6 @@ class Writer:
     def _store_body(
         self, task: PageTask, answer: Fetched, body: bytes, type_: str, old: PageRecord | None
     ) -> Stored | Failed:
-        limits = self._context.limits
-        if limits and len(body) > limits.of(type_):  # the server has named another type
-            message = f"the body of type {type_} is larger than {limits.of(type_)} bytes (fetch.max_bytes_by_type)"
-            return Failed("too-large", message, False, answer.status, answer.headers)
         came_at = time.time()
         page, shown = self._read(task, answer, body, type_, old)
         asked_at = None if shown is None else shown.asked_at
@@ -153,7 +149,7 @@ class Writer:
                 answer.status,
                 headers,
                 type_,
-                with_routes=rendering.routes,
+                with_routes=True,
                 query_encoding=page.encoding,
             )
         except UnreadableError as error:

@@ -6,7 +6,7 @@ CLASSES = {
     "tls": "the certificate is not valid, or the TLS handshake failed",
     "timeout": "the exchange took longer than fetch.timeout or fetch.connect_timeout",
     "protocol": "the answer is not valid HTTP, does not say clearly where it ends or leads, or is a part of the page",
-    "too-large": "the body is larger than fetch.max_bytes (or that of its type), or its chunks are too small,"
+    "too-large": "the body is larger than fetch.max_bytes, or its chunks are too small,"
     " or a head or a redirect is too large",
     "redirects": "more than 20 redirects in a row, so the chain may have no end; browsers give up there, too",
     "decode": "the body cannot be decoded as its Content-Encoding says",
@@ -31,7 +31,7 @@ HELP = {
     "tls": "a private authority goes into fetch.ca_file; who hung up may be back later:  " + _RETRY + "tls",
     "timeout": "the host may be faster later:  " + _RETRY + "timeout",
     "protocol": "the server must be mended; if it was:  " + _RETRY + "protocol",
-    "too-large": "raise fetch.max_bytes or fetch.max_bytes_by_type, if the message names it; if not, the server must be"
+    "too-large": "raise fetch.max_bytes, if the message names it; if not, the server must be"
     " mended; then:  " + _RETRY + "too-large",
     "redirects": "nothing: the site is made so; if that was mended:  " + _RETRY + "redirects",
     "decode": "the server must be mended; if it was:  " + _RETRY + "decode",

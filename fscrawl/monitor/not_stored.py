@@ -15,7 +15,7 @@ from fscrawl.util.humanize import number_of
 
 _TYPE = "type "
 _SHOWN_TYPES = 5
-_SETTINGS = frozenset({"scope", "allow", "deny", "max_path_depth", "max_repeats"})
+_SETTINGS = frozenset({"scope", "allow", "deny"})
 _SHOWN = 3  # seeds and hosts
 
 

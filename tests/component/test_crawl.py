@@ -237,9 +237,9 @@ def test_depth_first(root: Path) -> None:
 
 
 def test_private_addresses_are_blocked_by_default(root: Path) -> None:
-    """Without fetch.allow_private_addresses nothing on loopback is asked for."""
+    """Without fetch.allow_addresses nothing on loopback is asked for."""
     with Web(linked_site(5, 4), HOSTS) as web:
-        done = crawl(root, seeds=[web.url(A)], settings={"fetch.allow_private_addresses": "false", "fetch.retries": 0})
+        done = crawl(root, seeds=[web.url(A)], settings={"fetch.allow_addresses": "[]", "fetch.retries": 0})
         assert web.exchanges == []
         assert errors(root)[web.url(A)].class_ == "blocked-address"
     assert done.code == 1

@@ -297,7 +297,7 @@ def test_the_guide_for_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             here = block.replace("https://example.org/", f"http://127.0.0.1:{web.port}/").replace(
                 'host="example.org"', 'host="127.0.0.1"'
             )
-            here = here.replace('{"delay": 0.5}', '{"delay": 0.0}, fetch={"allow_private_addresses": True}')
+            here = here.replace('{"delay": 0.5}', '{"delay": 0.0}, fetch={"allow_addresses": ["127.0.0.0/8"]}')
             exec(compile(here, "docs/how-to/python.md", "exec"), names)
     said = printed.getvalue()
     assert "did you mean politeness.delay?" in said

@@ -37,7 +37,6 @@ SETTINGS = {
     "fetch.accept": json.dumps(ACCEPT),
     "fetch.accept_links": json.dumps(LINKS),
     "crawl.follow": json.dumps(["a", "link", "meta", "area", "img"]),
-    "fetch.max_bytes_by_type": '{"image/*" = 1000, "application/pdf" = 100000}',
     "fetch.max_bytes": "2000000",
     "fetch.retries": "0",
 }
@@ -60,7 +59,7 @@ def _web(host: str) -> dict[str, str | Response]:
         "/fake.pdf": _type("application/pdf", b"<!DOCTYPE html><title>Log in</title><a href=/from-login>"),
         "/notes": _type("text/plain; charset=latin1", "Käse".encode("latin-1"), **{"X-Robots-Tag": "noindex"}),
         "/video": _type("video/mp4", b"\0\0\0\x18ftypmp42" + bytes(50)),
-        "/large.jpg": _type("image/jpeg", JPEG * 10),
+        "/large.jpg": _type("image/jpeg", JPEG * 10_000),
         "/small.jpg": _type("image/jpeg", JPEG),
         "/double.jpg": _type("image/jpeg", JPEG),
         "/odd": _type("application/x-unheard-of", b"odd"),

@@ -16,7 +16,7 @@ A, B = "127.0.94.1", "127.0.94.2"
 SETTINGS = (
     "[crawl]\nscope = 'host'\nsitemaps = false\n{crawl}\n[politeness]\ndelay = {delay}\nrobots = false\n"
     "[fetch]\nretries = 0\n"
-    "allow_private_addresses = true\n[fleet]\nbeat = 0.2\ndead_after = 6\nshards = 16\n{tables}\n"
+    "allow_addresses = ['127.0.0.0/8']\n[fleet]\nbeat = 0.2\ndead_after = 6\nshards = 16\n{tables}\n"
     "# end of settings (leave this line: it shows that the file was read to its end)\n"
 )
 

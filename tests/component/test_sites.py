@@ -22,7 +22,7 @@ scope = "host"
 delay = 0
 user_agent = "fscrawl-tests/1 (+mailto:tests@example.org)"
 [fetch]
-allow_private_addresses = true
+allow_addresses = ['127.0.0.0/8']
 accept = ["text/html", "application/json"]
 retries = 1
 [fleet]

@@ -34,8 +34,8 @@ def site(links: Links) -> Callable[[Request], Response]:
 @pytest.mark.parametrize(
     ("links", "most", "rule"),
     [
-        (lambda request: ["a/"], 4, "max_repeats"),
-        (lambda request: ["a/b/c/d/"], 9, "max_path_depth"),
+        (lambda request: ["a/"], 4, "trap"),
+        (lambda request: ["a/b/c/d/"], 9, "trap"),
         (lambda request: [f"{request.path}{'&amp;' if '?' in request.path else '?'}x=1"], 600, ""),
     ],
 )

@@ -40,7 +40,7 @@ def web() -> Iterator[Web]:
         yield web
 
 
-LOCAL = ["--set", "fetch.allow_private_addresses=true", "--set", "politeness.delay=0"]
+LOCAL = ["--set", "fetch.allow_addresses=['127.0.0.0/8']", "--set", "politeness.delay=0"]
 
 
 def tried(capsys: pytest.CaptureFixture[str], url: str, *flags: str) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def test_a_page_of_a_crawl(web: Web, tmp_path: Path, capsys: pytest.CaptureFixtu
 
 WRITTEN = """\
 [fetch]
-allow_private_addresses = true
+allow_addresses = ['127.0.0.0/8']
 [politeness]
 delay = 0
 [[site]]

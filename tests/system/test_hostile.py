@@ -34,7 +34,6 @@ RECORD_BYTES = 4_000_000  # 50,000 addresses of a sitemap and the largest head s
 MEMORY_BYTES = 400_000_000
 DEADLINE_S = 300.0  # what reads large pages has the lowest priority: on a busy computer, it gets what others leave over
 SETTINGS = {
-    "fetch.allow_private_addresses": "false",
     "fetch.allow_addresses": ALLOWED,
     "fetch.max_bytes": MAX_BYTES,
     "fetch.timeout": 3,
@@ -58,8 +57,7 @@ CUT_BY = (
     "max_depth",
     "max_hosts_per_domain",
     "max_pages_per_host",
-    "max_path_depth",
-    "max_repeats",
+    "trap",
 )
 
 

@@ -72,7 +72,7 @@ ENVIRONMENT = {
     "fscrawl.api.running": "tells the process of a crawl where this copy of fscrawl is",
     "fscrawl.http": "the variables that credentials, headers and proxies name",
     "fscrawl.util.memory": "sets the allocator of pyarrow for the processes of a merge",
-    "fscrawl.engine.browsers": "FSCRAWL_BROWSER, which names the browser of this machine",
+    "fscrawl.render.executable": "FSCRAWL_BROWSER, which names the browser of this machine",
     "fscrawl.engine.usable": "SSLKEYLOGFILE, which is tried before workers begin",
     "fscrawl.render.chromium": "the few variables that a browser may see",
     "fscrawl.util.children": "keeps a helper of multiprocessing from printing a warning",

@@ -25,17 +25,15 @@ def error_of(text):
 
 
 def test_documents():
-    """Types, ranges, limits by type and elements are taken as they are."""
+    """Types, ranges and elements are taken as they are."""
     text = """[fetch]
 accept = ["text/html", "image/*", "*/*"]
 accept_links = ["application/pdf"]
-max_bytes_by_type = {"application/pdf" = 52428800, "image/*" = 5000000}
 [crawl]
 follow = ["a", "img"]
 """
     found = parse(text)
     assert found.fetch.accept == ("text/html", "image/*", "*/*")
-    assert found.fetch.max_bytes_by_type == {"application/pdf": 52428800, "image/*": 5000000}
     assert found.crawl.follow == ("a", "img")
     assert parse(render(found)) == found
 
@@ -130,10 +128,6 @@ def test_numbers_are_rendered_exactly(value):
         ("fetch", 'accept = ["text/html; charset=utf-8"]', 'did you mean "text/html"?'),
         ("fetch", 'accept = ["äö"]', 'looks like "application/pdf"'),
         ("fetch", 'accept_links = ["application/json"]', "searched for links"),
-        ("fetch", "max_bytes_by_type = 5", "a table of whole numbers"),
-        ("fetch", "max_bytes_by_type = {pdf = 5}", 'did you mean "application/pdf"?'),
-        ("fetch", 'max_bytes_by_type = {"image/*" = true}', "a table of whole numbers"),
-        ("fetch", 'max_bytes_by_type = {"image/*" = 0}', '"image/*" must be 1 or more'),
     ],
 )
 def test_bad_value(section, line, right):
@@ -267,7 +261,6 @@ def test_set_malformed(assignment):
         ("fleet.beat=50", "fleet.dead_after = 60"),
         ("politeness.delay=" + "1" * 5000, FLOAT_RIGHT),
         ("crawl.max_pages=0x" + "f" * 5000, "must be below 1e18"),
-        ("fetch.max_bytes_by_type={'image/*' = 0x" + "f" * 5000 + "}", "must be below 1e18"),
         ("crawl.max_pages=" + "[" * 5000, INT_RIGHT),
         ("crawl.allow=['\udcff']", "a list of strings"),
     ],

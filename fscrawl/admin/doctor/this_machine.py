@@ -107,7 +107,7 @@ def names(
     """Resolve the host names of the seeds, several at a time. No connection is made."""
     asked = sorted({name for name in wanted if not _is_address(name)})[:_MOST_NAMES]
     answers = _resolved(asked, deadline_s, lookup)
-    permitted = permits(fetch.allow_private_addresses, fetch.allow_addresses)
+    permitted = permits(fetch.allow_addresses)
     bad = WARNING if fetch.proxies else PROBLEM  # with a proxy, the proxy resolves names
     for name in asked:
         found = answers.get(name)
