@@ -15,7 +15,7 @@ from fscrawl.util.terminal import plain
 
 _LEFT_OUT = {
     "filtered": "not asked for",
-    "noindex": "that ask not to be indexed (--noindex keeps them)",
+    "noindex": "that ask not to be indexed (--keep-noindex keeps them)",
     "dropped": "duplicates (--dedupe)",
     "broken": "that cannot be read, which the next merge tries again",
 }

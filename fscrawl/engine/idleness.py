@@ -41,10 +41,10 @@ class Load(NamedTuple):
 class Idleness:
     """Looks at the load again and again, and notices what a user may not expect."""
 
-    def __init__(self, now: float, partition: str, *, follow: bool) -> None:
-        """`partition`: what is divided among the machines, "host" or "url". `follow`: it waits for new seeds."""
+    def __init__(self, now: float, partition: str, *, waits: bool) -> None:
+        """`partition`: what is divided among the machines, "host" or "url". `waits`: it waits for new seeds."""
         self._by_url = partition == "url"
-        self._follow = follow
+        self._waits = waits
         self._busy_at = self._had_work_at = now
         self._noticed: set[Reason] = set()
 
@@ -77,8 +77,8 @@ class Idleness:
                 ' soon as more hosts are found. One large site is divided by crawl.partition = "url", which is fixed'
                 " when a tree is made"
             )
-        if self._follow:
-            return "nothing is left to fetch: waiting for new seeds (--follow)"
+        if self._waits:
+            return "nothing is left to fetch: waiting for new seeds (--wait)"
         return "nothing is left to fetch here: waiting until that is certain"
 
 

@@ -110,7 +110,7 @@ class Machine:
             self._gets_cookie,
             rng,
         )
-        self._idleness = Idleness(time.monotonic(), tree.record.partition, follow=options.follow)
+        self._idleness = Idleness(time.monotonic(), tree.record.partition, waits=options.wait)
         self._stored_before = 0
         self._counted = False
         self._elsewhere_before = 0
@@ -299,7 +299,7 @@ class Machine:
             return True
         if self._leaving():
             return False
-        self._finished = not self._options.follow and self._membership.is_over()
+        self._finished = not self._options.wait and self._membership.is_over()
         return not self._finished
 
     def _leaving(self) -> bool:
@@ -359,7 +359,7 @@ class Machine:
         """Give how long to wait for an answer until there may be something new to dispatch or to do."""
         if self._membership.busy or self._bookkeeper.is_behind:
             return 0.0
-        if self._frontier.idle and not self._options.follow:
+        if self._frontier.idle and not self._options.wait:
             self._end_wait_s = min(2 * self._end_wait_s, _END_WAIT_S)
             return self._end_wait_s
         self._end_wait_s = _FIRST_END_WAIT_S

@@ -366,6 +366,6 @@ def test_large_numbers_of_a_report() -> None:
     manifest = Manifest("f", "c", {}, counts, {"noindex": 4321}, fields, (), ())
     assert list(report(manifest)) == [
         "records: 2,991 pages, 0 redirects, 0 of other types; failures: 1,234",
-        "left out: 4,321 that ask not to be indexed (--noindex keeps them)",
+        "left out: 4,321 that ask not to be indexed (--keep-noindex keeps them)",
         "field heading: found on 2,990 of 3,991 pages, 1,000 with a value of the wrong type",
     ]

@@ -15,7 +15,7 @@ PAUSED = Load(pending=0, in_flight=0, room=True, hindered=True)
 
 
 def noticed(*looks):
-    idleness = Idleness(0.0, "host", follow=False)
+    idleness = Idleness(0.0, "host", waits=False)
     return [(now, reason) for now, load in looks if (reason := idleness.look(now, load))]
 
 
@@ -44,7 +44,7 @@ def test_work_in_between():
 
 
 @pytest.mark.parametrize(
-    ("others", "partition", "follow", "said"),
+    ("others", "partition", "waits", "said"),
     [
         (1, "host", False, '1 other machine has all hosts that are left, and a host belongs to one machine.*"url"'),
         (2, "url", False, "2 other machines have all hosts that are left; this machine gets some as soon as more URLs"),
@@ -52,9 +52,9 @@ def test_work_in_between():
         (0, "host", False, "waiting until that is certain"),
     ],
 )
-def test_why(others, partition, follow, said):
+def test_why(others, partition, waits, said):
     """The line says what the machine waits for, and what would change that."""
-    assert re.search(said, Idleness(0.0, partition, follow=follow).why_idle(others))
+    assert re.search(said, Idleness(0.0, partition, waits=waits).why_idle(others))
 
 
 class Hosts:
