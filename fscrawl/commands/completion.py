@@ -42,7 +42,8 @@ def run(options: argparse.Namespace) -> int:
 def _parser() -> argparse.ArgumentParser:
     """Return the parser of all commands, with what the shells cannot know otherwise.
 
-    These are paths, also where a tree may stand in the place of a URL, and the names that `merge` checks itself. A command is described by its line in `fscrawl --help`.
+    These are paths, also where a tree may stand in the place of a URL, and the names that `merge` checks itself. A
+    command is described by its line in `fscrawl --help`.
     """
     import shtab  # noqa: PLC0415
 

@@ -16,10 +16,10 @@ from fscrawl.admin.probe import probe
 from fscrawl.commands.common import assignments
 from fscrawl.commands.site_option import read_file
 from fscrawl.config import settings
+from fscrawl.config.fixed import check_same
 from fscrawl.config.list_files import wait_for_lists
-from fscrawl.config.missing import missing
 from fscrawl.config.seeds import line_of_seed, read_given, read_seeds, wait_for_seeds
-from fscrawl.config.watcher import parse_file, read_settings
+from fscrawl.config.watcher import missing, parse_file, read_settings
 from fscrawl.engine.machine import Machine
 from fscrawl.engine.progress import Progress
 from fscrawl.engine.rejoin import run_until_over
@@ -307,9 +307,7 @@ def _open_or_create(
     tree.files.take_umask()
     chosen = read_settings(tree, progress.warn)
     if assignments:
-        from fscrawl.config.given_again import check_same  # noqa: PLC0415 - most runs need not load it
-
-        check_same(chosen, assignments, tree.controls.settings_if_there() or "", f"{root}/{settings.FILE}")
+        check_same(chosen, assignments, f"{root}/{settings.FILE}")
     tree.files.fsync = chosen.store.fsync
     return tree, chosen
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fscrawl.config import checks
-from fscrawl.config.declared import setting
+from fscrawl.config.value_types import setting
 
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 BLOCKED = ("image", "font", "media", "stylesheet", "frame")

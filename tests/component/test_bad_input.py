@@ -240,7 +240,7 @@ def test_bad_setting(root: Path, assignment: str, words: Sequence[str]) -> None:
 
 def test_set_on_an_existing_tree(tree: Path) -> None:
     """--set on a tree that has its settings is refused with the advice to edit them."""
-    refused(tree, ["--set", "politeness.delay=9"], 2, "--set", f"{tree}/crawl.toml")
+    refused(tree, ["--set", "politeness.delay=9"], 2, "politeness.delay: ", f"{tree}/crawl.toml")
 
 
 # -- a tree that was tampered with
