@@ -46,7 +46,9 @@ def add(program: Program) -> None:
     add_settings(crawl, "another setting of a new tree, e.g. crawl.order=depth; repeatable")
     add_site(crawl)
     add_allow_env(crawl)
-    crawl.add_argument("--reseed", action="store_true", help="rebuild the to-do list from every link file of the tree")
+    crawl.add_argument(
+        "--reseed", action="store_true", help="rebuild the queue by reading all stored page records again"
+    )
     crawl.add_argument("--refresh", metavar="AGE", help="check again pages older than this, e.g. 7d or 12h")
     crawl.add_argument("--wait", action="store_true", help="when everything is done, stay and wait for new seeds")
     crawl.add_argument(

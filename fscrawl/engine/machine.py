@@ -109,6 +109,7 @@ class Machine:
             lambda: self._settings,
             self._gets_cookie,
             rng,
+            seeds,
         )
         self._idleness = Idleness(time.monotonic(), tree.record.partition, waits=options.wait)
         self._stored_before = 0

@@ -34,6 +34,7 @@ from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.bodies import ACCEPT_ENCODING, TooLargeError, read_body, read_prefix, skip_body
 from fscrawl.http.connections import Adapter, DirectAdapter
 from fscrawl.http.cookies import Jar
+from fscrawl.http.error_classes import private
 from fscrawl.http.failures import NoDescriptorsError, failure, lacks_descriptors
 from fscrawl.http.keeping import Kept
 from fscrawl.http.site_headers import SiteHeaders
@@ -177,7 +178,7 @@ class Fetcher:
         url = sending.request.url
         host = urls.hostname(url)
         if addresses.leads_inside(host, self._permits):
-            return Failed("blocked-address", f"{host} is not a public address (fetch.allow_addresses)", retry=False)
+            return Failed("blocked-address", private(host, host), retry=False)
         failed = Failed("proxy", _NO_PROXY, retry=True, unsent=True)
         for _ in self._proxied:
             index = self._rotation.take(urls.host(url))

@@ -23,6 +23,7 @@ from typing import Any
 from fscrawl.config import addresses
 from fscrawl.http import racing, tls
 from fscrawl.http.bodies import TooLargeError
+from fscrawl.http.error_classes import private
 from fscrawl.http.failures import BlockedAddressError
 from fscrawl.http.heads import HEAD_BYTES
 from fscrawl.http.keeping import IDLE_S
@@ -117,8 +118,7 @@ class Dialler:
             raise socket.gaierror(f"{host} cannot be resolved: {error}") from error
         permitted = [entry for entry in found if self._permits(str(entry[4][0]))]
         if not permitted:
-            address = found[0][4][0]
-            raise BlockedAddressError(f"{host} has the address {address}, which is not public (fetch.allow_addresses)")
+            raise BlockedAddressError(private(host, str(found[0][4][0])))
         try:
             return self._connected(host, port, permitted, min(timeout_s, remaining_s()))
         except OSError:

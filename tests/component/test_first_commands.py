@@ -156,6 +156,23 @@ def test_it_is_told(line: str, says: str, here: Path) -> None:
     assert sorted(here.rglob("*")) == there
 
 
+def test_the_first_failure_of_a_seed(here: Path, web: Web) -> None:
+    """A seed whose host fails is told at once, and once; a seed of a host that answers is not."""
+    quick = f"--workers 0 {SET} --set politeness.give_up_after=0"
+    done = typed(f"fscrawl crawl --root new URL http://127.0.61.9:8711/ {quick}", web.url(HOST))
+    [said] = [line for line in lines_of(done.err) if "fails" in line]
+    assert said.startswith("127.0.61.9:8711 fails (connect): "), done
+
+
+def test_a_private_address(here: Path, web: Web) -> None:
+    """A crawl of an own server says the line that allows its address, at once and in the summary."""
+    done = typed("fscrawl crawl --root new --workers 0 URL", web.url(HOST))
+    line = f'write allow_addresses = ["{HOST}"] below [fetch]'
+    assert f"{HOST} is a private address; if it is yours, {line}" in done.err
+    assert f"{line} in new/crawl.toml; then:  fscrawl retry --root new --class blocked-address" in done.out
+    assert typed("fscrawl show new /missing").out.count("https://example.org/missing") == 1
+
+
 def test_inside_a_tree(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Inside a tree, as inside of a repository of git, and with FSCRAWL_ROOT, no tree need be named."""
     monkeypatch.chdir(here / "t/links")

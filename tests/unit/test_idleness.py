@@ -46,7 +46,7 @@ def test_work_in_between():
 @pytest.mark.parametrize(
     ("others", "partition", "waits", "said"),
     [
-        (1, "host", False, '1 other machine has all hosts that are left, and a host belongs to one machine.*"url"'),
+        (1, "host", False, '1 other machine has all hosts that are left; a host belongs to one machine.*"url"'),
         (2, "url", False, "2 other machines have all hosts that are left; this machine gets some as soon as more URLs"),
         (0, "host", True, "waiting for new seeds"),
         (0, "host", False, "waiting until that is certain"),
@@ -72,7 +72,7 @@ class Hosts:
 
 def test_why_paced():
     """The line names the setting; without a delay there is nothing to say."""
-    assert "one request in 0.5 s (politeness.delay)" in why_paced(PolitenessSettings(delay=0.5), Hosts(), 0)
+    assert "one request per host every 0.5 s (politeness.delay)" in why_paced(PolitenessSettings(delay=0.5), Hosts(), 0)
     assert why_paced(PolitenessSettings(delay=0), Hosts(), 0) == ""
 
 
