@@ -255,6 +255,11 @@ class Machine:
             return "fenced"
         return "no network" if self._outage.is_on else ""
 
+    def _waits_for_seeds(self) -> bool:
+        """Tell whether all is done, and the machine stays for new seeds."""
+        counts = self.counts
+        return self._options.wait and not (counts.pending or counts.in_flight or counts.reseeding)
+
     # -- the loop
 
     def _turn(self) -> None:
@@ -378,7 +383,7 @@ class Machine:
         counts.reseeding = self._membership.survey.hosts_left
         counts.reseeding_of = self._membership.survey.hosts_in_all
         counts.reseeded = self._membership.survey.records_read
-        counts.state = self._state()
+        counts.state = self._state() or ("waiting for seeds" if self._waits_for_seeds() else "")
         if last:
             self._progress.close(counts)
             return
@@ -389,7 +394,7 @@ class Machine:
     def _say_why_idle(self) -> None:
         """Explain why there is little to do, if that is so. The counts have just been shown."""
         counts = self.counts
-        hindered = bool(counts.state or counts.reseeding) or self._membership.busy
+        hindered = bool(self._state() or counts.reseeding) or self._membership.busy
         load = Load(counts.pending, counts.in_flight, self._pool.has_room, hindered)
         politeness, scheduler = self._settings.politeness, self._frontier.scheduler
         reason = self._idleness.look(now := time.monotonic(), load)

@@ -17,7 +17,7 @@ from typing import Any, Self, TextIO
 from fscrawl.handlers.outcome import Replaced
 from fscrawl.request import body_text, read, shown
 from fscrawl.storage.records import KINDS, Kind
-from fscrawl.util.humanize import lasting, number_of
+from fscrawl.util.humanize import count, lasting, number_of
 from fscrawl.util.progress import LINE_EVERY_S, ProgressLine
 from fscrawl.util.terminal import plain, say_json
 
@@ -241,8 +241,9 @@ def _facts_of(url: str) -> dict[str, str]:
 
 
 def _summary(counts: Counts, surveyed: str) -> str:
-    failures = sum(counts.errors.values())
+    """Say in few words how the crawl is, so that the line fits into 80 columns."""
     state = f"{counts.state.upper()}, " if counts.state else ""
-    unchanged = f"{counts.unchanged:,} unchanged, " if counts.unchanged else ""
-    facts = f"{number_of(counts.hosts, 'host')}, {number_of(failures, 'failure')}, {counts.in_flight:,} in flight"
-    return f"{counts.tree_pages:,} in the tree, {state}{surveyed}{unchanged}{counts.pending:,} pending, {facts}"
+    in_the_tree = f"{count(counts.tree_pages)} in the tree, " if counts.tree_pages != counts.pages else ""
+    unchanged = f"{count(counts.unchanged)} unchanged, " if counts.unchanged else ""
+    hosts, failures = number_of(counts.hosts, "host"), number_of(counts.errors.total(), "failure")
+    return f"{state}{surveyed}{in_the_tree}{unchanged}{count(counts.pending)} pending, {hosts}, {failures}"
