@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fscrawl import hostnames, urls
-from fscrawl.commands.common import Commands, Parser, add_command, directory, positive
+from fscrawl.commands.common import Program, add_command, directory, positive
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, UsageError
 from fscrawl.util.humanize import number_of
 from fscrawl.util.terminal import plain, say, say_error, say_json, say_styled
@@ -30,17 +30,15 @@ exit codes: 0 there are pages, 1 there is none
 _MOST = 1000
 
 
-def add(commands: Commands[Parser]) -> None:
+def add(program: Program) -> None:
     search = add_command(
-        commands,
+        program,
         "search",
         run,
-        summary="find stored pages by words of their titles and texts",
         description="Find pages of a dataset by the words of their titles and texts, the best ones first.",
         examples=_EXAMPLES,
         notes=_NOTES,
     )
-    search.dashed_words = True
     add = search.add_argument
     add("words", nargs="+", metavar="WORD", help="what pages must have")
     add("--dataset", required=True, type=directory, metavar="DIR", help="the dataset, made with fscrawl merge --index")

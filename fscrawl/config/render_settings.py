@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fscrawl.config import checks
-from fscrawl.config.declared import setting
+from fscrawl.config.value_types import setting
 
 BLOCKED = ("image", "font", "media", "stylesheet", "frame")
 

@@ -20,7 +20,7 @@ _LEFT_OUT = {
     "host": ("page", "of hosts that --host does not name"),
     "include": ("page", "with a URL that --include does not match"),
     "exclude": ("page", "with a URL that --exclude matches"),
-    "noindex": ("page", "marked noindex (--noindex keeps such pages)"),
+    "noindex": ("page", "marked noindex (--keep-noindex keeps such pages)"),
     "duplicate": ("duplicate", "(--dedupe)"),
     "broken": ("page", "that cannot be read; the next merge tries again"),
 }

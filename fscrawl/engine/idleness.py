@@ -41,10 +41,10 @@ class Load(NamedTuple):
 class Idleness:
     """Looks at the load again and again, and notices what a user may not expect."""
 
-    def __init__(self, now: float, partition: str, *, follow: bool) -> None:
-        """`partition`: what is divided among the machines, "host" or "url". `follow`: it waits for new seeds."""
+    def __init__(self, now: float, partition: str, *, waits: bool) -> None:
+        """`partition`: what is divided among the machines, "host" or "url". `waits`: it waits for new seeds."""
         self._by_url = partition == "url"
-        self._follow = follow
+        self._waits = waits
         self._busy_at = self._had_work_at = now
         self._noticed: set[Reason] = set()
 
@@ -71,14 +71,13 @@ class Idleness:
         if others:
             theirs = f"{number_of(others, 'other machine')} {'has' if others == 1 else 'have'} all hosts that are left"
             if self._by_url:
-                return f"nothing to do here: {theirs}; this machine gets some as soon as more URLs are found"
+                return f"idle: {theirs}; this machine gets some as soon as more URLs are found"
             return (
-                f"nothing to do here: {theirs}, and a host belongs to one machine at a time. This machine gets some as"
-                ' soon as more hosts are found. One large site is divided by crawl.partition = "url", which is fixed'
-                " when a tree is made"
+                f"idle: {theirs}; a host belongs to one machine at a time, so this one waits for more hosts. For one"
+                ' large site, make the tree with crawl.partition = "url"'
             )
-        if self._follow:
-            return "nothing is left to fetch: waiting for new seeds (--follow)"
+        if self._waits:
+            return "nothing is left to fetch: waiting for new seeds (--wait)"
         return "nothing is left to fetch here: waiting until that is certain"
 
 
@@ -110,8 +109,8 @@ def why_paced(politeness: PolitenessSettings, hosts: Hosts, now: float) -> str:
     if not politeness.delay:
         return ""
     return (
-        f"the pace decides: a host gets one request in {politeness.delay:g} s (politeness.delay), or fewer if it asks"
-        " for that. More workers or machines do not change it"
+        f"speed limit: one request per host every {politeness.delay:g} s (politeness.delay), or fewer if its robots.txt"
+        " asks for that. More workers or machines do not change it"
     )
 
 

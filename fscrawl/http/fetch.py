@@ -37,7 +37,7 @@ from fscrawl.http.cookies import Jar
 from fscrawl.http.failures import NoDescriptorsError, failure, lacks_descriptors
 from fscrawl.http.keeping import Kept
 from fscrawl.http.site_headers import SiteHeaders
-from fscrawl.http.sockets import ALLOWED_HEAD_BYTES, exchange, may_reach, tls_context, why_not_public
+from fscrawl.http.sockets import ALLOWED_HEAD_BYTES, exchange, may_reach, not_public, tls_context
 from fscrawl.http.wire import Headers, Outgoing, written
 from fscrawl.parse.media_types import may_be_page
 from fscrawl.request import Request
@@ -174,7 +174,7 @@ class Fetcher:
         url = sending.request.url
         host = urls.hostname(url)
         if addresses.leads_inside(host, self._permits):
-            return Failed("blocked-address", f"{host} is not a public address ({why_not_public()})", retry=False)
+            return Failed("blocked-address", not_public(host, host), retry=False)
         failed = Failed("proxy", _NO_PROXY, retry=True, unsent=True)
         for _ in self._proxied:
             index = self._rotation.take(urls.host(url))

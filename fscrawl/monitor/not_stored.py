@@ -31,9 +31,10 @@ def lines(found: NotStored) -> Iterator[tuple[str, str]]:
         yield "other types", f"{said}; to store a type, add it to fetch.accept, then crawl with --refresh 0s"
     if found.left_out:
         yield (
-            "left out",
-            ", ".join(
-                f"{_about(number)}{number_of(number, 'link')} by {name}"
+            "not followed",
+            "in this run: "
+            + ", ".join(
+                f"{_about(number)}{number_of(number, 'link')} {_by(name)}"
                 for name, number in sorted(found.left_out.items())
             ),
         )
@@ -71,6 +72,10 @@ def _types(counted: Counter[str]) -> Counter[str]:
 
 def _like_html(counted: Counter[str]) -> int:
     return sum(number for name, number in counted.items() if name.endswith(LIKE_HTML))
+
+
+def _by(rule: str) -> str:
+    return "outside crawl.scope" if rule == "scope" else f"by crawl.{rule}" if rule in _SETTINGS else f"by {rule}"
 
 
 def _about(number: int) -> str:

@@ -144,7 +144,7 @@ def test_dataset(crawled: tuple[Path, Web, Done], tmp_path: Path) -> None:
     """Documents are rows of the table: with text where the type has one, with the path, and with bytes if asked for."""
     root, web, _ = crawled
     out = tmp_path / "dataset"
-    words = ["--format", "parquet", "--format", "jsonl", "--format", "warc", "--files", "--noindex"]
+    words = ["--format", "parquet", "--format", "jsonl", "--format", "warc", "--files", "--keep-noindex"]
     assert cli.main(["merge", "--root", str(root), "--out", str(out), "--processes", "1", *words]) == 0
     rows = {row["url"].partition(f":{web.port}")[2]: row for row in _rows(out)}
     assert rows["/paper"]["text"] == "A paper on crawling"

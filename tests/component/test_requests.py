@@ -74,7 +74,7 @@ def rows(place: Path, root: Path, table: str = "pages") -> list[dict[str, Any]]:
     """Give the rows of a dataset of the tree, in a fixed order."""
     out = place / f"dataset-{root.name}"
     if not out.exists():
-        done = fscrawl("merge", "--root", str(root), "--out", str(out), "--noindex", "--format", "jsonl")
+        done = fscrawl("merge", "--root", str(root), "--out", str(out), "--keep-noindex", "--format", "jsonl")
         assert done.code == 0, done
     lines = [line for path in sorted(out.glob(f"jsonl/{table}/*.gz")) for line in lines_of(_text_of(path))]
     return sorted((json.loads(line) for line in lines), key=str)
@@ -390,4 +390,4 @@ def test_bad_seeds(tmp_path: Path) -> None:
     done = crawl(tmp_path / "other", seeds=[f"GET {url} day=3"])
     assert done.code == 2
     (line,) = lines_of(done.err)
-    assert line == f"fscrawl: --seed GET {url} day=3: a GET has no body; use POST, or write the values into the URL"
+    assert line == f"fscrawl: GET {url} day=3: a GET has no body; use POST, or write the values into the URL"

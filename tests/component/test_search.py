@@ -96,7 +96,7 @@ def test_nothing_is_found(search: Search) -> None:
     ("words", "says"),
     [
         (['"open'], 'a phrase has a " at its beginning only'),
-        (["-only"], "nothing to search for"),
+        ([" -only"], "nothing to search for"),
         (["a\udcff", "b"], "must be UTF-8"),
         (["x", "--limit", "1001"], "--limit 1001: at most 1000"),
     ],

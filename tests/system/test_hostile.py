@@ -185,8 +185,8 @@ def test_refused_addresses(crawled: Crawled) -> None:
 
 def test_what_limits_cut_is_said(crawled: Crawled) -> None:
     """The summary says how many links each limit left out."""
-    line = next(line for line in crawled.done.out.split("\n") if line.startswith("left out "))
-    found = re.findall(r"([\d,]+) links? by ([\w-]+)", line)
+    line = next(line for line in crawled.done.out.split("\n") if line.startswith("not followed "))
+    found = re.findall(r"([\d,]+) links? (?:by|outside) (?:crawl[.])?([\w-]+)", line)
     assert tuple(name for _, name in found) == CUT_BY, line
     assert all(int(number.replace(",", "")) for number, _ in found)
     denied = next(int(number.replace(",", "")) for number, name in found if name == "deny")
@@ -342,7 +342,7 @@ def test_million_links(tmp_path: Path) -> None:
     assert found.done.code == 0, found.done
     page = found.pages[found.urls["/page/million-links"]]
     assert (len(page.links), page.truncated) == (100_000, True)
-    left_out = re.search(r"left out      about ([\d,]+) links by deny", found.done.out)
+    left_out = re.search(r"not followed  in this run: about ([\d,]+) links by crawl.deny", found.done.out)
     assert left_out is not None, found.done.out
     assert 95_000 < int(left_out[1].replace(",", "")) < 105_000
     assert run_audit(found.root).code == 0

@@ -109,7 +109,7 @@ class World:
 
     def at_work(self) -> Running:
         """Start a machine that stays."""
-        words = [str(self.directory / "bin/fscrawl"), "crawl", "--root", str(self.root), "--workers", "2", "--follow"]
+        words = [str(self.directory / "bin/fscrawl"), "crawl", "--root", str(self.root), "--workers", "2", "--wait"]
         return Running(words, cwd=self.directory, env=self.environment)
 
 

@@ -23,7 +23,7 @@ DEADLINE_S = 30.0
 # What a user sees before the Tab key, and what every shell makes of it. Bash alone shows no descriptions.
 LINES: tuple[tuple[str, list[str]], ...] = (
     ("fscrawl cra", ["crawl"]),
-    ("fscrawl crawl --workers 4 --fol", ["--follow"]),
+    ("fscrawl crawl --workers 4 --wai", ["--wait"]),
     ("fscrawl show https://example.org/ --in", ["--inlinks"]),
     ("fscrawl crawl --root one", ["one-tree"]),
     ("fscrawl crawl --seeds two", ["two-seeds.txt"]),

@@ -71,6 +71,7 @@ PROCESSES = {
 ENVIRONMENT = {
     "fscrawl.api.running": "tells the process of a crawl where this copy of fscrawl is",
     "fscrawl.http": "the variables that credentials, headers and proxies name",
+    "fscrawl.commands.common": "FSCRAWL_ROOT, which names the tree",
     "fscrawl.util.memory": "sets the allocator of pyarrow for the processes of a merge",
     "fscrawl.render.executable": "FSCRAWL_BROWSER, which names the browser of this machine",
     "fscrawl.engine.usable": "SSLKEYLOGFILE, which is tried before workers begin",

@@ -360,7 +360,7 @@ def test_large_numbers_of_a_report() -> None:
     assert list(report(manifest)) == [
         "records: 2,991 pages, 0 redirects, 0 of other types; failures: 1,234",
         "left out: 1 page older than --since",
-        "left out: 4,321 pages marked noindex (--noindex keeps such pages)",
+        "left out: 4,321 pages marked noindex (--keep-noindex keeps such pages)",
         "left out: 1 duplicate (--dedupe)",
         "field heading: found on 2,990 of 3,991 pages, 1,000 with a value of the wrong type",
     ]

@@ -44,6 +44,8 @@ def why_no_url(text: str) -> str:
     except ValueError as error:
         return str(error)
     scheme = _SCHEME.match(text.strip())
+    if scheme is None and text.strip().startswith("/"):
+        return f"it has no host; write the full URL, like https://example.org{text.strip()}"
     if scheme is None:
         return f"it has no scheme; write the full URL: https://{text.strip()}"
     if scheme[1].lower() not in ("http", "https"):

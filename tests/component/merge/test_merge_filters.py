@@ -13,16 +13,16 @@ from tests.support.trees import ALL, Grown, Made, check, contents, stamps
 
 
 def test_noindex(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
-    """Pages that ask not to be indexed are left out and counted once, unless --noindex."""
+    """Pages that ask not to be indexed are left out and counted once, unless --keep-noindex."""
     for number, robots in enumerate(["noindex", "none, nofollow"]):
         tree.page(f"http://a.example/no{number}", f"<meta name=robots content='{robots}'>{number}".encode())
     tree.page("http://a.example/yes", b"<meta name=robots content=nofollow>3")
     _, printed, _ = fscrawl()
-    assert "left out: 2 pages marked noindex (--noindex keeps such pages)" in printed
+    assert "left out: 2 pages marked noindex (--keep-noindex keeps such pages)" in printed
     assert Made(out).keys() == tree.keys("http://a.example/no0", "http://a.example/no1")
     assert fscrawl()[2] == "nothing new since the last run\n"
-    refused(fscrawl("--noindex"), 2, "noindex = false, not true", "--rebuild")
-    assert fscrawl("--noindex", "--rebuild")[0] == 0
+    refused(fscrawl("--keep-noindex"), 2, "noindex = false, not true", "--rebuild")
+    assert fscrawl("--keep-noindex", "--rebuild")[0] == 0
     assert Made(out).keys() == tree.keys()
     assert Made(out).by_url()["http://a.example/no1"]["noindex"] is True
 
