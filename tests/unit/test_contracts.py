@@ -25,7 +25,6 @@ FILES = {
     "fscrawl.api.child": "the pipe by which it sees that its caller is gone",
     "fscrawl.api.running": "the pipe from the process of the crawl",
     "fscrawl.admin.audit.spool": "a scratch file on the local disk",
-    "fscrawl.admin.probe": "/proc/self/mountinfo",
     "fscrawl.cli": "/proc: whether it is mounted",
     "fscrawl.commands.crawling": "the file of --seeds",
     "fscrawl.commands.report": "the file of --out",
