@@ -278,6 +278,11 @@ def stamps(directory: Path) -> dict[str, tuple[int, int]]:
     return {str(path.relative_to(directory)): (at.st_ino, at.st_mtime_ns) for path, at in files}
 
 
+def lasting(out: Path) -> dict[str, str]:
+    """Give the contents of a dataset but for its index of searches, whose files have random names."""
+    return {name: digest for name, digest in contents(out).items() if not name.startswith("search/")}
+
+
 def check(made: Made) -> None:
     """Assert that the manifest tells the truth, and that nothing is there that it does not name."""
     named = {each["path"]: each for each in made.manifest["files"]}
@@ -287,6 +292,9 @@ def check(made: Made) -> None:
         assert index is not None
         pages = {each["sha256"] for path, each in named.items() if path.startswith("pages/")}
         assert search.parts_in(index.searcher()) == pages
+        listed = json.loads((made.out / "search/meta.json").read_text())["segments"]
+        there_are = {path.stem for path in (made.out / "search").iterdir()}
+        assert there_are == {"meta", *(each["segment_id"].replace("-", "") for each in listed)}
     assert there == {"manifest.json", "README.md", *named}
     for name, facts in named.items():
         data = (made.out / name).read_bytes()
