@@ -8,7 +8,7 @@ The steps of a run, in order; `fscrawl.dataset` has the vocabulary, and a module
     write       the rows of a group of batches become parts               write, tables, formats, warc
     failures    the tree's errors become a table                          write, tables
     manifest    commit the run                                            manifest, card
-    index       of searches, if it is wanted                              search_index
+    index       of searches, if it is wanted                              search
 
 Extract and write run on several processes of this machine, or on a Dask cluster (`crew`).
 
@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from fscrawl import hostnames
-from fscrawl.dataset import dedupe, plan, search_index
+from fscrawl.dataset import dedupe, plan, search
 from fscrawl.dataset.card import card
 from fscrawl.dataset.crew import Crew, open_crew
 from fscrawl.dataset.dataset_dir import CARD, FOLDERS, MANIFEST, OPTIONS, STATE, DatasetDir, Made
@@ -89,7 +89,7 @@ def merge(
         run = len(before.runs) + 1 if before else 1
         job = Job(root.absolute(), directory.root, run, options, tree.record.crawl, site, directory.writer)
         check_columns(job)
-        indexed = search_index.is_wanted(directory, options, asked=index)
+        indexed = search.is_wanted(directory, options, asked=index)
         _name_unmatched(options, tree, warn)
         most = _rows_allowed(options, before)
         with open_crew(job, processes, scheduler, line) as crew:
@@ -102,7 +102,7 @@ def merge(
                 line.begin("tidying up", unit="")
                 manifest = _commit(job, before, result, warn)
             if indexed:
-                search_index.update(directory, manifest, crew)
+                search.update(directory, manifest, line)
         return manifest
 
 
@@ -128,7 +128,7 @@ def _tidy(job: Job, before: Manifest | None, line: ProgressLine, *, over: bool, 
     if over:
         directory.start_over()
     if indexed:
-        search_index.keep(directory)
+        search.keep(directory)
     directory.sweep()
     for name in directory.names(STATE):
         if name.startswith("run-") and f"{STATE}/{name}" != plan.run_directory(job.run):

@@ -72,7 +72,7 @@ def add(program: Program) -> None:
 def run(options: argparse.Namespace) -> int:
     interrupts.keeps("finished parts are kept; the same command goes on")
     try:
-        from fscrawl.dataset import card, crew, search_shards  # noqa: PLC0415 - a crawl need not load it
+        from fscrawl.dataset import card, crew, search  # noqa: PLC0415 - a crawl need not load it
         from fscrawl.merge import merge  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise UsageError(_needs(options, error.name)) from error
@@ -93,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
             index=options.index,
         )
     first, *more = card.report(manifest)
-    say(first + line.in_time(), *more, *search_shards.report(options.out))
+    say(first + line.in_time(), *more, *search.report(options.out))
     return EXIT_OK if manifest.counts.pages else EXIT_UNUSABLE_RESULT
 
 

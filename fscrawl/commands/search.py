@@ -48,18 +48,13 @@ def add(program: Program) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    try:
-        from fscrawl.dataset.search import search, to_make  # noqa: PLC0415 - a crawl need not load it
-    except ModuleNotFoundError as error:  # Python may have been built without SQLite
-        raise UsageError(f"search needs {error.name}, which this Python has not; use another Python") from error
-    from fscrawl.dataset.search_words import parse  # noqa: PLC0415
+    from fscrawl.dataset.search import search, to_make  # noqa: PLC0415 - a crawl need not load it
 
     if options.limit > _MOST:
         raise UsageError(f"--limit {options.limit}: at most {_MOST}")
-    query = parse(" ".join(options.words))
     hosts = [hostnames.option(each, globs=True) for each in options.host]
     began = time.monotonic()
-    found = search(options.dataset, query, hosts, options.limit)
+    found = search(options.dataset, " ".join(options.words), hosts, options.limit)
     if found.missing:
         rows = f"{number_of(found.missing, 'record')} of the dataset"
         say_error(f"not in the index yet: {rows}; to add what is missing:  {to_make(options.dataset)}")

@@ -3,7 +3,7 @@
     manifest.json   what the dataset holds (`manifest`); written last, it commits a run
     README.md       its card (`card`)
     pages/ links/ items/ errors/ warc/ warc-index/ jsonl/ jsonl.zst/ csv/             parts (`write`)
-    search/         the index of searches, if it was asked for (`search_shards`)
+    search/         the index of searches, if it was asked for (`search`)
     .merge/         options.json, lock, writer-<n> (`writer`), seen-<run>.parquet (`dedupe`); run-<run>/ while a run
                     is under way
 

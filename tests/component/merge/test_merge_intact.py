@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl.dataset import search_index
 from fscrawl.dataset.search import search
-from fscrawl.dataset.search_words import parse
 from tests.support.crawling import lines_of
 from tests.support.merging import A, refused
 from tests.support.trees import ALL, Grown, Made, check
@@ -93,25 +91,22 @@ def test_failures_that_are_missing_at_the_limit(tree: Grown, out: Path, fscrawl:
 
 @pytest.mark.gate
 @pytest.mark.parametrize("spoil", [Path.unlink, cut])
-def test_an_index_of_files_that_are_missing(
-    tree: Grown, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Path], object]
-) -> None:
+def test_an_index_of_files_that_are_missing(tree: Grown, tmp_path: Path, spoil: Callable[[Path], object]) -> None:
     """An index keeps the pages of a part that is lost since, and gets all that can be read, however it is made."""
-    monkeypatch.setattr(search_index, "_FEW", 2)
     out = tmp_path / "dataset"
     tree.merge(out, index=True)
     spoil(out / PAGES)
     for number in range(3):
         tree.page(f"http://a.example/{number}", f"<p>fresh {number}".encode())
         tree.merge(out)
-    assert search(out, parse("fresh")).total == 3
-    found = search(out, parse("three"))
+    assert search(out, "fresh").total == 3
+    found = search(out, "three")
     assert [result.url for result in found.results] == [A]
     assert found.missing == 0
     shutil.rmtree(out / "search")
     tree.merge(out, index=True)
-    assert search(out, parse("fresh")).total == 3
-    assert search(out, parse("three")).missing == 5
+    assert search(out, "fresh").total == 3
+    assert search(out, "three").missing == 5
 
 
 def test_an_index_of_a_damaged_file(out: Path, fscrawl: Command) -> None:

@@ -70,5 +70,5 @@ def test_mistakes(words: Ask, given: dict[str, str], says: str) -> None:
 def test_no_index(words: Ask, ask: Ask, tmp_path: Path) -> None:
     """Without a dataset, or an index, or with a damaged one, the answer says which command helps."""
     assert "--dataset DIR" in ask("/api/words?q=x").json()["error"]
-    (tmp_path / "out/search/index.json").write_text(json.dumps({}))
+    (tmp_path / "out/search/meta.json").write_text(json.dumps({}))
     assert "--index" in words(q="x").json()["error"]
