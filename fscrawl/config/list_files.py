@@ -1,4 +1,4 @@
-"""The lists that templates of seeds name: text files in the root of the tree, one value a line.
+"""The lists that seeds of [[site]] tables name: text files in the root of the tree, one value a line.
 
 A list may grow while machines run. As for `seeds.txt`, a last line without a newline counts if the file stays the same
 for longer than any file system caches it, and a machine that starts waits for it. A file that is missing for a moment,
@@ -21,7 +21,7 @@ from fscrawl.store import Tree, kept_list
 
 
 def check_lists(root: Path, chosen: Settings) -> None:
-    """Raise SettingsError if a list is missing, or if the templates give too many seeds. Nothing is made for that.
+    """Raise SettingsError if a list is missing, or if the tables give too many seeds. Nothing is made for that.
 
     `root`: of a tree, or the directory in which one will be made.
     """

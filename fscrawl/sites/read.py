@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import re
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -17,17 +16,16 @@ from fscrawl.errors import SettingsError
 from fscrawl.hostnames import url_pattern
 from fscrawl.parse import fields, items
 from fscrawl.parse.columns import OF_PAGES
-from fscrawl.request import FORBIDDEN_HEADERS, METHODS, Request, flaw
+from fscrawl.request import FORBIDDEN_HEADERS, Request, flaw
 from fscrawl.sites import matchers, seeds
 from fscrawl.sites.rules import Site, too_many
-from fscrawl.sites.seeds import SeedTemplate
 from fscrawl.util.toml_file import TomlFile
 from fscrawl.util.toml_places import item
 from fscrawl.util.toml_text import one_line
 from fscrawl.util.user_text import shown
 
 TABLE = "site"
-KEYS = ("hosts", "seeds", "label", "method", "form", "json", "follow", "expect", "headers", "fields", "items")
+KEYS = ("hosts", "seeds", "follow", "expect", "headers", "fields", "items")
 _HOSTS = 'a list of hosts and patterns, for example ["a.example", "*.b.example"]'
 _EXAMPLES = {
     "hosts": '["a.example", "*.b.example"]',
@@ -90,7 +88,7 @@ class _Reader:
         return Site(
             self._table,
             tuple(dict.fromkeys(hosts)),
-            self._seeds(),
+            self._items("seeds", seeds.read),
             self._items("follow", matchers.follow) if "follow" in self._table else None,
             self._items("expect", matchers.expectation),
             self._headers(),
@@ -121,39 +119,6 @@ class _Reader:
             return read(value)
         except ValueError as error:
             raise self._error(f"{path[0]}: {shown(value)}: {error}", *path) from None
-
-    def _seeds(self) -> tuple[SeedTemplate, ...]:
-        method = self._table.get("method", "")
-        if method not in ("", *METHODS) or not isinstance(method, str):
-            raise self._error(f"method: must be one of {', '.join(METHODS)}, in capitals", "method")
-        label = self._label()
-        kinds = [kind for kind in ("form", "json") if kind in self._table]
-        if len(kinds) == 2:
-            raise self._error("form, json: a request has one body; leave one of them out", "json")
-        kind = kinds[0] if kinds else ""
-        body = self._body(kind) if kind else None
-        found = self._items("seeds", lambda text: seeds.read(text, method, kind, body, label))
-        of_seeds = kind or ("method" if method else "label" if label else "")
-        if not found and of_seeds:
-            raise self._error(f"{of_seeds}: it is for the seeds of this table, and there are none", of_seeds)
-        return found
-
-    def _label(self) -> str:
-        label = self._table.get("label", "")
-        if label == "" and "label" not in self._table:
-            return ""
-        if not isinstance(label, str):
-            raise self._error('label: must be a text, for example "day {1}"', "label")
-        return self._read(seeds.read_label, label, "label")
-
-    def _body(self, kind: str) -> Mapping[str, Any]:
-        body = self._table[kind]
-        flat = kind == "json" or (isinstance(body, dict) and all(isinstance(each, str | int) for each in body.values()))
-        if not isinstance(body, dict) or not flat:
-            raise self._error(f'{kind}: must be a table of strings, for example {{page = "{{1..10}}"}}', kind)
-        if not all(map(_is_json, body.values())):
-            raise self._error(f"{kind}: JSON has no dates, infinite numbers and the like; write a string", kind)
-        return {name: str(value) for name, value in body.items()} if kind == "form" else body
 
     def _headers(self) -> Mapping[str, str]:
         headers = self._table.get("headers", {})
@@ -203,11 +168,3 @@ def _host(text: str) -> str:
     if pattern is None:
         raise ValueError(f"must be {_HOSTS}, without scheme and path")
     return pattern
-
-
-def _is_json(value: Any) -> bool:
-    if isinstance(value, dict):
-        return all(map(_is_json, value.values()))
-    if isinstance(value, list):
-        return all(map(_is_json, value))
-    return isinstance(value, str) or (isinstance(value, int | float) and abs(value) <= sys.float_info.max)

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any
 from fscrawl import urls
 from fscrawl.hostnames import pattern_covers
 from fscrawl.parse.headers import REDIRECTS, locations
-from fscrawl.sites.seeds import MAX_SEEDS, SeedTemplate
-from fscrawl.sites.templates import Lists, shown_count
+from fscrawl.sites.seeds import MAX_SEEDS, Lists, SeedUrls
 from fscrawl.urls import Joiner
 from fscrawl.util.lru import Lru
 from fscrawl.util.user_text import shown
@@ -52,7 +51,7 @@ class Site:
 
     table: Mapping[str, Any]
     hosts: tuple[str, ...]
-    seeds: tuple[SeedTemplate, ...] = ()
+    seeds: tuple[SeedUrls, ...] = ()
     follow: tuple[Follow, ...] | None = None
     expect: tuple[Expectation | Redirect, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -140,8 +139,8 @@ def digest_of(values: Any) -> str:
 
 
 def origins(sites: Sequence[Site]) -> frozenset[str]:
-    """Give the roots of the sites that templates of seeds name, such as "https://a.example/"."""
-    return frozenset(origin for site in sites for seed in site.seeds for origin in seed.origins())
+    """Give the roots of the hosts that seeds of tables are on, such as "https://a.example/"."""
+    return frozenset(seed.origin for site in sites for seed in site.seeds)
 
 
 def unruled(sites: Sequence[Site]) -> Iterator[str]:
@@ -154,14 +153,14 @@ def unruled(sites: Sequence[Site]) -> Iterator[str]:
     ruled = Sites(sites)
     for number, site in enumerate(sites, 1):
         has_rules = site.digest or site.headers or site.columns or site.items
-        origins = (origin for seed in site.seeds for origin in seed.origins()) if has_rules else ()
+        origins = (seed.origin for seed in site.seeds) if has_rules else ()
         if (origin := next((each for each in origins if ruled.of(each) is None), "")) != "":
             where = f"[[site]] {number} ({site.hosts[0]})"
             yield f"{where}: its rules are not for its seeds on {origin}: hosts does not have this host"
 
 
 def near_to(seeds: frozenset[str], sites: Sequence[Site], code: Sequence[SiteRules] = ()) -> frozenset[str]:
-    """Give URLs of all hosts that count as those of seeds: of the seeds, of the templates, and of the site file.
+    """Give URLs of all hosts that count as those of seeds: of seeds.txt, of the tables' seeds, and of the site file.
 
     >>> near_to(frozenset(), [], [Site({}, ("a.example", "*.b.example"))])
     frozenset({'http://a.example/'})
@@ -171,21 +170,20 @@ def near_to(seeds: frozenset[str], sites: Sequence[Site], code: Sequence[SiteRul
 
 
 def files(sites: Sequence[Site]) -> tuple[str, ...]:
-    """Give the names of the lists that templates of seeds need."""
-    return tuple(dict.fromkeys(name for site in sites for seed in site.seeds for name in seed.files))
+    """Give the names of the lists that seeds of tables need."""
+    return tuple(dict.fromkeys(seed.file for site in sites for seed in site.seeds if seed.file))
 
 
 def too_many(sites: Sequence[Site], lists: Lists) -> str:
-    """Say that the templates give too many seeds; "" if they do not. Nothing is made for that.
+    """Say that tables give too many seeds; "" if they do not. Nothing is made for that.
 
     >>> from fscrawl.sites.seeds import read
-    >>> too_many([Site({}, ("a.example",), (read("http://a.example/{1..10000}/{1..10000}"),))], str).partition(";")[0]
-    '[[site]] seeds: the templates give 100,000,000 URLs (most by http://a.example/{1..10000}/{1..10000})'
+    >>> too_many([Site({}, ("a.example",), (read("http://a.example/{1..100000000}"),))], str).partition(";")[0]
+    '[[site]] seeds: they give 100,000,000 URLs (most by http://a.example/{1..100000000})'
     """
     counted = [(seed.count(lists), seed.text) for site in sites for seed in site.seeds]
     total = sum(count for count, _ in counted)
     if total <= MAX_SEEDS:
         return ""
     most = shown(max(counted)[1])
-    many = shown_count(total)
-    return f"[[site]] seeds: the templates give {many} URLs (most by {most}); at most {MAX_SEEDS:,} are allowed"
+    return f"[[site]] seeds: they give {total:,} URLs (most by {most}); at most {MAX_SEEDS:,} are allowed"

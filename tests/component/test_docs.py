@@ -28,7 +28,7 @@ from fscrawl.engine.progress import Counts
 from fscrawl.monitor.attempt import Attempt
 from fscrawl.monitor.explain.facts import Explanation
 from fscrawl.site import Page
-from fscrawl.sites import matchers, templates
+from fscrawl.sites import matchers, seeds
 from fscrawl.sites.code import load
 from fscrawl.sites.read import KEYS
 from fscrawl.sites.site_file import SiteFile
@@ -213,7 +213,6 @@ def test_files_of_recipes_can_be_read() -> None:
         "how-to/json-interface",
         "how-to/check-pages",
         "how-to/search-form",
-        "how-to/several-tasks",
     ],
 )
 def test_rules_of_sites_can_be_read(name: str) -> None:
@@ -236,9 +235,7 @@ def rows(heading: str) -> list[str]:
 def test_keys_and_entries_of_rules_are_as_documented() -> None:
     """The reference has a row for each key and none too many; what it writes in braces and for `follow` is read so."""
     assert sorted(rows("# Rules of sites")) == sorted(KEYS)
-    *values, opened, closed = rows("## Seeds")
-    assert [text for text in values if not templates.read(text).values] == []
-    assert [templates.read(text).pieces for text in (opened, closed)] == [("{",), ("}",)]
+    assert [text for text in rows("## Seeds") if seeds.read(f"http://a.example/{text}").values is None] == []
     for text in rows("## Follow"):
         assert matchers.follow(text).text == text
     assert matchers.expectation("!redirect:/login")

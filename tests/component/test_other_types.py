@@ -34,8 +34,6 @@ class Lists(Site):
 TABLE = f"""
 [[site]]
 hosts = ["{HOST}"]
-seeds = ["http://{HOST}:PORT/find"]
-form = {{q = "a"}}
 expect = ["json:$.found"]
 [[site]]
 hosts = ["*"]
@@ -86,7 +84,8 @@ def test_a_form_whose_answer_is_no_list(root: Path) -> None:
         )
         end = "\n# end of settings (leave this line: it shows that the file was read to its end)\n"
         (root / "crawl.toml").write_text(text + TABLE.replace("PORT", str(web.port)) + end)
-        done = crawl(root, seeds=[web.url(other)])
+        (root / "seeds.txt").write_text(f"{web.url(other)}\nPOST {web.url(HOST, '/find')} q=a\n")
+        done = crawl(root)
         assert done.code == 0, done
         assert web.count(path="/find") == 2
         assert web.count(path="/file.pdf") == 1

@@ -15,9 +15,7 @@ URL = "http://a.example/"
 TABLE = """\
 [[site]]
 hosts = ["a.example", "*.b.example:8080", "Bücher.example"]
-seeds = "http://a.example/{1..3}/{names.txt}"
-method = "POST"
-form = {q = "{a,b}", n = 1}
+seeds = ["http://a.example/{names.txt}"]
 follow = ["css:a.next", "json:$.id -> /{}"]
 expect = ["css:a", "!redirect:/login"]
 headers = {Authorization = "Bearer $FSCRAWL_TOKEN", X-Requested-With = "XMLHttpRequest"}
@@ -157,23 +155,12 @@ def test_records_under_other_rules() -> None:
             "4:15: [[site]] 2: hosts: b is a host of [[site]] 1",
         ),
         ("+folow = 1", "3:1: [[site]] 1 (a.example): unknown key folow; did you mean follow?"),
-        ("+x = 1", "unknown key x; the keys are hosts, seeds, label, "),
+        ("+x = 1", "unknown key x; the keys are hosts, seeds, follow, "),
         ("+follow = ['css:a', 'css:']", "3:20: [[site]] 1 (a.example): follow: css:: "),
         ("+expect = 1", "3:1: [[site]] 1 (a.example): expect: "),
         ("+[[Site]]", "did you mean [[site]]?"),
         ("+seeds = ['http://a.example/{1..}']", "3:10: [[site]] 1 (a.example): seeds: http://a.example/{1..}: "),
         ("+seeds = ['http://a.example/{1..100000000}']", "http://a.example/{1..100000000}); at most 10,000,000"),
-        ("+method = 'DELETE'", "3:1: [[site]] 1 (a.example): method: "),
-        ("+method = []", "method: must be one of GET, POST, PUT, PATCH"),
-        ("+method = 'POST'", "method: it is for the seeds of this table"),
-        ("+form = {}\njson = {}", "4:1: [[site]] 1 (a.example): form, json: "),
-        ("+form = {a = 'b'}", "form: it is for the seeds of this table"),
-        ("+form = {a = ['b']}", "form: must be a table of strings"),
-        ("+json = 1", "json: must be a table of strings"),
-        ("+json = {a = [{b = 2024-01-01}]}", "json: JSON has no dates"),
-        ("+json = {a = inf}", "json: JSON has no dates"),
-        ("+form = {a = 0x" + "f" * 5000 + "}", "form: JSON has no dates"),
-        ("+seeds = 'http://a.example/'\njson = {a = '{'}", "seeds: http://a.example/: a { has no partner"),
         ("+headers = {a = 'secret\\u000a'}".replace("'", '"'), "3:16: [[site]] 1 (a.example): headers: "),
         ("+headers = {a = 1}", "3:16: [[site]] 1 (a.example): headers: "),
         ("+headers = 1", "3:1: [[site]] 1 (a.example): headers: "),
@@ -183,10 +170,6 @@ def test_records_under_other_rules() -> None:
         ("+[site.fields]\nx = {css = 'a['}", '4:6: [[site]] 1 (a.example): fields: x: css = "a[": '),
         ("+follow = ['css:a->/x/{}']", "follow: css:a->/x/{}: "),
         ("+follow = ['css:a ->']", "follow: css:a ->: "),
-        ("+label = 7", "[[site]] 1 (a.example): label: "),
-        ("+label = ' '", "label: : "),
-        ("+label = 'a'", "label: it is for the seeds of this table"),
-        ("+seeds = 'http://a.example/{1..2}'\nlabel = '{2}'", "seeds: http://a.example/{1..2}: its label has {2}"),
     ],
 )
 def test_wrong_tables(text: str, said: str) -> None:
@@ -198,11 +181,6 @@ def test_wrong_tables(text: str, said: str) -> None:
     assert str(caught.value).startswith("crawl.toml:")
     assert "secret" not in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_good_json() -> None:
-    """JSON bodies may have all that JSON has."""
-    assert site("seeds = 'http://a.example/'", "json = {a = [1, 2.5, true, {b = 'x'}]}").seeds[0].kind == "json"
 
 
 @pytest.mark.parametrize("assignment", ["site=1", "sites=[]", "[[site]].hosts=a", "site.hosts=a.example"])

@@ -128,17 +128,6 @@ def test_slices(root: Path) -> None:
     assert desk.seeding.is_done
 
 
-def test_values_that_make_no_url(root: Path) -> None:
-    """They are left out, with one line for each template."""
-    desk = Desk(root, table("http://{a.example,b c,d e}/"))
-    assert desk.all() == ["http://a.example/"]
-    assert desk.all() == ["http://a.example/"]
-    [said] = desk.said
-    assert said.startswith(
-        "[[site]] 1: seeds: some values make no URL of http://{a.example,b c,d e}/, and are left out"
-    )
-
-
 def test_rules_that_are_not_for_their_seeds(root: Path) -> None:
     """Seeds on a host that no table has are taken, and one line says that no rules are for them."""
     desk = Desk(root, table("http://www.a.example/{1..3}") + "follow = []\n")
@@ -223,5 +212,5 @@ def test_lists_are_checked(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root / "names.txt").write_text("a\nb")
     check_lists(root, desk.watch.settings)
     monkeypatch.setattr("fscrawl.sites.rules.MAX_SEEDS", 1)
-    with pytest.raises(SettingsError, match=r"the templates give 2 URLs .most by .*; at most 1 are allowed"):
+    with pytest.raises(SettingsError, match=r"they give 2 URLs .most by .*; at most 1 are allowed"):
         check_lists(root, desk.watch.settings)
