@@ -26,7 +26,7 @@ def check_lists(root: Path, chosen: Settings) -> None:
     `root`: of a tree, or the directory in which one will be made.
     """
     texts: dict[str, str] = {}
-    for name in rules.files(chosen.sites):
+    for name in rules.files(chosen.rules):
         text = kept_list(root, name)
         if text is None:
             raise SettingsError(
@@ -34,14 +34,14 @@ def check_lists(root: Path, chosen: Settings) -> None:
                 " a line"
             )
         texts[name] = text
-    said = rules.too_many(chosen.sites, texts.__getitem__)
+    said = rules.too_many(chosen.rules, texts.__getitem__)
     if said:
         raise SettingsError(f"{root}/{FILE}: {said}")
 
 
 def wait_for_lists(tree: Tree, chosen: Settings, warn: Callable[[str], None]) -> None:
     """Wait while the last line of a list may still be written; then check the lists as `check_lists` does."""
-    for name in rules.files(chosen.sites):
+    for name in rules.files(chosen.rules):
         wait_for_lines(tree, name, partial(_text, tree, name), warn)
     check_lists(tree.root, chosen)
 

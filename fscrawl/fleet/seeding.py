@@ -1,4 +1,4 @@
-"""Seeds of [[site]] tables: they go into the frontier one by one, and into the log as links do.
+"""Seeds of sites by ranges: they go into the frontier one by one, and into the log as links do.
 
 A range may give millions of URLs. They are never listed: each machine goes through all of them, and takes those of its
 own shards that are not known yet. What stands in a log is known to whoever reads it, so a machine that starts
@@ -78,7 +78,7 @@ class Seeding:
     @property
     def shards(self) -> set[int]:
         """The shards that the tables may have seeds of; those of a site file are known when they are there."""
-        if self._by_url and any(site.seeds for site in self._watch.settings.sites):
+        if self._by_url and any(site.seeds for site in self._watch.settings.rules):
             return set(range(self._shards))
         return {self._frontier.location(origin).shard for origin in self._watch.origins}
 
@@ -101,7 +101,7 @@ class Seeding:
 
     def look(self) -> bool:
         """Read the lists; go through the seeds once more if one has changed, and tell whether it has."""
-        names = files(self._watch.settings.sites)
+        names = files(self._watch.settings.rules)
         changed = bool(names) and self._lists.look(names)
         if changed:
             self.want(self._frontier.shards)
@@ -123,7 +123,7 @@ class Seeding:
         self._busy = False
 
     def _go_through(self, shards: set[int]) -> Iterator[None]:
-        sites = self._watch.settings.sites
+        sites = self._watch.settings.rules
         if said := too_many(sites, self._lists):
             self._warn_once(f"{said}; none of them is taken")
             return

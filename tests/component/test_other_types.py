@@ -23,11 +23,11 @@ class Lists(Site):
     def open_session(self, session, send):
         send("/login")
 
-    def check(self, page):
+    def expect(self, page):
         if "json" not in page.headers.get("content-type", ""):
             raise Unexpected("no list", renew=True)
 
-    def requests(self, page):
+    def follow(self, page):
         for next in page.json("$.next"):
             yield Request(next, session="me")
 """

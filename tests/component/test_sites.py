@@ -48,12 +48,12 @@ def paths(root: Path) -> set[str]:
 
 
 def test_a_json_list_with_pages(root: Path) -> None:
-    """Seeds by a range of dates, items of a JSON list by a URL template, a link in it; no other link is followed."""
+    """Seeds by a range of dates, the URLs of a JSON list, a link in it; no other link is followed."""
 
     def serve(request: Request) -> Response:
         if request.path.startswith("/list"):
             day = request.path.partition("day=")[2].partition("&")[0]
-            found = {"result": [{"id": f"{day}/{n}"} for n in range(2)], "more": "/last"}
+            found = {"result": [{"url": f"/item/{day}/{n}"} for n in range(2)], "more": "/last"}
             return Response(200, JSON, json.dumps(found).encode())
         return (
             Response(200, HTML, b"<title>x</title><a href=/other>other</a>") if "robots" not in request.path else NONE
@@ -64,12 +64,12 @@ def test_a_json_list_with_pages(root: Path) -> None:
             root,
             f"[[site]]\nhosts = ['{A}']",
             f"seeds = ['{web.url(A, '/list?day={2024-02-28..2024-03-01}')}']",
-            "follow = ['json:$.result[*].id -> /item/{}', 'json:$.more']",
+            "follow = ['json:$.result[*].url', 'json:$.more']",
         )
         done = crawl(root)
         assert done.code == 0, done
         days = ["2024-02-28", "2024-02-29", "2024-03-01"]
-        items = {f"/item/{day}%2F{n}" for day in days for n in range(2)}
+        items = {f"/item/{day}/{n}" for day in days for n in range(2)}
         assert paths(root) == {*(f"/list?day={day}" for day in days), *items, "/last"}
         assert web.duplicates() == {}
         record = pages(root)[web.url(A, "/list?day=2024-02-28")]
@@ -224,7 +224,7 @@ def test_headers(root: Path) -> None:
             done = running.wait()
         assert done.code == 2, done
         assert done.err.endswith(
-            "[[site]] 1 headers: the environment variable FSCRAWL_KEY is not set on this machine\n"
+            f"[[site]] 1 ({A}) headers: the environment variable FSCRAWL_KEY is not set on this machine\n"
         )
         with Running(words, env={**os.environ, "FSCRAWL_KEY": "s3cret"}) as running:
             done = running.wait()
@@ -277,9 +277,9 @@ FEW = "import fscrawl.parse.links\nfscrawl.parse.links.MAX_LINKS = 2\n"
 @pytest.mark.gate
 def test_a_list_with_more_than_is_kept(root: Path, tmp_path: Path) -> None:
     """Of a list of too many items its record says so, also if the rules that find them are written later."""
-    ids = Response(200, JSON, b"[1, 2, 3]")
+    ids = Response(200, JSON, b'["1", "2", "3"]')
     with Web(lambda request: NONE if "robots" in request.path else ids, [A]) as web:
-        for follow, truncated in (("[]", None), ("['json:$[*] -> /{}']", True)):
+        for follow, truncated in (("[]", None), ("['json:$[*]']", True)):
             write(root, f"[[site]]\nhosts = ['{A}']\nfollow = {follow}\n")
             seeds = [] if truncated else [web.url(A)]
             with Running(command(root, seeds=seeds), env=customised(tmp_path, FEW)) as running:

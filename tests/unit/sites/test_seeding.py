@@ -52,8 +52,8 @@ class Desk:
 
     def use(self, text: str) -> None:
         chosen = parse(text)
-        self.watch.settings, self.watch.origins = chosen, origins(chosen.sites)
-        near = near_to(frozenset(), chosen.sites)
+        self.watch.settings, self.watch.origins = chosen, origins(chosen.rules)
+        near = near_to(frozenset(), chosen.rules)
         self.ledger.rules = SimpleNamespace(scope=Scope(chosen.crawl, near))
 
     def clock(self) -> float:

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from fscrawl.sites.rules import Site, origins, too_many
+from fscrawl.sites.rules import SiteRules, origins, too_many
 from fscrawl.sites.seeds import read
 
 LISTS = {"names.txt": "# names\na\n b/c # a slash\n\ná\n", "empty.txt": ""}.__getitem__
@@ -69,7 +69,7 @@ def test_urls_are_made_one_by_one() -> None:
 
 def test_limit() -> None:
     """The seeds of all tables are counted together, lists included."""
-    sites = [Site({}, ("*",), (read(A + "{1..9999998}"), read(A + "{names.txt}")))]
+    sites = [SiteRules("one", ("*",), seeds=(read(A + "{1..9999998}"), read(A + "{names.txt}")))]
     assert f"10,000,001 URLs (most by {A}{{1..9999998}}); at most 10,000,000" in too_many(sites, LISTS)
     assert too_many(sites, {"names.txt": "a\nb"}.__getitem__) == ""
     assert origins(sites) == {A}
