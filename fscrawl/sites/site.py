@@ -60,16 +60,17 @@ class Site:
     fields         columns of the dataset, and where their values stand
     items          rows of the dataset's table `items`
 
-    Where that does not do, write a method of the same name, but for `hosts` and `headers`:
+    Where that does not do, write a method of the same name, but for `hosts` and `headers`. All but `seeds` are given
+    the page, an `Answer`:
 
-    seeds(self)            gives requests, URLs or `Seed`s. They may be many: they are taken one by one. Called once by
-                           each machine when it starts
-    follow(self, page)     gives URLs, which may be relative to the page, and requests; None means the page's links.
-                           Called for each page that is as expected
-    expect(self, page)     raises `Unexpected` if the page is not what was asked for
-    fields(self, page)     gives a dict: the values of the page, by the names in `columns`. A text is read as its
-                           column's type. None, and what is left out, mean that the page has no such value
-    items(self, page)      gives dicts, one for each row, by the names in `item_columns`
+    seeds          gives requests, URLs or `Seed`s. They may be many: they are taken one by one. Called once by each
+                   machine when it starts
+    follow         gives URLs, which may be relative to the page, and requests; None means the page's links. Called for
+                   each page that is as expected
+    expect         raises `Unexpected` if the page is not what was asked for
+    fields         gives a dict: the values of the page, by the names in `columns`. A text is read as its column's type.
+                   None, and what is left out, mean that the page has no such value
+    items          gives dicts, one for each row, by the names in `item_columns`
 
     And there are:
 
