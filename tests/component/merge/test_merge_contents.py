@@ -231,7 +231,7 @@ def test_card(tree: Grown, out: Path) -> None:
     for table in ("pages", "links", "errors"):
         for name in made.table(table).column_names:
             assert f"| `{name}` |" in card
-    assert "| by the rules" not in card
+    assert "| a field of a site" not in card
 
 
 def test_fields(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
