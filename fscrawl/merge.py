@@ -41,7 +41,7 @@ from fscrawl.dataset.site_fields import check_columns, with_sites
 from fscrawl.dataset.write import GroupResult, cut_into_groups, write_failures, write_group
 from fscrawl.errors import UsageError
 from fscrawl.parse import pdf
-from fscrawl.parse.items import MOST as MOST_ITEMS
+from fscrawl.parse.fields import MOST as MOST_ITEMS
 from fscrawl.sites.site_file import SiteFile
 from fscrawl.storage.inside import is_inside
 from fscrawl.storage.layout import LINKS

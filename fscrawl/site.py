@@ -1,6 +1,6 @@
 """How a site is crawled, said in Python: what `fscrawl crawl --site FILE` loads.
 
-    from fscrawl.site import Page, Request, Site, Unexpected, dates
+    from fscrawl.site import Answer, Request, Site, Unexpected, dates
 
     class Journals(Site):
         hosts = ["search.example"]
@@ -13,21 +13,19 @@
         def open_session(self, session, send):
             send("https://search.example/start")
 
-        def check(self, page):
+        def expect(self, page):
             if page.css("#captcha"):
                 raise Unexpected("a captcha", renew=True)
 
-        def requests(self, page):
-            yield from page.css("a.hit::attr(href)")
+        follow = ["css:a.hit"]
+        fields = {"heading": "css:h1", "authors": {"css": ".author", "type": "string[]"}}
 
-        columns = {"heading": "string", "authors": "string[]"}
+What a [[site]] table of crawl.toml can say is written in the same way here; `Site` has all of it.
 
-        def fields(self, page):
-            return {"heading": page.css("h1")[0], "authors": page.css(".author")}
-
-All but `open_session` are pure functions of what they are given. They may be called again, in any process and in any
-order, also long after the page was fetched, and must give the same. So a stored page can be understood again when FILE
-has changed, and each method can be tried in a notebook: `Journals().fields(Page("https://a.example/1", html))`.
+All methods but `open_session` are pure functions of what they are given. They may be called again, in any process and
+in any order, also long after the page was fetched, and must give the same. So a stored page can be understood again
+when FILE has changed, and each method can be tried in a notebook:
+`Journals().expect(Answer("https://a.example/1", html))`.
 
 A site is not told of pages of other hosts. What is not overridden does what a crawl without FILE does.
 
@@ -38,7 +36,7 @@ Promise: nothing that stands in a tree is ever run. FILE is read by each machine
 """
 
 from fscrawl.request import Request
-from fscrawl.sites.page import Page
+from fscrawl.sites.page import Answer
 from fscrawl.sites.site import NoAnswer, Seed, Send, Site, Unexpected, dates
 
-__all__ = ["NoAnswer", "Page", "Request", "Seed", "Send", "Site", "Unexpected", "dates"]
+__all__ = ["Answer", "NoAnswer", "Request", "Seed", "Send", "Site", "Unexpected", "dates"]

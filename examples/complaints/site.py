@@ -3,7 +3,7 @@
 import math
 import re
 
-from fscrawl.site import Site, Unexpected
+from fscrawl.site import Site
 
 FIRST = "http://127.0.80.2:8802/list"
 A_PAGE = 30
@@ -11,28 +11,21 @@ A_PAGE = 30
 
 class Complaints(Site):
     hosts = ["127.0.80.2"]
-    item_columns = {
-        "record": "integer",
-        "received": "string",
-        "department": "string",
-        "subject": "string",
-        "state": "string",
+    seeds = FIRST
+    expect = "css:table.complaints"
+    items = {
+        "each": "css:tr.record",
+        "fields": {
+            "record": {"css": "td:nth-child(1)", "type": "integer"},
+            "received": "css:td:nth-child(2)",
+            "department": "css:td:nth-child(3)",
+            "subject": "css:td:nth-child(4)",
+            "state": "css:td:nth-child(5)",
+        },
     }
 
-    def seeds(self):
-        yield FIRST
-
-    def check(self, page):
-        if not page.css("table.complaints"):
-            raise Unexpected("no table of complaints")
-
-    def requests(self, page):
+    def follow(self, page):
         if page.url == FIRST:
             count = int(re.search(r"共([\d,]+)条记录", page.text)[1].replace(",", ""))
-            for number in range(2, math.ceil(count / A_PAGE) + 1):
-                yield f"/list?page={number}"
-
-    def items(self, page):
-        columns = [page.css(f"tr.record td:nth-child({number})") for number in range(1, 6)]
-        for cells in zip(*columns):
-            yield dict(zip(self.item_columns, cells))
+            return [f"/list?page={number}" for number in range(2, math.ceil(count / A_PAGE) + 1)]
+        return []

@@ -24,9 +24,9 @@ class Journals(Site):
         """Search again: the site keeps in the session what was searched for last."""
         day, class_ = session.split()
         send("/start")
-        self.check(send(Request("/search", form={"day": day, "class": class_})))
+        self.expect(send(Request("/search", form={"day": day, "class": class_})))
 
-    def check(self, page):
+    def expect(self, page):
         if page.headers.get("location", "").endswith("/login"):
             raise Unexpected("sent to the log-in", renew=True)
         if page.css("#captcha") or "location.replace(" in page.text:
@@ -34,7 +34,7 @@ class Journals(Site):
         if not page.css("table.results, p.none, dl.article"):
             raise Unexpected("neither a list of results nor an article")
 
-    def requests(self, page):
+    def follow(self, page):
         yield from page.css("table.results a::attr(href)")
         for following in page.css("a.next::attr(href)"):
             yield Request(following, session=page.request.session)

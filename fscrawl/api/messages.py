@@ -18,7 +18,7 @@ from fscrawl.util.toml_text import to_toml
 
 _OF_PYTHON = (
     (re.compile(r"\A--set:? "), ""),
-    (re.compile(r"\A--(seeds?|refresh|site|fields)\b"), r"\1"),
+    (re.compile(r"\A--(seeds?|refresh|site)\b"), r"\1"),
     (re.compile(r"did you mean --seeds (.+)\?\Z"), r'did you mean pathlib.Path("\1")?'),
     (re.compile(r"give --seed URL, --seeds FILE or --site FILE"), "give seeds, or site=FILE"),
     (re.compile(r"with --allow-env (\w+)"), r'with allow_env=["\1"]'),

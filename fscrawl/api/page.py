@@ -17,7 +17,7 @@ from fscrawl.parse.headers import media_type
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
 
-    from fscrawl.sites.page import Page as Answer
+    from fscrawl.sites.page import Answer
 
 _UNREAD: Any = object()
 
@@ -219,7 +219,7 @@ class Page:
         answer = self.answer
         if read.body_of(self._values)[2] is not None:
             return answer.text
-        return text.visible(answer.parsed.html)
+        return text.visible(answer.document.html)
 
     @property
     def tree(self) -> LexborHTMLParser:
@@ -227,7 +227,7 @@ class Page:
 
         A page without a body is an empty tree.
         """
-        return self.answer.parsed.lexbor
+        return self.answer.document.lexbor
 
     def css(self, selector: str) -> list[str]:
         """Give the texts that a CSS selector finds; it may end in `::text` or `::attr(name)`.
@@ -254,16 +254,12 @@ class Page:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The values of the rules for fields: those of `open(…, fields=FILE)`, and of [[site]] in crawl.toml.
+        """The values of the fields that [[site]] tables in crawl.toml name.
 
         A field that is missing on the page, or has no value of its type, is left out.
         """
-        rules = self._source.fields.rules
-        if rules is None or not self._is_text():
-            return {}
-        from fscrawl.request import url_of  # noqa: PLC0415
-
-        return rules.extract(url_of(self.url), self.answer.parsed.html).values
+        site = self._source.fields.sites.of(self.url)
+        return {} if site is None or not self._is_text() else site.values_of(self.answer).values
 
     def _found(self, method: str, asked: str | None) -> Any:
         shown = "" if asked is None and method == "json" else repr(asked)
@@ -278,7 +274,7 @@ class Page:
     def answer(self) -> Answer:
         """The page as the methods of a site file are given it: `MySite().fields(page.answer)`."""
         if self._answer is None:
-            from fscrawl.sites.page import Page as Answer  # noqa: PLC0415
+            from fscrawl.sites.page import Answer  # noqa: PLC0415
 
             seen, headers, encoding = self._as_seen()
             try:

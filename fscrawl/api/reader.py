@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from fscrawl import urls
 from fscrawl.api.failures import Failure, failures
 from fscrawl.api.filters import Filters, Since, hosts_of, since_of
-from fscrawl.api.messages import in_python
 from fscrawl.api.page import Page
 from fscrawl.api.pages import Pages
 from fscrawl.api.paths import lasting, path_of
@@ -54,18 +53,17 @@ class Crawl:
     was there when it came to a host, and nothing twice.
     """
 
-    def __init__(self, root: str | os.PathLike[str], fields: str | os.PathLike[str] | None = None) -> None:
+    def __init__(self, root: str | os.PathLike[str]) -> None:
         """See `fscrawl.open`."""
         self._root = lasting(path_of("root", root, "directory"))
-        self._given = None if fields is None else lasting(path_of("fields", fields, "file"))
         self._tree = Tree(Path(self._root), "reader")
-        self._fields = Fields(self._tree, _file(self._given))
+        self._fields = Fields(self._tree)
 
     def __repr__(self) -> str:
         return f"fscrawl.open({self._root!r})"
 
-    def __reduce__(self) -> tuple[type[Crawl], tuple[str, str | None]]:
-        return Crawl, (self._root, self._given)
+    def __reduce__(self) -> tuple[type[Crawl], tuple[str]]:
+        return Crawl, (self._root,)
 
     @property
     def root(self) -> Path:
@@ -230,31 +228,17 @@ class Crawl:
         return cast("pd.DataFrame", table)
 
 
-def open(root: str | os.PathLike[str], *, fields: str | os.PathLike[str] | None = None) -> Crawl:  # noqa: A001
+def open(root: str | os.PathLike[str]) -> Crawl:  # noqa: A001
     """Open a tree, to read it. FscrawlError if there is none.
 
     root      the directory that `fscrawl crawl --root` names; also of an older version, also one that is being crawled.
               The working directory may change afterwards
-    fields    a file of rules for `Page.fields`, as `fscrawl merge --fields` takes it; the rules of [[site]] in
-              crawl.toml count without it, too
 
     >>> open("/nowhere")
     Traceback (most recent call last):
     fscrawl.errors.NotATreeError: /nowhere: there is no crawl here (no .fscrawl/tree.json); is the share mounted?
     """
-    return Crawl(root, fields)
-
-
-def _file(path: str | None) -> tuple[str, str] | None:
-    """Read a file of rules, and check it; UsageError if it cannot be read, SettingsError if it is wrong."""
-    if path is None:
-        return None
-    from fscrawl.dataset.options import rules  # noqa: PLC0415 - most readers have none
-
-    try:
-        return path, rules(Path(path))
-    except UsageError as error:
-        raise type(error)(in_python(str(error))) from error
+    return Crawl(root)
 
 
 def _links(pages: Pages) -> Iterator[Link]:

@@ -1,4 +1,4 @@
-"""Where the parts of a page come from: the tree, the rules for fields, and what was read ahead."""
+"""Where the parts of a page come from: the tree, the rules of its sites, and what was read ahead."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fscrawl.storage.render_record import RenderRecord
 from fscrawl.store import Tree
 
 if TYPE_CHECKING:
-    from fscrawl.parse.fields import Rules
+    from fscrawl.sites.rules import Sites
 
 _TRIES = 5  # a refresh puts a new body in place first, and a moment later its record
 _MOMENT_S = 0.05
@@ -22,23 +22,21 @@ _INSTANT_S = 0.02  # sshfs misses a name for an instant while it is being replac
 
 
 class Fields:
-    """The rules for fields of a tree, read when the first page asks for them."""
+    """The sites of a tree, read when the first page asks for its fields."""
 
-    def __init__(self, tree: Tree, given: tuple[str, str] | None = None) -> None:
-        """`given`: the name of a file of rules, and its text."""
+    def __init__(self, tree: Tree) -> None:
         self._tree = tree
-        self._given = given
 
     @cached_property
-    def rules(self) -> Rules | None:
-        """The rules of the file and of crawl.toml; None if there are none. SettingsError if they are wrong."""
-        from fscrawl.dataset.site_fields import combined  # noqa: PLC0415 - most readers need no rules
-        from fscrawl.parse import fields  # noqa: PLC0415
+    def sites(self) -> Sites:
+        """Those of crawl.toml. SettingsError if they are wrong."""
+        from fscrawl.sites.read import TABLE, read_sites  # noqa: PLC0415 - most readers need no rules
+        from fscrawl.sites.rules import Sites  # noqa: PLC0415
+        from fscrawl.util.toml_file import TomlFile  # noqa: PLC0415
 
-        name, text = self._given or (None, None)
-        where = self._tree.files.absolute(SETTINGS)
-        found = combined(text, self._tree.controls.settings_if_there() or "", where)
-        return fields.parse(found, name or where) if found else None
+        where = str(self._tree.files.absolute(SETTINGS))
+        file = TomlFile(self._tree.controls.settings_if_there() or "", where)
+        return Sites(read_sites(file.tables().get(TABLE, []), file))
 
 
 class Source:

@@ -43,7 +43,7 @@ from fscrawl.util.user_text import decode
 
 if TYPE_CHECKING:
     from fscrawl.monitor.snapshot import Snapshot
-    from fscrawl.sites.code import CodeSite
+    from fscrawl.sites.rules import SiteRules
     from fscrawl.sites.site_file import SiteFile
 
 
@@ -114,7 +114,7 @@ def _has_any(directory: Path) -> bool:
 class Machines:
     """Makes the machines of one command, each with an id of its own and with the tree opened anew."""
 
-    def __init__(self, root: Path, progress: Progress, how: Options, code: tuple[CodeSite, ...] = ()) -> None:
+    def __init__(self, root: Path, progress: Progress, how: Options, code: tuple[SiteRules, ...] = ()) -> None:
         """`code`: the classes of the site file."""
         self._code = code
         self._root = root
@@ -187,7 +187,7 @@ def _prepare(
     given: dict[str, str],
     progress: Progress,
     allow_env: tuple[str, ...],
-    code: tuple[CodeSite, ...],
+    code: tuple[SiteRules, ...],
 ) -> tuple[store.Tree, settings.Settings, dict[str, str], tuple[str, ...]]:
     """Open the tree, or make it; try its file system out; add the given seeds.
 
@@ -203,7 +203,7 @@ def _prepare(
     return tree, chosen, seeds, added
 
 
-def _described(file: SiteFile, *, in_this_process: bool) -> tuple[CodeSite, ...]:
+def _described(file: SiteFile, *, in_this_process: bool) -> tuple[SiteRules, ...]:
     if in_this_process:
         from fscrawl.sites.code import load  # noqa: PLC0415 - most crawls have no site file
 

@@ -7,7 +7,7 @@ import importlib.util
 from datetime import UTC, datetime
 
 from fscrawl import interrupts
-from fscrawl.commands.common import Program, add_command, add_root, directory, file, positive
+from fscrawl.commands.common import Program, add_command, add_root, directory, positive
 from fscrawl.commands.site_option import add_site, read_file
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, UsageError
 from fscrawl.util.progress import ProgressLine
@@ -53,7 +53,6 @@ def add(program: Program) -> None:
     add("--language", action="store_true", help="detect the language of each text, as columns of its own")
     add("--no-html", action="store_true", help="leave the pages' bodies out of the tables")
     add("--files", action="store_true", help="put the bytes of PDFs, images, … into the tables, too")
-    add("--fields", type=file, metavar="FILE", help="a file of rules (CSS, XPath, …) for columns of your own")
     add_site(merge)
     add("--dedupe", action="store_true", help="leave out duplicates and near-duplicates")
     add("--keep-noindex", action="store_true", help="keep pages that ask not to be indexed")
@@ -120,7 +119,6 @@ def _chosen(options: argparse.Namespace) -> dict[str, object]:
         "language": options.language or None,
         "html": False if options.no_html else None,
         "files": options.files or None,
-        "fields": options.fields and choices.rules(options.fields),
         "dedupe": options.dedupe or None,
         "noindex": options.keep_noindex or None,
         "hosts": options.host and tuple(map(choices.host, options.host)),

@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
-from datetime import datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fscrawl import store
-from fscrawl.commands.common import Program, add_command, add_root, asked_for, file, no_body, open_tree
+from fscrawl.commands.common import Program, add_command, add_root, asked_for, no_body, open_tree
 from fscrawl.commands.site_option import add_site, with_site
 from fscrawl.config.seeds import read_seeds
 from fscrawl.config.watcher import settings_of
-from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, UsageError
+from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT
 from fscrawl.frontier.flags import format_flags, parse_flags
 from fscrawl.parse.headers import lines
 from fscrawl.request import Request, body_text, shown
 from fscrawl.util.humanize import number_of
-from fscrawl.util.installed import to_install
 from fscrawl.util.progress import ProgressLine
 from fscrawl.util.terminal import say, say_json
 
 if TYPE_CHECKING:
     from fscrawl.monitor.explain import Explanation
     from fscrawl.monitor.explain.facts import Line
-    from fscrawl.monitor.explain.trial import Tried
-    from fscrawl.parse.fields import Rules
     from fscrawl.storage.records import PageRecord
 
 _EXAMPLES = """\
@@ -35,7 +29,6 @@ fscrawl show --root /mnt/shared https://example.org/faq      why is this page mi
 fscrawl show --root /mnt/shared 599370d5687c3fd078c314ad     which URL has this key?
 fscrawl show --root /mnt/shared https://example.org/faq --inlinks
 fscrawl show --root /mnt/shared 'POST https://example.org/search q=faq'
-fscrawl show --root /mnt/shared https://example.org/faq --fields fields.toml
 """
 _EXIT_CODES = "exit codes: 0 the page is stored, 1 it is not\n"
 _MAX_LINES = 10  # printed for a person; --json has them all
@@ -56,9 +49,6 @@ def add(program: Program) -> None:
     add_root(show, has_words=True)
     add_site(show)
     show.add_argument("--inlinks", action="store_true", help="list all pages that link to it (reads every link file)")
-    show.add_argument(
-        "--fields", type=file, metavar="FILE", help="try a file of rules on the stored page (see merge --fields)"
-    )
     show.add_argument("--json", action="store_true", help="print everything as one JSON object")
 
 
@@ -66,62 +56,16 @@ def run(options: argparse.Namespace) -> int:
     from fscrawl.monitor.explain import explain  # noqa: PLC0415 - a crawl need not load it
 
     asked = asked_for(options.words)
-    rules = None if options.fields is None else _rules(options.fields)
     tree = open_tree(options.root)
     with ProgressLine() as line:
         seeds = read_seeds(tree.controls.seeds(), f"{tree.root}/{store.SEEDS}", line.print_line)
         chosen = with_site(settings_of(tree), options.site, options.root)
         found = explain(tree, chosen, seeds, asked, all_inlinks=options.inlinks, line=line)
-    fields = None if rules is None or found.page is None else _tried(tree, found.host, found.page, rules)
     if options.json:
-        say_json(found.as_json() | ({} if rules is None else {"fields": _fields_as_json(fields)}))
+        say_json(found.as_json())
     else:
-        say(*_lines(found), *(_field_lines(fields) if rules is not None and found.stored else ()))
+        say(*_lines(found))
     return EXIT_OK if found.stored else EXIT_UNUSABLE_RESULT
-
-
-def _rules(path: Path) -> Rules:
-    """Read a file of rules as merge does."""
-    from fscrawl.parse import fields  # noqa: PLC0415 - as above
-
-    try:
-        from fscrawl.dataset import options as choices  # noqa: PLC0415 - an extra
-    except ModuleNotFoundError as error:
-        raise UsageError(f"--fields needs {error.name}: {to_install('merge')}") from error
-    return fields.parse(choices.rules(path), str(path))
-
-
-def _tried(tree: store.Tree, host: str, page: PageRecord, rules: Rules) -> dict[str, Tried] | None:
-    """Apply rules to a stored page."""
-    from fscrawl.monitor.explain.trial import tried  # noqa: PLC0415 - it loads what parses pages
-
-    return tried(tree, host, page, rules)
-
-
-def _field_lines(fields: dict[str, Tried] | None) -> Iterator[str]:
-    if fields is None:
-        yield "fields    the page has no body"
-    elif not fields:
-        yield "fields    no rule is for the host of this page"
-    for name, (value, bad) in (fields or {}).items():
-        wrong = f"; not of its type: {json.dumps(bad, ensure_ascii=False)}" if bad else ""
-        yield f"field     {name}: {'nothing' if value is None else _field_text(value)}{wrong}"
-
-
-def _field_text(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, default=_moment)
-
-
-def _moment(value: datetime) -> str:
-    return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")  # as in a merge's JSON lines
-
-
-def _fields_as_json(fields: dict[str, Tried] | None) -> dict[str, Any] | None:
-    if fields is None:
-        return None
-    return {
-        name: {"value": json.loads(_field_text(value)), "bad": bad or None} for name, (value, bad) in fields.items()
-    }
 
 
 def _lines(found: Explanation) -> Iterator[str]:

@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from fscrawl.handlers.reading import Reader
     from fscrawl.handlers.rendering import Render
     from fscrawl.monitor.attempt import Attempt
-    from fscrawl.parse.fields import Extracted
-    from fscrawl.parse.items import Found
+    from fscrawl.parse.fields import Extracted, Items
     from fscrawl.storage.records import PageRecord
     from fscrawl.store import Tree
 
@@ -151,7 +150,7 @@ def _crawl_of(
     except SettingsError as error:
         line.print_line(f"a crawl would not begin: {error}")
     seeds = frozenset(read_seeds(text, f"{root}/{store.SEEDS}", line.print_line))
-    if tree is None and not seeds and not any(site.seeds for site in chosen.sites):
+    if tree is None and not seeds and not any(site.seeds for site in chosen.rules):
         seeds = frozenset({url})  # they will be given when the crawl begins
     return all_settings.apply(chosen, assignments), seeds
 
@@ -165,6 +164,7 @@ def _lines(found: Attempt) -> Iterator[str]:
         yield f"scope     outside: crawl.{found.refused}; a crawl would not ask for it"
     if found.site:
         yield f"rules     {found.site}"
+    yield from (f"session   {line}" for line in found.opened)
     if found.log_in:
         way = ", ".join(map(shown, found.log_in))
         yield f"log-in    it led to {way}, and back with a cookie; what came then:"
@@ -218,7 +218,7 @@ def _field_lines(fields: Extracted | None) -> Iterator[str]:
         yield f"field     {name}: nothing" + (f"; not right: {fields.bad[name]}" if name in fields.bad else "")
 
 
-def _item_lines(items: Found | None) -> Iterator[str]:
+def _item_lines(items: Items | None) -> Iterator[str]:
     if items is None:
         return
     yield f"items     {number_of(len(items.items), 'item')}" + (f"; then: {items.fault}" if items.fault else "")
@@ -248,6 +248,7 @@ def _as_json(found: Attempt) -> dict[str, Any]:
         "title": None if record is None else record.title,
         "redirect": None if record is None else record.redirect,
         "log_in": list(found.log_in),
+        "opened": list(found.opened),
         "skipped": None if record is None else record.skipped,
         "rendered": None if record is None or record.rendered is None else record.rendered.values(),
         "follow": list(found.followed),

@@ -1,4 +1,4 @@
-"""The lists that templates of seeds name: text files in the root of the tree, one value a line.
+"""The lists that seeds of [[site]] tables name: text files in the root of the tree, one value a line.
 
 A list may grow while machines run. As for `seeds.txt`, a last line without a newline counts if the file stays the same
 for longer than any file system caches it, and a machine that starts waits for it. A file that is missing for a moment,
@@ -21,12 +21,12 @@ from fscrawl.store import Tree, kept_list
 
 
 def check_lists(root: Path, chosen: Settings) -> None:
-    """Raise SettingsError if a list is missing, or if the templates give too many seeds. Nothing is made for that.
+    """Raise SettingsError if a list is missing, or if the tables give too many seeds. Nothing is made for that.
 
     `root`: of a tree, or the directory in which one will be made.
     """
     texts: dict[str, str] = {}
-    for name in rules.files(chosen.sites):
+    for name in rules.files(chosen.rules):
         text = kept_list(root, name)
         if text is None:
             raise SettingsError(
@@ -34,14 +34,14 @@ def check_lists(root: Path, chosen: Settings) -> None:
                 " a line"
             )
         texts[name] = text
-    said = rules.too_many(chosen.sites, texts.__getitem__)
+    said = rules.too_many(chosen.rules, texts.__getitem__)
     if said:
         raise SettingsError(f"{root}/{FILE}: {said}")
 
 
 def wait_for_lists(tree: Tree, chosen: Settings, warn: Callable[[str], None]) -> None:
     """Wait while the last line of a list may still be written; then check the lists as `check_lists` does."""
-    for name in rules.files(chosen.sites):
+    for name in rules.files(chosen.rules):
         wait_for_lines(tree, name, partial(_text, tree, name), warn)
     check_lists(tree.root, chosen)
 

@@ -33,9 +33,7 @@ from fscrawl.util.toml_file import TomlFile
 from fscrawl.util.toml_text import to_toml
 
 if TYPE_CHECKING:
-    from fscrawl.sites.code import CodeSite
-    from fscrawl.sites.page import SiteRules
-    from fscrawl.sites.rules import Site
+    from fscrawl.sites.rules import SiteRules
 
 FILE = SETTINGS
 END = "# end of settings (leave this line: it shows that the file was read to its end)"
@@ -241,12 +239,12 @@ class Settings:
     render: RenderSettings = field(default_factory=RenderSettings)
     fleet: FleetSettings = field(default_factory=FleetSettings)
     store: StoreSettings = field(default_factory=StoreSettings)
-    sites: tuple[Site, ...] = ()  # the [[site]] tables, which are no section
-    code: tuple[CodeSite, ...] = ()  # the classes of the site file, which `crawl.toml` does not have
+    sites: tuple[SiteRules, ...] = ()  # the [[site]] tables, which are no section
+    code: tuple[SiteRules, ...] = ()  # the classes of the site file, which `crawl.toml` does not have
 
     @property
     def rules(self) -> tuple[SiteRules, ...]:
-        """All rules of sites. For each host the first one counts that says something of pages."""
+        """All sites. For each URL the first one counts that has its host."""
         return (*self.code, *self.sites)
 
     @property

@@ -142,7 +142,7 @@ class EditWatcher:
     """Finds edits, compared with the settings and seeds that the machine started with.
 
     `settings`, `seeds`, `stopped`, `paused` and `paused_hosts` are what is in force now. `labels` are those of seeds
-    that have one. `origins` are the roots of the sites that templates of seeds name. `must_leave` says why this machine
+    that have one. `origins` are the roots of the hosts that seeds of sites are on. `must_leave` says why this machine
     must not go on by settings that were good before.
     """
 
@@ -163,7 +163,7 @@ class EditWatcher:
         self.settings = current
         self.seeds = seeds
         self.labels = {seed: label for seed, label in labels.items() if label}
-        self.origins = origins(current.sites)
+        self.origins = origins(current.rules)
         self._refusal = ""  # what was said of an edit that cannot be used
         self._faults = Faults(warn)
         self._gone_since = float("inf")
@@ -227,7 +227,7 @@ class EditWatcher:
         self._text = self._used = text
         edited = replace(edited, code=self.settings.code)
         changed, self.settings = edited != self.settings, edited
-        self.origins = origins(edited.sites)
+        self.origins = origins(edited.rules)
         self.settings_at = timestamp(time.time())
         self._keep_copy()
         if changed and (said := missing(edited)):

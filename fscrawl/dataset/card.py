@@ -78,7 +78,7 @@ def card(job: Job, manifest: Manifest) -> str:
     for table, schema in schemas(job).items():
         lines += ["", f"## {table}", "", "| column | type | meaning |", "|---|---|---|"]
         for column in schema:
-            meaning = (column.metadata or {}).get(b"comment", b"by the rules given with --fields").decode()
+            meaning = (column.metadata or {}).get(b"comment", b"a field of a site").decode()
             meaning = meaning.replace("<", "&lt;")  # Markdown would take <title> for a tag
             lines.append(f"| `{column.name}` | {column.type} | {meaning} |")
     return "\n".join(lines) + "\n"

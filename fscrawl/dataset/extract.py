@@ -29,17 +29,13 @@ from fscrawl.dataset.pdf_text import PdfText
 from fscrawl.dataset.plan import Batch, run_directory
 from fscrawl.dataset.reading import THREADS, ReadPage, pages
 from fscrawl.dataset.warc import base32_sha1
-from fscrawl.parse import fields as field_rules
 from fscrawl.parse import language as languages
-from fscrawl.parse import links
 from fscrawl.parse import text as page_text
-from fscrawl.parse.encoding import decode, sniff_encoding
 from fscrawl.parse.extensions import TEXTS
+from fscrawl.parse.fields import Extracted, Items
 from fscrawl.parse.headers import listed, media_type
-from fscrawl.parse.items import Found
-from fscrawl.request import url_of
-from fscrawl.sites.code import CodeSite
-from fscrawl.sites.page import Page
+from fscrawl.sites.page import Answer
+from fscrawl.sites.rules import SiteRules
 from fscrawl.storage.json_record import compact_json
 from fscrawl.storage.records import PageRecord
 from fscrawl.util.time_limit import time_limit
@@ -141,14 +137,17 @@ def _add_page(job: Job, page: ReadPage, rows: _Rows, result: BatchResult, pdf_te
             result.broken.append((*page.name, page.broken))
         return
     result.rows += 1
-    parse = _parse if page.record.file is None else partial(_parse_document, pdf_text=pdf_text)
+    parse = _parse if page.record.file is None else partial(_parse_document, result=result, pdf_text=pdf_text)
     record, seen = page.record, page.body
     if page.dom is not None:  # what the scripts have made is what the page says
         record, seen = record.as_seen, page.dom
-    found = parse(job, record, seen, result)
-    if seen is not None and (job.site is not None or job.item_columns):
-        with contextlib.suppress(TimeoutError), time_limit(_OF_USERS_S, of_processor=True):
-            found.update(_of_site(job, record, seen, result))
+    answer = None
+    if seen is not None and job.options.reads_text:
+        encoding = record.encoding if record.file is None else None
+        answer = Answer(record.url, seen, status=record.status, headers=record.headers, encoding=encoding)
+    found = parse(job, record, answer)
+    if answer is not None and (site := job.sites.of(record.url)) is not None:
+        found.update(_of_site(site, answer, record, result))
     rows.add(page, page.record, found)
 
 
@@ -156,51 +155,50 @@ def _add(counts: dict[str, int], reason: str) -> None:
     counts[reason] = counts.get(reason, 0) + 1
 
 
-def _of_site(job: Job, record: PageRecord, body: bytes, result: BatchResult) -> dict[str, Any]:
-    """Return the columns that the site file fills, and the items of the page. It is parsed once for both."""
-    page = Page(record.url, body, status=record.status, headers=record.headers, encoding=record.encoding)
-    site = job.code.of(record.url)
+def _of_site(site: SiteRules, page: Answer, record: PageRecord, result: BatchResult) -> dict[str, Any]:
+    """Return the columns that a site fills, and the items of the page. Selectors look into pages and texts only."""
+    methods = site.code.methods if site.code is not None else ()
+    is_text = record.file is None or record.file in TEXTS
     found: dict[str, Any] = {}
-    if isinstance(site, CodeSite):
-        extracted = site.fields(page)
+    if site.columns and (is_text or "fields" in methods):
+        try:
+            with time_limit(_OF_USERS_S, of_processor=True):
+                extracted = site.values_of(page)
+        except TimeoutError:
+            names = tuple(column.name for column in site.columns)
+            extracted = Extracted({}, dict.fromkeys(names, "too long"), names)
         _count(extracted, result)
         found.update((f"field.{name}", value) for name, value in extracted.values.items())
-    if job.item_columns:
-        if isinstance(site, CodeSite) and site.item_columns:
-            items = site.items(page)
-        else:
-            items = job.item_rules.of_page(page.url, page.parsed.html)
-        found["items"] = _items(job, items, result)
+    if site.item_columns and (is_text or "items" in methods):
+        with contextlib.suppress(TimeoutError), time_limit(_OF_USERS_S, of_processor=True):
+            found["items"] = _items(site, site.items_of(page), result)
     return found
 
 
-def _items(job: Job, found: Found, result: BatchResult) -> list[dict[str, Any]]:
+def _items(site: SiteRules, found: Items, result: BatchResult) -> list[dict[str, Any]]:
     """Count what was found, and return the values of the items."""
     for item in found.items:
         _count(item, result, ITEM_FIELD)
     if found.fault:
-        _count(field_rules.Extracted({}, {job.item_columns[0].name: found.fault}, ()), result, ITEM_FIELD)
+        _count(Extracted({}, {site.item_columns[0].name: found.fault}, ()), result, ITEM_FIELD)
     result.cut_items += found.more
     return [item.values for item in found.items]
 
 
 def _parse_document(
-    job: Job, record: PageRecord, body: bytes | None, result: BatchResult, pdf_text: PdfText
+    job: Job, record: PageRecord, page: Answer | None, result: BatchResult, pdf_text: PdfText
 ) -> dict[str, Any]:
     """Return the columns that need the body of a document that is not HTML: text and signature."""
     found: dict[str, Any] = {"declared": _header_language(record)}
     text = None
-    if body is None or not job.options.reads_text:
+    if page is None:
         return found
     if record.file == "pdf":
-        text, why = pdf_text.of(body)
+        text, why = pdf_text.of(page.body)
         if why:
             _add(result.unread, why)
     elif record.file in TEXTS:
-        content_type = record.headers.get("content-type")
-        encoding = sniff_encoding(body, content_type, record.url)
-        text = decode(body, encoding).encode("utf-8", "replace").decode()
-        found.update(_fields(job, record, links.readable(body, encoding, content_type), result))
+        text = page.text.encode("utf-8", "replace").decode()
     if text:
         found["signature"] = similar.values(text)
         found.update(_language(job, text))
@@ -209,18 +207,17 @@ def _parse_document(
     return found
 
 
-def _parse(job: Job, record: PageRecord, body: bytes | None, result: BatchResult) -> dict[str, Any]:
-    """Return the columns that need the body: text, languages, signature, fields."""
-    if body is None or not job.options.reads_text:
+def _parse(job: Job, record: PageRecord, page: Answer | None) -> dict[str, Any]:
+    """Return the columns that need the body: text, languages, signature."""
+    if page is None:
         return {"declared": _header_language(record)}
     how = "visible" if job.options.text == "none" else job.options.text
-    html = links.readable(body, record.encoding or "utf-8", record.headers.get("content-type"))
-    read = page_text.read(html, how)
+    read = page_text.read(page.document.html, how)
     found: dict[str, Any] = {"declared": read.language or _header_language(record), **_language(job, read.text)}
     if job.options.text != "none":
         found["text"] = read.text
     found["signature"] = similar.values(read.text)
-    return found | _fields(job, record, html, result)
+    return found
 
 
 def _language(job: Job, text: str) -> dict[str, Any]:
@@ -231,21 +228,7 @@ def _language(job: Job, text: str) -> dict[str, Any]:
     return {} if found is None else {"language": found.code, "language_score": found.score}
 
 
-def _fields(job: Job, record: PageRecord, html: bytes, result: BatchResult) -> dict[str, Any]:
-    """Return the user's columns."""
-    if job.rules is None:
-        return {}
-    url = url_of(record.url)
-    try:
-        with time_limit(_OF_USERS_S, of_processor=True):
-            extracted = job.rules.extract(url, html)
-    except TimeoutError:
-        extracted = job.rules.failed(url, "too long")
-    _count(extracted, result)
-    return {f"field.{name}": value for name, value in extracted.values.items()}
-
-
-def _count(extracted: field_rules.Extracted, result: BatchResult, prefix: str = "") -> None:
+def _count(extracted: Extracted, result: BatchResult, prefix: str = "") -> None:
     """Count the columns of a page, or with a prefix those of one of its items."""
     for number, columns in enumerate((extracted.values, extracted.missing, extracted.bad)):
         for column in columns:

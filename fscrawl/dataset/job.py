@@ -17,11 +17,10 @@ from fscrawl.dataset.dataset_dir import DatasetDir
 from fscrawl.dataset.options import Filters, Options
 from fscrawl.dataset.plan import run_directory
 from fscrawl.dataset.schema import LANGUAGE, TIME
-from fscrawl.parse import fields as field_rules
-from fscrawl.parse import items as item_rules
+from fscrawl.dataset.site_fields import sites_of
 from fscrawl.parse.fields import Column
 from fscrawl.sites.code import load
-from fscrawl.sites.rules import NO_SITES, Sites
+from fscrawl.sites.rules import SiteRules, Sites
 from fscrawl.sites.site_file import SiteFile
 from fscrawl.store import Tree
 
@@ -108,29 +107,22 @@ class Job:
         return Filters(self.options)
 
     @cached_property
-    def rules(self) -> field_rules.Rules | None:
-        return field_rules.parse(self.options.fields, "--fields") if self.options.fields else None
+    def all_sites(self) -> tuple[SiteRules, ...]:
+        """The classes of the site file, which is run in this process, and the tables that the dataset keeps."""
+        return (*(load(self.site) if self.site is not None else ()), *sites_of(self.options.fields))
 
     @cached_property
-    def item_rules(self) -> item_rules.ItemRules:
-        return item_rules.parse(self.options.fields, "--fields") if self.options.fields else item_rules.NO_ITEMS
-
-    @cached_property
-    def code(self) -> Sites:
-        """The classes of the site file. It is run in this process."""
-        return Sites(load(self.site)) if self.site is not None else NO_SITES
+    def sites(self) -> Sites:
+        return Sites(self.all_sites)
 
     @cached_property
     def field_columns(self) -> list[pa.Field]:
-        of_code = load(self.site) if self.site is not None else ()
-        of_rules = self.rules.columns if self.rules else ()
-        return _fields_of([*of_rules, *(column for site in of_code for column in site.columns)])
+        return _fields_of(column for site in self.all_sites for column in site.columns)
 
     @cached_property
     def item_columns(self) -> list[pa.Field]:
         """The columns of items, beside those that all items have; empty if the dataset has no items."""
-        of_code = load(self.site) if self.site is not None else ()
-        return _fields_of([*self.item_rules.columns, *(column for site in of_code for column in site.item_columns)])
+        return _fields_of(column for site in self.all_sites for column in site.item_columns)
 
     @cached_property
     def rows(self) -> pa.Schema:

@@ -5,21 +5,16 @@ from __future__ import annotations
 import json
 import re
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from fscrawl import hostnames
-from fscrawl.errors import UsageError, reason
-from fscrawl.parse import fields as field_rules
-from fscrawl.parse import items as item_rules
-from fscrawl.parse.columns import OF_PAGES
+from fscrawl.errors import SettingsError, UsageError
 from fscrawl.request import url_of
 from fscrawl.storage.records import ErrorRecord, PageRecord, timestamp
 from fscrawl.util.ages import moment_of
 from fscrawl.util.expressions import Expressions, WrongExpressionError, compiled
-from fscrawl.util.user_text import decode
 
 FORMATS = ("parquet", "warc", "jsonl", "jsonl.zst", "csv")
 ARCHIVE = "warc"  # all others are tables
@@ -34,7 +29,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     language  whether the language of texts is detected.
     html      whether tables have the pages' bodies
     files     whether tables have the bodies of documents that are not HTML
-    fields    text of a fields.toml, "" without one
+    fields    what [[site]] tables say of fields and items, as JSON, "" if nothing: see `site_fields`
     site      digest of the site file whose columns it has, "" without one. Its text is not kept: what stands in a
               dataset is never run
     dedupe    leave out duplicates and near-duplicates
@@ -85,7 +80,12 @@ def check(options: Options) -> None:
         status(each)
     for each in (*options.include, *options.exclude):
         expression(each, "--include")
-    _check_rules(options.fields, "--fields")
+    from fscrawl.dataset.site_fields import sites_of  # noqa: PLC0415 - it needs these options
+
+    try:
+        sites_of(options.fields)
+    except (ValueError, SettingsError) as error:
+        raise UsageError(f"fields: {error}") from error
 
 
 def choose(given: dict[str, Any], kept: Options | None, where: str) -> Options:
@@ -117,8 +117,7 @@ def _difference(name: str, old: Any, value: Any) -> str:
     if name == "site":
         made = f"a site file of digest {old}" if old else "no site file"
         return f"{made}, and this one has {value}; {'give that one' if old else 'leave it out'}"
-    was, now = ("other rules", "these") if name == "fields" else (json.dumps(old), json.dumps(value))
-    return f"{name} = {was}, not {now}; leave it out"
+    return f"{name} = {json.dumps(old)}, not {json.dumps(value)}; leave it out"
 
 
 def since(text: str, now: datetime) -> str:
@@ -154,22 +153,6 @@ def one_of(text: str, values: tuple[str, ...], flag: str) -> str:
     if text not in values:
         raise UsageError(f"{flag} {text}: must be one of {', '.join(values)}")
     return text
-
-
-def rules(path: Path) -> str:
-    """Read a file of rules for fields, and check it."""
-    try:
-        text = decode(path.read_bytes())
-    except OSError as error:
-        raise UsageError(f"--fields {path}: cannot be read: {reason(error)}") from error
-    _check_rules(text, str(path))
-    return text
-
-
-def _check_rules(text: str, where: str) -> None:
-    if text:
-        field_rules.parse(text, where, OF_PAGES)
-        item_rules.parse(text, where)
 
 
 def status(text: str) -> str:

@@ -205,7 +205,7 @@ class Machine:
             self._membership.abandon()
 
     def _config(self) -> CrawlConfig:
-        near = near_to(self._edits.seeds, self._settings.sites, self._settings.code)
+        near = near_to(self._edits.seeds, self._settings.rules)
         return CrawlConfig(self._settings, near, self._membership.rules.term.digest, self._membership.refresh_before)
 
     def _exit_code(self) -> int:

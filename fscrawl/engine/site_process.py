@@ -25,7 +25,8 @@ from fscrawl.util.children import SIGNALS
 from fscrawl.util.parent import end_with_parent
 
 if TYPE_CHECKING:  # it loads the parsers
-    from fscrawl.sites.code import CodeSite
+    from fscrawl.sites.code import Code
+    from fscrawl.sites.rules import SiteRules
 
 MOST_WAIT_S = 30.0  # for the file to be loaded, and for the next seeds
 _POLL_S = 0.002  # how long the main loop waits for seeds each time
@@ -33,10 +34,10 @@ _BATCH = 200  # seeds
 _BATCH_S = 0.1  # that they are held back at most
 _LONGEST_GAP_S = 1.0  # between two looks that counts as silence
 
-_Message = tuple["CodeSite", ...] | list[Labelled] | SiteFault | None  # None: there are no more seeds
+_Message = tuple["SiteRules", ...] | list[Labelled] | SiteFault | None  # None: there are no more seeds
 
 
-def describe(file: SiteFile) -> tuple[CodeSite, ...]:
+def describe(file: SiteFile) -> tuple[SiteRules, ...]:
     """Load a site file in a process of its own, and give its sites; SiteFault if it is wrong, or takes too long."""
     process = _Process(file, None)
     try:
@@ -50,18 +51,18 @@ def describe(file: SiteFile) -> tuple[CodeSite, ...]:
     return message
 
 
-def seeds_here(site: CodeSite) -> Generator[Labelled, None, None]:
+def seeds_here(site: SiteRules) -> Generator[Labelled, None, None]:
     """Give the seeds of one site; SiteFault if its code is wrong."""
-    from fscrawl.sites.code import load  # noqa: PLC0415 - it loads the parsers
-
-    yield from load(site.file)[site.number].seeds()
+    if site.code is not None:
+        yield from site.code.seeds()
 
 
 class Seeds(Iterator[Labelled | None]):
     """The seeds of one site; None each time when there is none yet. SiteFault if its code is wrong."""
 
-    def __init__(self, site: CodeSite) -> None:
-        self._site = site
+    def __init__(self, site: SiteRules) -> None:
+        assert site.code is not None
+        self._site, self._code = site, site.code
         self._process: _Process | None = None
         self._ready: Iterator[Labelled] = iter(())
         self._silent_s = 0.0
@@ -72,7 +73,7 @@ class Seeds(Iterator[Labelled | None]):
         if found is not None:
             return found
         if self._process is None:
-            self._process = _Process(self._site.file, self._site.number)
+            self._process = _Process(self._code.file, self._code)
         message = self._process.receive(_POLL_S)
         if isinstance(message, list):
             self._ready, self._silent_s = iter(message), 0.0
@@ -101,7 +102,7 @@ class Seeds(Iterator[Labelled | None]):
         )
 
     def _of_class(self) -> str:
-        return f"{self._site.file.path}: class {self._site.name}"
+        return self._site.name
 
     def close(self) -> None:
         if self._process is not None:
@@ -114,11 +115,11 @@ _GONE = object()
 
 
 class _Process:
-    def __init__(self, file: SiteFile, number: int | None) -> None:
-        """`number`: of the site whose seeds are wanted; None: the sites themselves are."""
+    def __init__(self, file: SiteFile, code: Code | None) -> None:
+        """`code`: whose seeds are wanted; None: the sites of the file are."""
         context = multiprocessing.get_context("forkserver")
         self._connection, theirs = context.Pipe(duplex=False)
-        self._process = context.Process(target=_run, args=(theirs, file, number), daemon=True)
+        self._process = context.Process(target=_run, args=(theirs, file, code), daemon=True)
         with interrupts.later():  # one that is half started could not be ended
             self._process.start()
         theirs.close()
@@ -139,7 +140,7 @@ class _Process:
 # -- in the process
 
 
-def _run(connection: Connection, file: SiteFile, number: int | None) -> None:
+def _run(connection: Connection, file: SiteFile, code: Code | None) -> None:
     for each in SIGNALS:  # they reach the whole process group; the machine decides
         signal.signal(each, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)  # blocked until here
@@ -147,12 +148,11 @@ def _run(connection: Connection, file: SiteFile, number: int | None) -> None:
     from fscrawl.sites.code import load  # noqa: PLC0415 - as above
 
     try:
-        sites = load(file)
-        if number is None:
-            connection.send(sites)
+        if code is None:
+            connection.send(load(file))
             return
         with _Sender(connection) as sender:
-            for seed in sites[number].seeds():
+            for seed in code.seeds():
                 sender.add(seed)
         connection.send(None)
     except SiteFault as fault:

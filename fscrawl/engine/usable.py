@@ -54,12 +54,12 @@ def check_usable(settings: Settings, allow_env: Collection[str] = ()) -> None:
     if settings.render.is_on and find() is None:
         raise NoBrowserError(not_found())
     fetch = settings.fetch
-    headers = [fetch.headers, *(site.headers for site in settings.sites)]
+    headers = [fetch.headers, *(site.headers for site in settings.rules)]
     names_variables = any("$" in text for each in headers for text in each.values())
     if fetch.auth or fetch.proxies or fetch.ca_file or names_variables or os.environ.get("SSLKEYLOGFILE"):
         from fscrawl.http.fetch import Fetcher  # noqa: PLC0415 - most crawls have nothing to check
 
-        Fetcher(fetch, settings.politeness, 1, allow_env, settings.sites).close()
+        Fetcher(fetch, settings.politeness, 1, allow_env, settings.rules).close()
 
 
 def check_edit(root: Path, settings: Settings, allow_env: Collection[str]) -> None:

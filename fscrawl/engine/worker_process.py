@@ -97,7 +97,8 @@ def _load(config: CrawlConfig) -> None:
 
     with contextlib.suppress(SiteFault):  # the machine could load it; if this process cannot, each page says so
         for site in config.settings.code:
-            load(site.file)
+            if site.code is not None:
+                load(site.code.file)
 
 
 def serve(workers: int) -> None:

@@ -16,10 +16,10 @@ from fscrawl.fleet.ownership import Fleet
 from fscrawl.sites.site_file import digest_of
 
 if TYPE_CHECKING:  # it loads the parsers
-    from fscrawl.sites.code import CodeSite
+    from fscrawl.sites.rules import SiteRules
 
 
-def check(code: Sequence[CodeSite], written: Sequence[Beat], others: Iterable[Peer]) -> None:
+def check(code: Sequence[SiteRules], written: Sequence[Beat], others: Iterable[Peer]) -> None:
     """Raise UsageError if this machine must leave.
 
     `code`: its classes of the site file; `written`: its last heartbeats; `others`: live machines.
@@ -33,7 +33,7 @@ def check(code: Sequence[CodeSite], written: Sequence[Beat], others: Iterable[Pe
 
 
 def begin(
-    code: Sequence[CodeSite], written: Sequence[Beat], fleet: Fleet, now: float, warn: Callable[[str], None]
+    code: Sequence[SiteRules], written: Sequence[Beat], fleet: Fleet, now: float, warn: Callable[[str], None]
 ) -> None:
     """Do the same when this machine starts, and warn if earlier machines had a site file, and this one has none."""
     check(code, written, fleet.live_peers(now))

@@ -1,4 +1,4 @@
-"""Seeds of a site file: they come one by one from a process of their own, and go where links go.
+"""Seeds that a method of a class gives: they come one by one from a process of their own, and go where links go.
 
 Which hosts they have is not known before they are given. So a machine goes through them when it starts, to learn which
 shards are needed; what belongs to a shard that it does not hold yet waits here, as far as there is room.
@@ -25,7 +25,7 @@ from fscrawl.sites.seeds import MAX_SEEDS, Labelled
 from fscrawl.sites.site_file import SiteFault
 
 if TYPE_CHECKING:  # it loads the parsers
-    from fscrawl.sites.code import CodeSite
+    from fscrawl.sites.rules import SiteRules
 
 _MOST_EARLY = 10_000
 _STEPS = 64  # before the clock is looked at
@@ -38,10 +38,10 @@ class Stream(Protocol):
     def close(self) -> None: ...
 
 
-OfCode = Callable[["CodeSite"], Stream]
+OfCode = Callable[["SiteRules"], Stream]
 
 
-def no_seeds(site: CodeSite) -> Stream:
+def no_seeds(site: SiteRules) -> Stream:
     """Give none."""
     return (None for _ in site.hosts[:0])
 
@@ -57,7 +57,7 @@ class CodeSeeds:
         warn: Callable[[str], None],
         of_code: OfCode,
     ) -> None:
-        self._code = watch.settings.code
+        self._code = [site for site in watch.settings.code if site.code and "seeds" in site.code.methods]
         self._frontier = frontier
         self._ledger = ledger
         self._warn = warn
@@ -115,7 +115,7 @@ class CodeSeeds:
                 for seed in seeds:
                     count += seed is not None
                     if count > MAX_SEEDS:
-                        self._warn(f"{site.file.path}: class {site.name}: seeds: only {MAX_SEEDS:,} are taken")
+                        self._warn(f"{site.name}: seeds: only {MAX_SEEDS:,} are taken")
                         break
                     if seed is not None:
                         self._take(seed)

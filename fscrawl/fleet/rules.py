@@ -43,7 +43,7 @@ class Rules(NamedTuple):
         """Give the rules that follow from what `watch` has read."""
         crawl = watch.settings.crawl
         chosen = watch.settings
-        sites, near = Sites(chosen.rules), near_to(watch.seeds, chosen.sites, chosen.code)
+        sites, near = Sites(chosen.rules), near_to(watch.seeds, chosen.rules)
         stopped = frozenset(crawl.stopped_labels)
         term = Term.of(chosen, near, record, generation, sites.digest)
         scope, sitemaps = Scope(crawl, near), chosen.reads_sitemaps

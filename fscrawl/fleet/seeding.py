@@ -1,11 +1,11 @@
-"""Seeds by template: their combinations go into the frontier one by one, and into the log as links do.
+"""Seeds of sites by ranges: they go into the frontier one by one, and into the log as links do.
 
-A template may give millions of URLs. They are never listed: each machine goes through all combinations, and takes those
-of its own shards that are not known yet. What stands in a log is known to whoever reads it, so a machine that starts
+A range may give millions of URLs. They are never listed: each machine goes through all of them, and takes those of its
+own shards that are not known yet. What stands in a log is known to whoever reads it, so a machine that starts
 again says none of it a second time.
 
-Promise: after `want`, and when `is_done`, each combination whose shard is held and complete is known to the frontier,
-if the scope allows it. Work is done in slices of 0.05 s, so that workers do not wait.
+Promise: after `want`, and when `is_done`, each seed whose shard is held and complete is known to the frontier, if the
+scope allows it. Work is done in slices of 0.05 s, so that workers do not wait.
 """
 
 from __future__ import annotations
@@ -18,20 +18,19 @@ from fscrawl.config.list_files import ListFiles
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.fleet.code_seeds import CodeSeeds, OfCode, no_seeds
 from fscrawl.fleet.ledger import Ledger
-from fscrawl.frontier.flags import labelled
+from fscrawl.frontier.flags import NO_FLAGS
 from fscrawl.frontier.shard_holder import ShardHolder
 from fscrawl.sites.rules import files, too_many, unruled
-from fscrawl.sites.seeds import SeedTemplate
+from fscrawl.sites.seeds import SeedUrls
 from fscrawl.store import Tree
 from fscrawl.util.text_lines import flaws
-from fscrawl.util.user_text import shown
 
 _SLICE_S = 0.05
 _STEPS_A_LOOK = 64  # at the clock
 
 
 class Seeding:
-    """Goes through the templates of one machine. Only the main loop uses it."""
+    """Goes through the seeds of the tables of one machine. Only the main loop uses it."""
 
     def __init__(
         self,
@@ -43,7 +42,7 @@ class Seeding:
         clock: Callable[[], float] = time.monotonic,
         of_code: OfCode = no_seeds,
     ) -> None:
-        """`of_code`: gives the seeds of a class of the site file, which are gone through beside the templates."""
+        """`of_code`: gives the seeds of a class of the site file, which are gone through beside them."""
         self._watch = watch
         self._frontier = frontier
         self._ledger = ledger
@@ -65,7 +64,7 @@ class Seeding:
     @property
     def is_busy(self) -> bool:
         """There is something to go on with at once."""
-        return self._watch.is_reading or not (self._templates_are_done and self._of_code.is_done)
+        return self._watch.is_reading or not (self._tables_are_done and self._of_code.is_done)
 
     @property
     def fault(self) -> str:
@@ -73,18 +72,18 @@ class Seeding:
         return self._of_code.fault
 
     @property
-    def _templates_are_done(self) -> bool:
+    def _tables_are_done(self) -> bool:
         return not (self._busy or self._wanted)
 
     @property
     def shards(self) -> set[int]:
-        """The shards that the templates may have seeds of; those of a site file are known when they are there."""
-        if self._by_url and any(site.seeds for site in self._watch.settings.sites):
+        """The shards that the tables may have seeds of; those of a site file are known when they are there."""
+        if self._by_url and any(site.seeds for site in self._watch.settings.rules):
             return set(range(self._shards))
         return {self._frontier.location(origin).shard for origin in self._watch.origins}
 
     def want(self, shards: Iterable[int]) -> None:
-        """Go through the templates for some held shards, of which all logs have been read."""
+        """Go through the seeds for some held shards, of which all logs have been read."""
         shards = set(shards)
         self._of_code.want(shards)
         if self._watch.origins:
@@ -101,8 +100,8 @@ class Seeding:
         self._of_code.close()
 
     def look(self) -> bool:
-        """Read the lists; go through the templates once more if one has changed, and tell whether it has."""
-        names = files(self._watch.settings.sites)
+        """Read the lists; go through the seeds once more if one has changed, and tell whether it has."""
+        names = files(self._watch.settings.rules)
         changed = bool(names) and self._lists.look(names)
         if changed:
             self.want(self._frontier.shards)
@@ -113,7 +112,7 @@ class Seeding:
         until = self._clock() + _SLICE_S
         self._watch.go_on(lambda: self._clock() >= until)
         self._of_code.step(lambda: self._clock() >= until)
-        if self._templates_are_done:
+        if self._tables_are_done:
             return
         if not self._busy:
             shards, self._wanted = self._wanted, set()
@@ -124,7 +123,7 @@ class Seeding:
         self._busy = False
 
     def _go_through(self, shards: set[int]) -> Iterator[None]:
-        sites = self._watch.settings.sites
+        sites = self._watch.settings.rules
         if said := too_many(sites, self._lists):
             self._warn_once(f"{said}; none of them is taken")
             return
@@ -133,32 +132,24 @@ class Seeding:
         for name in files(sites):
             for line, column, flaw in flaws(self._lists(name)):
                 self._warn_once(f"{name}:{line}:{column}: {flaw}, skipped")
-        for number, site in enumerate(sites, 1):
+        for site in sites:
             for seed in site.seeds:
-                yield from self._take(seed, shards, f"[[site]] {number}")
+                yield from self._take(seed, shards)
 
-    def _take(self, seed: SeedTemplate, shards: set[int], where: str) -> Iterator[None]:
-        if not self._may_have(seed, shards):
+    def _take(self, seed: SeedUrls, shards: set[int]) -> Iterator[None]:
+        if not (self._by_url or self._frontier.location(seed.origin).shard in shards):
             return
         rules = self._ledger.rules
-        for found in seed.requests(self._lists):
+        for url in seed.each(self._lists):
             yield
-            if found is None:
-                self._warn_once(f"{where}: seeds: some values make no URL of {shown(seed.text)}, and are left out")
-                continue
-            spelling, label = found
-            shard = self._frontier.location(spelling).shard
+            shard = self._frontier.location(url).shard
             if shard not in shards or not self._frontier.holds(shard):
                 continue
-            rule = rules.scope.refuses(spelling)
+            rule = rules.scope.refuses(url)
             if rule is None:
-                self._ledger.discover([spelling], 0, "", labelled(label))
+                self._ledger.discover([url], 0, "", NO_FLAGS)
             else:
-                self._frontier.cut.add(rule, urls.fingerprint_of(spelling))
-
-    def _may_have(self, seed: SeedTemplate, shards: set[int]) -> bool:
-        """Tell whether a template has seeds of some shards: most have one host."""
-        return self._by_url or any(self._frontier.location(origin).shard in shards for origin in seed.origins())
+                self._frontier.cut.add(rule, urls.fingerprint_of(url))
 
     def _warn_once(self, said: str) -> None:
         if said not in self._warned:

@@ -23,7 +23,7 @@ from fscrawl.frontier.shards import Location
 from fscrawl.frontier.stored import StoredOnTree
 from fscrawl.labels import sound
 from fscrawl.politeness import robots
-from fscrawl.sites.told import as_told
+from fscrawl.sites.rules import as_told
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree
 

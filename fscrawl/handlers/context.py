@@ -52,7 +52,7 @@ from fscrawl.sites.rules import Sites
 from fscrawl.store import Tree
 
 if TYPE_CHECKING:  # it loads the parsers of rules, which most crawls do not need
-    from fscrawl.sites.code import CodeSite
+    from fscrawl.sites.code import Code
 
 
 class Context:
@@ -82,7 +82,7 @@ class Context:
         self.refresh_before = config.refresh_before
         opened, identity = opened or Opened(), config.identity
         jar = opened.jar_of(identity)
-        self.fetcher = Fetcher(settings.fetch, settings.politeness, threads, allow_env, settings.sites, jar)
+        self.fetcher = Fetcher(settings.fetch, settings.politeness, threads, allow_env, settings.rules, jar)
         # Nothing here may lead back to this object: when settings are edited, its connections must end with it at once.
         self.permitted = permit.holds if permit is not None else _always
         self.hops = Hops(scope.refuses, settings.politeness.delay, self.permitted)
@@ -145,11 +145,9 @@ class Context:
         self.need_permit()  # it may have been opened just now
         return self.fetcher.send(asked, conditions, jar=jar, wants_body=self._wants_body)
 
-    def _opener_of(self, url: str) -> CodeSite | None:
-        from fscrawl.sites.code import CodeSite  # noqa: PLC0415 - as above
-
+    def _opener_of(self, url: str) -> Code | None:
         rules = self.sites.of(url)
-        return rules if isinstance(rules, CodeSite) else None
+        return None if rules is None else rules.code
 
     def jar_of(self, asked: str) -> Jar | None:
         """Give the cookies with which this thread has just asked for a page."""

@@ -27,7 +27,7 @@ class CrawlConfig:
     @property
     def identity(self) -> str:
         """A digest of all that a host may see of who asks. Cookies and sessions of another identity are not used."""
-        fetch, politeness, sites = self.settings.fetch, self.settings.politeness, self.settings.sites
+        fetch, politeness, sites = self.settings.fetch, self.settings.politeness, self.settings.rules
         of_sites = [(site.hosts, site.headers) for site in sites if site.headers]
         seen = (politeness.user_agent, politeness.user_agents, fetch.headers, fetch.auth, fetch.proxies, of_sites)
         return hashlib.sha224(repr(seen).encode()).hexdigest()

@@ -11,7 +11,8 @@ from fscrawl.parse import feeds, links, pdf, sitemaps
 from fscrawl.parse.documents import page_of
 from fscrawl.parse.links import ParsedPage
 from fscrawl.parse.trees import UnusualPageError
-from fscrawl.sites.page import Page, SiteRules
+from fscrawl.sites.page import Answer
+from fscrawl.sites.rules import SiteRules
 from fscrawl.urls import Joiner
 
 # Readers of documents, beside the parsers of HTML.
@@ -135,7 +136,7 @@ def _sitemap(reading: Reading) -> ParsedSitemap:
 
 def understood(page: ParsedPage, reading: Reading, site: OfSite, joiner: Joiner) -> ParsedPage:
     """Let the rules of its site say what they see in a page."""
-    seen = Page(
+    seen = Answer(
         site.asked,
         reading.body,
         status=site.status,

@@ -11,7 +11,7 @@ from dataclasses import replace
 from fscrawl.errors import TreeError
 from fscrawl.handlers.context import Context
 from fscrawl.handlers.reading import UnreadableError
-from fscrawl.sites.told import as_told
+from fscrawl.sites.rules import as_told
 from fscrawl.storage.records import PageRecord
 
 

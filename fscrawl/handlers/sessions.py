@@ -36,7 +36,7 @@ from fscrawl.politeness.redirects import MOST_HOPS, Hops
 from fscrawl.politeness.robots import Rules
 from fscrawl.politeness.robots_cache import RobotsCache, forbidden
 from fscrawl.request import Request, flaw, read, spelling
-from fscrawl.sites.page import Page
+from fscrawl.sites.page import Answer
 from fscrawl.sites.site import NoAnswer, Send, Unexpected
 from fscrawl.sites.site_file import SiteFault
 from fscrawl.util.lru import Lru
@@ -48,7 +48,7 @@ MOST_OWN_S = 30.0  # that a site file may take between two of them
 
 
 class Opener(Protocol):
-    """What is asked of a site: see `sites.code.CodeSite`."""
+    """What is asked of a site: see `sites.code.Code`."""
 
     @property
     def renew_after(self) -> int | None: ...
@@ -117,7 +117,9 @@ class Opened:
     Also the cookies of all requests that name no session. Those of another identity are forgotten.
     """
 
-    def __init__(self, most: int = MOST_SESSIONS) -> None:
+    def __init__(self, most: int = MOST_SESSIONS, told: Callable[[str], None] = lambda _: None) -> None:
+        """`told`: is called with a line for each request that opens a session, without its body."""
+        self.told = told
         self._sessions: Lru[tuple[str, str, str], _Session] = Lru(most)
         self._hosts: Lru[tuple[str, str], _Host] = Lru(most)
         self._without = "", SharedJar()  # the identity, and its cookies
@@ -204,7 +206,7 @@ class Sessions:
 
     def _open(self, request: Request, site: Opener, jar: Jar) -> Failed | None:
         limit = ThreadLimit(MOST_OWN_S)
-        opening = _Opening(self._asking, request.url, jar, limit)
+        opening = _Opening(self._asking, request.url, jar, limit, self._opened.told)
         name = f"session {request.session[:60]!r} cannot be opened"
         try:
             with limit:
@@ -235,8 +237,12 @@ def _no_answer(failure: Failed) -> NoAnswer:
 class _Opening:
     """Makes the requests of one opening. `sent`: how many; `last`: the last answer."""
 
-    def __init__(self, asking: Asking, url: str, jar: Jar, limit: ThreadLimit) -> None:
-        """`url`: of the request for which the session is opened; only its host is asked. `limit`: for the site file."""
+    def __init__(self, asking: Asking, url: str, jar: Jar, limit: ThreadLimit, told: Callable[[str], None]) -> None:
+        """`url`: of the request for which the session is opened; only its host is asked. `limit`: for the site file.
+
+        `told`: as for `Opened`.
+        """
+        self._told = told
         self.sent = 0
         self.last: Fetched | None = None
         self._asking = asking
@@ -244,17 +250,17 @@ class _Opening:
         self._jar = jar
         self._limit = limit
 
-    def send(self, given: Request | str) -> Page:
+    def send(self, given: Request | str) -> Answer:
         """Send a request, follow its redirects, and give the last answer."""
         with self._limit.paused():
             return self._sent(given)
 
-    def _sent(self, given: Request | str) -> Page:
+    def _sent(self, given: Request | str) -> Answer:
         request = self._checked(given)
         for _ in range(MOST_HOPS + 1):
             answer = self._exchange(request)
             if not is_redirect(answer):
-                return Page(request, answer.body or b"", status=answer.status, headers=answer.headers)
+                return Answer(request, answer.body or b"", status=answer.status, headers=answer.headers)
             target = urls.normalise(locations(answer.headers)[0], request.url)
             if target is None:
                 raise _no_answer(bad_status(answer))
@@ -274,6 +280,8 @@ class _Opening:
             raise _no_answer(refusal)
         self.sent += 1
         answer = self._asking.send(request, self._jar)
+        came = answer.message if isinstance(answer, Failed) else answer.status
+        self._told(f"{request.method} {request.address}: {came}")
         if isinstance(answer, Failed):
             raise _no_answer(answer)
         self.last = answer

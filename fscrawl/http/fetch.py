@@ -41,7 +41,7 @@ from fscrawl.http.sockets import ALLOWED_HEAD_BYTES, exchange, may_reach, not_pu
 from fscrawl.http.wire import Headers, Outgoing, written
 from fscrawl.parse.media_types import may_be_page
 from fscrawl.request import Request
-from fscrawl.sites.rules import Site
+from fscrawl.sites.rules import SiteRules
 
 if TYPE_CHECKING:
     from fscrawl.http.proxied import ProxiedAdapter
@@ -72,12 +72,12 @@ class Fetcher:
         politeness: PolitenessSettings,
         threads: int,
         allow_env: Collection[str] = (),
-        sites: Sequence[Site] = (),
+        sites: Sequence[SiteRules] = (),
         jar: Jar | None = None,
     ) -> None:
         """`threads`: how many may fetch from one host at the same time. `allow_env`: as for `Variables`.
 
-        `sites`: tables that have headers of their own. `jar`: of all requests without a session, if cookies are kept.
+        `sites`: which may have headers of their own. `jar`: of all requests without a session, if cookies are kept.
 
         Raises SettingsError if a setting cannot be used on this machine: a variable that is missing or may not be
         named, an unreadable file.

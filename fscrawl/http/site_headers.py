@@ -1,10 +1,10 @@
-"""Request headers of [[site]] tables: which ones go to which host. Pure.
+"""Request headers of sites: which ones go to which host. Pure.
 
 Vocabulary:
   secret    a header whose value names an environment variable. What is written out in crawl.toml can be read anyway
-  named     a table names a URL's server if it has its host with the port, or its IP address
+  named     a site names a URL's server if it has its host with the port, or its IP address
 
-Promise: a header goes to the hosts of its table only: to any server that the table names, else to the default ports of
+Promise: a header goes to the hosts of its site only: to any server that the site names, else to the default ports of
 http and https; a secret then to that of https only. Another service on the host, or whoever reads plain http, does not
 learn it. Values are expanded once, and no message shows one.
 """
@@ -17,40 +17,39 @@ from collections.abc import Collection, Mapping, Sequence
 from fscrawl import urls
 from fscrawl.config.credentials import Variables, expand, names_variable
 from fscrawl.hostnames import is_address, pattern_covers
-from fscrawl.sites.rules import Site, Sites
+from fscrawl.sites.rules import SiteRules, Sites
 
 _PORT = re.compile(r":\d+\Z")
 
 
 class SiteHeaders:
-    """The headers of all tables. They are false if there are none."""
+    """The headers of all sites. They are false if there are none."""
 
-    def __init__(self, sites: Sequence[Site], variables: Variables) -> None:
+    def __init__(self, sites: Sequence[SiteRules], variables: Variables) -> None:
         """Raise SettingsError if a variable is missing, or may not be named."""
+        sites = [site for site in sites if site.headers or not site.code]  # a table has those of a class without
         self._sites = Sites(sites)
-        self._by_hosts = {
-            site.hosts: {
-                name: expand(text, variables, f"[[site]] {number} headers") for name, text in site.headers.items()
-            }
-            for number, site in enumerate(sites, 1)
+        self._by_name = {
+            site.name: {name: expand(text, variables, f"{site.name} headers") for name, text in site.headers.items()}
+            for site in sites
             if site.headers
         }
         self._secret = {
-            site.hosts: {name for name, text in site.headers.items() if names_variable(text)} for site in sites
+            site.name: {name for name, text in site.headers.items() if names_variable(text)} for site in sites
         }
 
     def __bool__(self) -> bool:
-        return bool(self._by_hosts)
+        return bool(self._by_name)
 
     def of(self, url: str) -> Mapping[str, str]:
         """Give the headers for a normal form."""
         site = self._sites.of(url)
-        headers = {} if site is None else self._by_hosts.get(site.hosts, {})
+        headers = {} if site is None else self._by_name.get(site.name, {})
         if site is None or not headers or any(_names(pattern, url) for pattern in site.hosts):
             return headers
         if _PORT.search(urls.origin(url)):  # a normal form has no default port
             return {}
-        return headers if url.startswith("https:") else _without(headers, self._secret[site.hosts])
+        return headers if url.startswith("https:") else _without(headers, self._secret[site.name])
 
 
 def _names(pattern: str, url: str) -> bool:

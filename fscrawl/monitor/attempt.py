@@ -29,13 +29,12 @@ from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import Outcome, Returned, Stored
 from fscrawl.handlers.reading import Reader, read_here
 from fscrawl.handlers.rendering import Render
+from fscrawl.handlers.sessions import Opened
 from fscrawl.http.answers import Fetched
-from fscrawl.parse.fields import Extracted
-from fscrawl.parse.items import Found
+from fscrawl.parse.fields import Extracted, Items
 from fscrawl.render.messages import Rendered
-from fscrawl.sites.code import CodeSite
-from fscrawl.sites.page import Page
-from fscrawl.sites.rules import Site, Sites, near_to
+from fscrawl.sites.page import Answer
+from fscrawl.sites.rules import Sites, near_to
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, RobotsRecord, TreeRecord
 from fscrawl.store import Beside, Tree
 from fscrawl.util.installed import command
@@ -57,9 +56,10 @@ class Attempt:
     error     the failure that would be written down
     followed  the requests that a crawl would follow
     cut       the links that it would not follow, with the rule that forbids it
-    site      whose rules are for its host: "[[site]] 2", or "class Shop in site.py"; "" if there are none
+    site      whose rules are for its host: "[[site]] 2 (a.example)", or "class Shop in site.py"; "" if there are none
     fields    what these rules find for columns of the dataset; None if they have none, or there is no body
     items     what they find for its table `items`
+    opened    the requests that opened its session, each with what came
     log_in    the URLs to which it redirected, until one set a cookie and led back to it; () if none did
     """
 
@@ -72,8 +72,9 @@ class Attempt:
     cut: tuple[tuple[str, str], ...]
     site: str = ""
     fields: Extracted | None = None
-    items: Found | None = None
+    items: Items | None = None
     log_in: tuple[str, ...] = ()
+    opened: tuple[str, ...] = ()
 
 
 def attempt(
@@ -92,9 +93,10 @@ def attempt(
     SettingsError if a setting cannot be used on this machine.
     """
     nowhere = _Nowhere(tree, url)
-    worker = _worker(nowhere, settings, seeds, allow_env, read, render)
+    said: list[str] = []
+    worker = _worker(nowhere, settings, seeds, allow_env, read, render, Opened(told=said.append))
     log_in = _through_log_in(url, _Asker(worker, settings.politeness.delay), settings)
-    return replace(_what_came(url, nowhere, settings, seeds), log_in=log_in)
+    return replace(_what_came(url, nowhere, settings, seeds), log_in=log_in, opened=tuple(said))
 
 
 class _Asker:
@@ -180,9 +182,10 @@ def _worker(
     allow_env: Collection[str],
     read: Reader,
     render: Render | None,
+    opened: Opened | None = None,
 ) -> Worker:
-    config = CrawlConfig(settings, near_to(seeds, settings.sites, settings.code), term="")
-    return Worker(nowhere, config, threads=1, allow_env=allow_env, read=read, render=render)
+    config = CrawlConfig(settings, near_to(seeds, settings.rules), term="")
+    return Worker(nowhere, config, threads=1, allow_env=allow_env, read=read, render=render, opened=opened)
 
 
 def _task(url: str, settings: Settings) -> PageTask:
@@ -191,7 +194,7 @@ def _task(url: str, settings: Settings) -> PageTask:
 
 
 def _what_came(url: str, nowhere: _Nowhere, settings: Settings, seeds: frozenset[str]) -> Attempt:
-    scope = Scope(settings.crawl, near_to(seeds, settings.sites, settings.code))
+    scope = Scope(settings.crawl, near_to(seeds, settings.rules))
     record, body = nowhere.record_put, nowhere.body_put
     seen, seen_body = record, body
     if record is not None and nowhere.dom_put is not None:
@@ -216,22 +219,14 @@ def _what_came(url: str, nowhere: _Nowhere, settings: Settings, seeds: frozenset
 
 def _of_site(
     url: str, record: PageRecord | None, body: bytes | None, settings: Settings
-) -> tuple[str, Extracted | None, Found | None]:
-    """Name the rules for a URL, and give the fields and items that they find in its page."""
+) -> tuple[str, Extracted | None, Items | None]:
+    """Name the site of a URL, and give the fields and items that it finds in the page."""
     site = Sites(settings.rules).of(url)
-    page = None
-    if record is not None and body is not None:
-        page = Page(url, body, status=record.status, headers=record.headers, encoding=record.encoding)
-    if isinstance(site, CodeSite):
-        name = f"class {site.name} in {site.file.path}"
-        items = None if page is None or not site.item_columns else site.items(page)
-        return name, None if page is None else site.fields(page), items
-    if not isinstance(site, Site):
-        return "", None, None
-    number = settings.sites.index(site) + 1
-    found = None if page is None or site.columns is None else site.columns.extract(page.url, page.parsed.html)
-    items = None if page is None or site.items is None else site.items.of_page(page.url, page.parsed.html)
-    return f"[[site]] {number}", found, items
+    if site is None or record is None or body is None:
+        return "" if site is None else site.name, None, None
+    page = Answer(url, body, status=record.status, headers=record.headers, encoding=record.encoding)
+    items = site.items_of(page) if site.item_columns else None
+    return site.name, site.values_of(page) if site.columns else None, items
 
 
 def _divided(

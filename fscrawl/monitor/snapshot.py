@@ -317,7 +317,7 @@ class Observer:
                 said = {name: values for name, values in said.items() if name != "hosts"}
             found.take(said)
         if found.seeds:
-            near = near_to(_origins_of(self._read_seeds(tick)), self._good.sites, self._good.code)
+            near = near_to(_origins_of(self._read_seeds(tick)), self._good.rules)
             refuses = Scope(self._good.crawl, near).refuses
             found.seeds = {seed: each for seed, each in found.seeds.items() if refuses(each.target)}
         return found

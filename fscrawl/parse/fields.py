@@ -1,14 +1,18 @@
-"""Values that a user's rules find in stored pages, for typed columns of the dataset. Pure: no disk, no socket.
+"""Values that the rules of a site find in its pages, for typed columns of the dataset. Pure: no disk, no socket.
+
+    heading = "css:h1"
+    price   = { css = ".price", type = "float", regex = "([0-9.]+)" }
+    tags    = { json = "$.tags[*]", type = "string[]" }
 
 Vocabulary:
-  rules     the file `fields.toml`: sections [hosts."<pattern>"], with lines `<column> = { css = …, … }`. Its sections
-            [items."<pattern>"] are read by `parse.items`
-  field     one such line: where the value of a column is found on the pages of these hosts, and its type
-  column    a name and a type; fields of several sections may fill the same column, in the order of the file
+  column    a name and a type of the dataset
+  field     where the value of a column is found on a page
   text      a string that a selector found, with its white space folded; an empty text does not count
+  items     rows of which a page has several. `each` finds the parts of the page that they are, and their fields look
+            inside of each part only, so they are of the kind of `each`: css, xpath or json
 
-Promise: `parse` refuses every mistake that can be seen without a page, in one line. `Rules.extract` raises nothing,
-whatever the page. Each value has the type of its column, and texts that cannot be converted are listed as bad.
+Promise: `read_fields` and `read_items` refuse every mistake that can be seen without a page. Whatever the page, finding
+raises nothing. Each value has the type of its column, and texts that cannot be converted are listed as bad.
 """
 
 from __future__ import annotations
@@ -20,20 +24,20 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, TypeVar
+from itertools import islice
+from typing import Any
 
-from fscrawl.errors import SettingsError
-from fscrawl.hostnames import pattern_covers, url_pattern
-from fscrawl.parse import json_paths, selectors
-from fscrawl.parse.json_paths import JsonPath
-from fscrawl.parse.selectors import Css, Page, XPath, fold
+from fscrawl.parse import selectors
+from fscrawl.parse.columns import OF_ITEMS
+from fscrawl.parse.selectors import KINDS, Css, Document, Found, JsonPath, XPath, fold
 from fscrawl.util.expressions import compiled
-from fscrawl.util.toml_file import TomlFile
 
-FILE = "fields.toml"
-Selector = Css | XPath | JsonPath
-
+MOST = 100_000  # items of one page
 _SHOWN_CHARS = 80  # of a bad text, in a report
+
+
+class Mistake(ValueError):  # noqa: N818 - of the user
+    """What is wrong with the rules of a site."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,30 +48,21 @@ class Column:
     type: str = "string"
     many: bool = False
 
-    @classmethod
-    def of(cls, name: object, kind: object) -> Column | None:
-        """Give a column by its name and a word for its type: "float", or "float[]" for a list; None if it is wrong.
-
-        >>> Column.of("tags", "string[]")
-        Column(name='tags', type='string', many=True)
-        >>> Column.of("tags", "str") is None
-        True
-        """
-        if not isinstance(name, str) or not _NAME.fullmatch(name) or not isinstance(kind, str):
-            return None
-        type_ = kind.removesuffix("[]")
-        return cls(name, type_, kind != type_) if type_ in TYPES else None
+    @property
+    def kind(self) -> str:
+        """The word for its type, as users write it."""
+        return f"{self.type}[]" if self.many else self.type
 
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """The values of one page.
+    """The values of one page, or of one item.
 
     values    column → str, int (64 bits), float (finite), bool, datetime (UTC), or a list of them that is not empty
     bad       column → the first text that is not of its type, or an error; at most 80 characters. Such a column may
-              have a value as well: from another field, or from other items of its list
-    missing   the columns that have a field for the page's host but no value: nothing was found, or only bad texts. So
-              `values` and `missing` together are all columns that the rules ask of the page
+              have a value as well: other texts of its list
+    missing   the columns without a value: nothing was found, or only bad texts. So `values` and `missing` together are
+              all columns that the rules ask of the page
     """
 
     values: dict[str, Any]
@@ -76,35 +71,56 @@ class Extracted:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """The fields of a file in their order, and their columns, each of them once. Rules can be pickled."""
+class Items:
+    """The items of one page. `more`: there were more than MOST. `fault`: why the rest could not be read; at most 80
+    characters.
+    """
 
-    columns: tuple[Column, ...]
+    items: tuple[Extracted, ...] = ()
+    more: bool = False
+    fault: str = ""
+
+
+def extract(fields: Sequence[Field], page: Document) -> Extracted:
+    """Find the values of a page.
+
+    >>> fields = read_fields({"n": {"css": "b", "type": "integer"}, "t": "css:title"})
+    >>> extract(fields, Document(b"<b>7</b>"))
+    Extracted(values={'n': 7}, bad={}, missing=('t',))
+    """
+    values: dict[str, Any] = {}
+    bad: dict[str, str] = {}
+    for each in fields:
+        each.fill(page, values, bad)
+    return Extracted(values, bad, tuple(name for each in fields if (name := each.column.name) not in values))
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRules:
+    """What the items of a page are, and their fields."""
+
+    each: Css | XPath | JsonPath
     fields: tuple[Field, ...]
 
-    def failed(self, url: str, why: str) -> Extracted:
-        """Give what there is of a page on which the rules did not end: each column for its host is bad."""
-        names = dict.fromkeys(each.column.name for each in self.fields if pattern_covers(each.hosts, url))
-        return Extracted({}, dict.fromkeys(names, why), tuple(names))
+    def of_page(self, page: Document) -> Iterator[Extracted]:
+        """Find the items of a page.
 
-    def extract(self, url: str, html: bytes) -> Extracted:
-        """Find the values of a page. `url`: its normal form; `html`: as for `selectors.Page`.
-
-        >>> rules = parse('[hosts."*"]\\nn = { css = "b", type = "integer" }\\nt = { css = "title" }', "fields.toml")
-        >>> rules.extract("http://a.example/", b"<b>7</b>")
-        Extracted(values={'n': 7}, bad={}, missing=('t',))
+        >>> rules = read_items({"each": "css:li", "fields": {"name": "css:b"}})
+        >>> [item.values for item in rules.of_page(Document(b"<li><b>x</b><li><b>y</b>"))]
+        [{'name': 'x'}, {'name': 'y'}]
         """
-        page = Page(html)
-        covered: dict[str, None] = {}
-        values: dict[str, Any] = {}
-        bad: dict[str, str] = {}
-        for each in self.fields:
-            name = each.column.name
-            if name in values or not pattern_covers(each.hosts, url):
-                continue
-            covered[name] = None
-            each.fill(page, values, bad)
-        return Extracted(values, bad, tuple(name for name in covered if name not in values))
+        budget = page.budget().times(len(self.fields) + 1)
+        return (extract(self.fields, part) for part in self.each.parts(page, budget))
+
+
+def gathered(found: Iterator[Extracted]) -> Items:
+    """Take items until there are too many, or the rest cannot be read."""
+    items: list[Extracted] = []
+    try:
+        items += islice(found, MOST)
+        return Items(tuple(items), more=next(found, None) is not None)
+    except Exception as error:  # noqa: BLE001 - one page must not stop an export of millions
+        return Items(tuple(items), fault=fold(str(error) or type(error).__name__)[:_SHOWN_CHARS])
 
 
 # Texts to values
@@ -167,22 +183,21 @@ def convert(type_: str, text: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One line of the rules: how to fill a column from the pages whose host matches `hosts`."""
+    """How to fill a column from a page."""
 
-    hosts: str
     column: Column
-    selector: Selector
-    regex: str | None
+    selector: Found
+    regex: str | None = None
 
-    def fill(self, page: Page, values: dict[str, Any], bad: dict[str, str]) -> None:
-        """Add the value, and the first bad text if there is none of the column yet. Raises nothing."""
+    def fill(self, page: Document, values: dict[str, Any], bad: dict[str, str]) -> None:
+        """Add the value, and the first bad text. Raises nothing."""
         found, wrong = self.read(page)
         if found:
             values[self.column.name] = found if self.column.many else found[0]
         if wrong is not None:
-            bad.setdefault(self.column.name, wrong)
+            bad[self.column.name] = wrong
 
-    def read(self, page: Page) -> tuple[list[Any], str | None]:
+    def read(self, page: Document) -> tuple[list[Any], str | None]:
         """Return the values (without `many` at most one) and the first bad text. Raises nothing."""
         values, bad = [], None
         try:
@@ -198,7 +213,7 @@ class Field:
             return [], fold(f"{type(error).__name__}: {error}")[:_SHOWN_CHARS]
         return values, bad
 
-    def _texts(self, page: Page) -> Iterator[str]:
+    def _texts(self, page: Document) -> Iterator[str]:
         for raw in self.selector.texts(page):
             text = fold(raw)
             if self.regex is not None:
@@ -209,196 +224,115 @@ class Field:
                 yield text
 
 
-# The file
+# What users write
 
-_KEYS = ("css", "xpath", "json", "type", "many", "regex")
-_SELECTORS = _KEYS[:3]
+_KEYS = (*KINDS, "type", "regex")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-_BARE_PATTERN = re.compile(r"^[ \t]*\[[ \t]*hosts[ \t]*\.[ \t]*[^\"'\s\]]*[*?]", re.MULTILINE)
-_SECTION = '[hosts."docs.python.org"]'
-_SECTIONS = ("hosts", "items")
-_NO_PATTERN = (
-    'must be a host name or a pattern, for example "*.example.com", without scheme and path;'
-    ' a part that has both a * and letters other than a to z must be written as "xn--…"'
-)
+_NO_TYPE = ", ".join(f'"{each}"' for each in TYPES) + ', or a list of one, such as "string[]"'
+_NO_FIELDS = 'must be a table of columns, for example {heading = "css:h1"}'
 
 
-def parse(text: str, where: str = FILE, taken: frozenset[str] = frozenset()) -> Rules:
-    """Read the text of a `fields.toml`. `where` names it in errors; `taken`: names of columns that the dataset has.
+def read_column(name: object, kind: object, taken: frozenset[str] = frozenset()) -> Column:
+    """Read a column's name and type; Mistake if one is wrong. `taken`: names that the dataset has.
 
-    >>> parse('[hosts."*"]\\ntitle = { css = "h1::text" }').columns
-    (Column(name='title', type='string', many=False),)
-    >>> parse('[hosts."*"]\\ntitle = { ccs = "h1::text" }')
-    Traceback (most recent call last):
-    fscrawl.errors.SettingsError: fields.toml: [hosts."*"] title: unknown key ccs; did you mean css?
+    >>> read_column("tags", "string[]")
+    Column(name='tags', type='string', many=True)
     """
-    fields: list[Field] = []
-    columns: dict[str, tuple[Column, str]] = {}
-    file = TomlFile(text, where)
-    for pattern, table in _sections(file, text).items():
-        hosts = url_pattern(pattern)
-        if hosts is None:
-            raise SettingsError(f"{file.where}: [hosts.{_quoted(pattern)}]: {_NO_PATTERN}")
-        for name, keys in table.items():
-            if isinstance(keys, dict):
-                _check_quoting(pattern, name, keys, file)
-            try:
-                each = Field(hosts, *read_rule(name, keys, taken))
-                first, there = columns.setdefault(name, (each.column, pattern))
-                check_type(each.column, first, there)
-            except RuleError as error:
-                said = f"{file.where}: [hosts.{_quoted(pattern)}] {shown_name(name)}: {error}"
-                raise SettingsError(said) from error.__cause__
-            fields.append(each)
-    if not fields and "items" not in file.tables():
-        raise SettingsError(
-            f'{where}: the file has no fields; write one below {_SECTION}, for example title = {{ css = "h1::text" }}'
-        )
-    return Rules(tuple(column for column, _ in columns.values()), tuple(fields))
-
-
-def of_site(
-    hosts: Sequence[str], table: Mapping[str, Any], place: Callable[..., str], taken: frozenset[str] = frozenset()
-) -> Rules:
-    """Read the table [site.fields] of `crawl.toml`: lines as in a file, or in short `<column> = "css:h1"`.
-
-    `hosts`: patterns of the site; `place`: names the place of a key in errors, given the column and the key.
-    `taken`: as for `parse`.
-    """
-    fields: list[Field] = []
-    for name, keys in table.items():
-        try:
-            if isinstance(keys, str) and isinstance(in_full(keys), str):
-                raise RuleError(f"must begin with {', '.join(f'{each}:' for each in _SELECTORS)}, for example css:h1")
-            rule = read_rule(name, in_full(keys), taken)
-        except RuleError as error:
-            raise SettingsError(f"{place(name, *error.path)}: {shown_name(name)}: {error}") from error.__cause__
-        fields += (Field(each, *rule) for each in hosts)
-    return Rules(tuple(dict.fromkeys(each.column for each in fields)), tuple(fields))
-
-
-def in_full(keys: Any) -> Any:
-    """Give the table that a rule in short stands for."""
-    kind, colon, text = keys.partition(":") if isinstance(keys, str) else ("", "", "")
-    return {kind: text.strip()} if colon and kind in _SELECTORS else keys
-
-
-class RuleError(Exception):
-    """What is wrong with a field. `path`: the key of its table that is wrong, if it is one key."""
-
-    def __init__(self, said: str, *path: str) -> None:
-        super().__init__(said)
-        self.path = path
-
-
-def check_type(column: Column, first: Column, there: str) -> None:
-    if first != column:
-        raise RuleError(
-            f"the type is {_kind_of(column)} here and {_kind_of(first)} in [hosts.{_quoted(there)}];"
-            " a column must have one type"
-        )
-
-
-def _sections(file: TomlFile, text: str) -> dict[str, dict[str, Any]]:
-    tables = file.tables(f"; a host pattern must be in quotes: {_SECTION}" if _BARE_PATTERN.search(text) else "")
-    for name in tables:
-        if name not in _SECTIONS:
-            raise SettingsError(f"{file.where}: unknown section {shown_name(name)}; write a section as {_SECTION}")
-    hosts = tables.get("hosts", {})
-    if not isinstance(hosts, dict) or not all(isinstance(table, dict) for table in hosts.values()):
-        raise SettingsError(f"{file.where}: hosts: write a section as {_SECTION}")
-    return hosts
-
-
-def _check_quoting(pattern: str, name: str, keys: dict[str, Any], file: TomlFile) -> None:
-    """Explain the mistake [hosts.docs.python.org]: without quotes, TOML takes each dot for a table in a table."""
-    path = [pattern, name]
-    while not set(keys) & set(_KEYS):
-        key = next((key for key, value in keys.items() if isinstance(value, dict)), None)
-        if key is None:
-            return
-        keys = keys[key]
-        path.append(key)
-    if len(path) > 2:
-        host = ".".join(path[:-1])
-        raise SettingsError(
-            f"{file.where}: [hosts.{shown_name(host)}]: a host pattern must be in quotes: [hosts.{_quoted(host)}]"
-        )
-
-
-def read_rule(name: str, keys: Any, taken: frozenset[str]) -> tuple[Column, Selector, str | None]:
-    if not _NAME.fullmatch(name):
-        raise RuleError("a column's name must consist of the letters a to z, digits and _, and begin with a letter")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise Mistake("a column's name must consist of the letters a to z, digits and _, and begin with a letter")
     if name in taken:
-        raise RuleError(f"the dataset already has a column {name}; choose another name")
-    if not isinstance(keys, dict):
-        raise RuleError(f'must be a table, for example {name} = {{ css = "h1::text" }}')
+        raise Mistake(f"the dataset already has a column {name}; choose another name")
+    if not isinstance(kind, str) or (type_ := kind.removesuffix("[]")) not in TYPES:
+        raise Mistake(f"type: must be {_NO_TYPE}")
+    return Column(name, type_, kind != type_)
+
+
+def read_fields(table: Any, taken: frozenset[str] = frozenset()) -> tuple[Field, ...]:
+    """Read fields, by the names of their columns; Mistake if one is wrong."""
+    if not isinstance(table, Mapping):
+        raise Mistake(_NO_FIELDS)
+    return tuple(_read_field(name, keys, taken) for name, keys in table.items())
+
+
+def _read_field(name: Any, keys: Any, taken: frozenset[str], of_kind: str = "") -> Field:
+    """`of_kind`: which selector it must have; "": any."""
+    try:
+        kind, text, keys = _in_parts(keys)
+        column = read_column(name, keys.get("type", "string"), taken)
+        if of_kind and kind != of_kind:
+            raise Mistake(f"must be found by {of_kind}, as the items are")
+        if of_kind == "xpath" and text.lstrip().startswith("/"):
+            raise Mistake("a path that begins with / looks at the whole page; begin it with a dot, as in .//b")
+        return Field(column, _selector(kind, text), _read_regex(keys))
+    except Mistake as error:
+        shown = name if isinstance(name, str) and name.isprintable() else json.dumps(str(name))
+        raise Mistake(f"{shown}: {error}") from error.__cause__
+
+
+def _in_parts(keys: Any) -> tuple[str, str, Mapping[str, Any]]:
+    """Give kind and text of a field's selector, and its keys."""
+    if isinstance(keys, str):
+        kind, colon, text = keys.partition(":")
+        if not colon or kind not in KINDS:
+            raise Mistake(f"must begin with {', '.join(f'{each}:' for each in KINDS)}, for example css:h1")
+        return kind, text, {}
+    if not isinstance(keys, Mapping):
+        raise Mistake('must be a selector, for example "css:h1", or a table, for example {css = "h1", type = "float"}')
     for key in keys:
         if key not in _KEYS:
-            near = difflib.get_close_matches(key, _KEYS, 1)
-            hint = f"did you mean {near[0]}?" if near else "the keys are " + ", ".join(_KEYS)
-            raise RuleError(f"unknown key {shown_name(key)}; {hint}", key)
-    type_, many = keys.get("type", "string"), keys.get("many", False)
-    if not isinstance(type_, str) or type_ not in TYPES:
-        raise RuleError("type: must be one of " + ", ".join(_quoted(each) for each in TYPES), "type")
-    if not isinstance(many, bool):
-        raise RuleError("many: must be true or false", "many")
-    return Column(name, type_, many), read_selector(keys), _read(keys, "regex", _REGEX, _expression)
+            near = difflib.get_close_matches(str(key), _KEYS, 1)
+            hint = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(_KEYS)}"
+            raise Mistake(f"unknown key {json.dumps(str(key))}; {hint}")
+    kinds = [key for key in keys if key in KINDS]
+    if len(kinds) != 1:
+        raise Mistake(f"must have one of {', '.join(KINDS)}" + (", and one only" if kinds else ""))
+    return kinds[0], keys[kinds[0]], keys
 
 
-def _expression(text: str) -> str:
-    compiled(text)
+def _selector(kind: str, text: Any) -> Found:
+    if not isinstance(text, str):
+        raise Mistake(f"{kind}: must be a text")
+    try:
+        return selectors.of_kind(kind, text)
+    except ValueError as error:
+        raise Mistake(f"{kind} = {_quoted(text)}: {error}") from error
+
+
+def _read_regex(keys: Mapping[str, Any]) -> str | None:
+    text = keys.get("regex")
+    if text is not None and not isinstance(text, str):
+        raise Mistake("regex: must be a text")
+    try:
+        if text is not None:
+            compiled(text)
+    except ValueError as error:
+        raise Mistake(f"regex = {_quoted(str(text))}: must be a regular expression: {error}") from error
     return text
 
 
-_Read = TypeVar("_Read")
-
-
-class _Kind(NamedTuple):
-    """What a key's string must be, with an example, for error messages."""
-
-    name: str
-    example: str
-
-
-_CSS = _Kind("a CSS selector", "h1::text")
-_XPATH = _Kind("an XPath 1.0 expression", "//h1/text()")
-_JSON = _Kind("a JSON path", "$.title")
-_REGEX = _Kind("a regular expression", "[0-9]+")
-
-
-def read_selector(keys: dict[str, Any]) -> Selector:
-    css = _read(keys, "css", _CSS, selectors.css)
-    xpath = _read(keys, "xpath", _XPATH, selectors.xpath)
-    json_path = _read(keys, "json", _JSON, json_paths.json_path)
-    found = [each for each in (css, xpath, json_path) if each is not None]
-    if len(found) != 1:
-        raise RuleError("must have css, xpath or json" + (", and one of them only" if found else ""))
-    return found[0]
-
-
-def _read(keys: dict[str, Any], key: str, kind: _Kind, reader: Callable[[str], _Read]) -> _Read | None:
-    text = keys.get(key)
-    if text is None:
-        return None
-    if not isinstance(text, str):
-        raise RuleError(f"{key}: must be {kind.name} in quotes, for example {_quoted(kind.example)}", key)
+def read_items(table: Any) -> ItemRules:
+    """Read what the items of pages are; Mistake if it is wrong."""
+    if not isinstance(table, Mapping):
+        raise Mistake('must be a table, for example {each = "css:tr", fields = {title = "css:td"}}')
+    for key in table:
+        if key not in ("each", "fields"):
+            raise Mistake(f"unknown key {json.dumps(str(key))}; the keys are each, fields")
     try:
-        return reader(text)
-    except selectors.MissingPackageError as error:
-        raise RuleError(f"{key}: {error}", key) from error
-    except (ValueError, OverflowError, RecursionError) as error:
-        raise RuleError(f"{key} = {_quoted(text)}: must be {kind.name}: {error}", key) from error
-
-
-def _kind_of(column: Column) -> str:
-    return f"a list of {column.type}" if column.many else column.type
+        kind, text, _ = _in_parts(table.get("each"))
+        each = _selector(kind, text)
+        if not isinstance(each, Css | XPath | JsonPath):
+            raise Mistake("must be css:, xpath: or json:")
+    except Mistake as error:
+        raise Mistake(f"each: {error}") from error.__cause__
+    rules = table.get("fields")
+    if not isinstance(rules, Mapping) or not rules:
+        raise Mistake(f"fields: {_NO_FIELDS}")
+    try:
+        return ItemRules(each, tuple(_read_field(name, keys, OF_ITEMS, kind) for name, keys in rules.items()))
+    except Mistake as error:
+        raise Mistake(f"fields: {error}") from error.__cause__
 
 
 def _quoted(text: str) -> str:
     """Return a string as TOML writes it, in one line."""
     return json.dumps(text, ensure_ascii=not text.isprintable())
-
-
-def shown_name(name: str) -> str:
-    return name if name.isprintable() else _quoted(name)

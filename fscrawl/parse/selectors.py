@@ -1,54 +1,80 @@
-"""CSS selectors and XPath expressions: which texts of a page they find. Pure: no disk, no socket.
+"""Selectors: which texts, references and parts of a page they find. Pure: no disk, no socket.
+
+  css:h1.title         a CSS selector; it may end with ::text (own texts) or ::attr(name), as in parsel
+  xpath://h1/text()    an XPath 1.0 expression with the additional functions of parsel
+  json:$.items[*].id   a path into JSON (RFC 9535)
+  re:id=([0-9]+)       a regular expression in the source of the page: the first group, or all that matches
 
 Vocabulary:
-  Page       a page in UTF-8, parsed at most once by each parser: lexbor for CSS, lxml for XPath
+  Document   a page, parsed at most once by each parser: lexbor for CSS, lxml for XPath
   Part       an element of a page, or a value in its JSON: selectors look inside of it only
-  Css        a selector with the extensions of parsel: it finds the own texts of an element (`::text`), an attribute
-             (`::attr(name)`), or else the whole text that an element shows
-  XPath      an XPath 1.0 expression with the additional functions of parsel
 
-Promise: `css` and `xpath` raise ValueError with the reason if the expression is wrong; they need no page for it.
+Promise: `read` raises ValueError with the reason if a text is no selector; it needs no page for it. Selectors can be
+pickled: what is large is compiled once in each process, where it is needed.
 """
 
 from __future__ import annotations
 
+import difflib
+import html
 import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, Protocol
 
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from fscrawl.parse.html_limits import limit_html
 from fscrawl.parse.json_values import read_documents
 from fscrawl.parse.trees import tree
+from fscrawl.util.expressions import compiled
 from fscrawl.util.installed import to_install
+
+_MOST_VALUES = 1_000_000  # a path such as $..*..* finds the same values again and again
+# Levels that `..` goes down. Threads of comments are deeper than the library's 100; each level is a call of Python.
+_DEEPEST = 400
 
 
 class MissingPackageError(ValueError):
     """The expression may be right: what reads it is not installed. The text says what to install."""
 
 
+class Selector(Protocol):
+    """What a selector can be asked. ValueError: the page takes too much.
+
+    texts        what it finds, as texts
+    references   what it finds, for links: an element without ::text or ::attr gives its `href`
+    finds        whether there is anything
+    """
+
+    def texts(self, page: Document) -> Iterator[str]: ...
+    def references(self, page: Document) -> Iterator[str]: ...
+    def finds(self, page: Document) -> bool: ...
+
+
 def fold(text: str) -> str:
     return " ".join(text.split())
 
 
-# Pages to texts
-
-
-class Page:
+class Document:
     """The bytes of a page. Each parser runs when the first selector needs its tree."""
 
-    def __init__(self, html: bytes) -> None:
-        """`html`: in UTF-8, perhaps invalid. Only parsers of HTML are kept from what could hang them: JSON is whole."""
-        self.html = html
+    def __init__(self, html: bytes, source: Callable[[], str] | None = None, *, escapes: bool = True) -> None:
+        """`html`: in UTF-8, perhaps invalid. Only parsers of HTML are kept from what could hang them: JSON is whole.
 
-    @property
-    def size_bytes(self) -> int:
-        return len(self.html)
+        `source`: gives the text as it was sent; None: it is that of `html`. `escapes`: in it, `&amp;` means `&`.
+        """
+        self.html = html
+        self._source = source
+        self.escapes = escapes
+
+    @cached_property
+    def text(self) -> str:
+        """The source of the page."""
+        return self._source() if self._source is not None else self.html.decode("utf-8", "replace")
 
     @cached_property
     def _harmless(self) -> bytes:
@@ -68,14 +94,14 @@ class Page:
     @cached_property
     def json(self) -> tuple[Any, ...]:
         """The values that the page is as JSON: one, or one of each line. ValueError or RecursionError if it is none."""
-        return read_documents(self.html.decode(json.detect_encoding(self.html), "replace"))
+        return read_documents(self.text.removeprefix("\ufeff"))
 
     def budget(self) -> Budget:
         """Give what one selector may read."""
-        return Budget(100_000 + 2 * self.size_bytes)
+        return Budget(100_000 + 2 * len(self.html))
 
 
-class Part(Page):
+class Part(Document):
     """One of the parts into which a selector divides a page. Only selectors of the same kind can look into it."""
 
     def __init__(self, budget: Budget, **inside: Any) -> None:
@@ -96,11 +122,17 @@ class Css:
     attribute: str | None
     own_text: bool
 
-    def selects(self, page: Page) -> bool:
-        """Tell whether there is such an element, whatever it says."""
-        return page.lexbor.css_first(self.path) is not None
+    def finds(self, page: Document) -> bool:
+        """Tell whether there is such an element, whatever it says; with an end, whether there is a text."""
+        if self.attribute is None and not self.own_text:
+            return page.lexbor.css_first(self.path) is not None
+        return any(text.strip() for text in self.texts(page))
 
-    def parts(self, page: Page, budget: Budget) -> Iterator[Part]:
+    def references(self, page: Document) -> Iterator[str]:
+        is_bare = self.attribute is None and not self.own_text
+        return (replace(self, attribute="href") if is_bare else self).texts(page)
+
+    def parts(self, page: Document, budget: Budget) -> Iterator[Part]:
         """Give the elements. One inside of another one is a part of that one only."""
         seen: set[int] = set()
         for node in self._nodes(page):
@@ -112,11 +144,11 @@ class Css:
                 seen.add(node.mem_id)
                 yield Part(budget, lexbor=node)
 
-    def _nodes(self, page: Page) -> Iterable[Any]:
+    def _nodes(self, page: Document) -> Iterable[Any]:
         # lexbor returns an element once for each part of a selector list that it matches.
         return {node.mem_id: node for node in page.lexbor.css(self.path)}.values()
 
-    def texts(self, page: Page) -> Iterator[str]:
+    def texts(self, page: Document) -> Iterator[str]:
         budget = page.budget()
         for node in self._nodes(page):
             if self.attribute is not None:
@@ -134,30 +166,30 @@ class XPath:
 
     expression: str
 
-    def texts(self, page: Page) -> Iterator[str]:
+    def texts(self, page: Document) -> Iterator[str]:
         budget = page.budget()
         return self._each(page, lambda element: _whole_text(element, _lxml_content, budget))
 
-    def references(self, page: Page) -> Iterator[str]:
+    def references(self, page: Document) -> Iterator[str]:
         """As `texts`, but of an element its href."""
         return self._each(page, lambda element: element.get("href") or "")
 
-    def parts(self, page: Page, budget: Budget) -> Iterator[Part]:
+    def parts(self, page: Document, budget: Budget) -> Iterator[Part]:
         """Give the elements. One inside of another one is a part of that one only."""
-        found = _compiled(self.expression)(page.lxml)
+        found = _xpath(self.expression)(page.lxml)
         seen: set[Any] = set()
         for element in found if isinstance(found, list) else []:
             if hasattr(element, "tag") and seen.isdisjoint(_above(element, budget)):
                 seen.add(element)
                 yield Part(budget, lxml=element)
 
-    def selects(self, page: Page) -> bool:
+    def finds(self, page: Document) -> bool:
         """Tell whether the result is true, as XPath counts: something was selected, a text is not empty."""
-        found = _compiled(self.expression)(page.lxml)
+        found = _xpath(self.expression)(page.lxml)
         return bool(found) and found == found  # noqa: PLR0124 - NaN is not true
 
-    def _each(self, page: Page, of_element: Callable[[Any], str]) -> Iterator[str]:
-        found = _compiled(self.expression)(page.lxml)
+    def _each(self, page: Document, of_element: Callable[[Any], str]) -> Iterator[str]:
+        found = _xpath(self.expression)(page.lxml)
         for item in found if isinstance(found, list) else [found]:
             if isinstance(item, bool):
                 yield str(item).lower()
@@ -167,6 +199,76 @@ class XPath:
                 yield item
             elif hasattr(item, "tag"):  # a namespace is a pair without a tag
                 yield of_element(item)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonPath:
+    """A path, as it is written. Paths can be pickled."""
+
+    path: str
+
+    def values(self, *documents: Any) -> list[Any]:
+        """Give the values that the path finds in documents, in their order.
+
+        ValueError if they are too many, or a document is too deep.
+        """
+        if len(documents) > _MOST_VALUES:  # to look into an empty one takes 2 µs
+            raise ValueError(f"the page has more than {_MOST_VALUES:,} lines of JSON")
+        found: list[Any] = []
+        path = _path(self.path)
+        try:
+            for node in (node for document in documents for node in path.finditer(document)):
+                if len(found) == _MOST_VALUES:
+                    raise ValueError(f"the path finds more than {_MOST_VALUES:,} values")
+                found.append(node.value)
+        except RecursionError:
+            raise ValueError(f"the document is nested more than {_DEEPEST} levels deep") from None
+        return found
+
+    def texts(self, page: Document) -> Iterator[str]:
+        """Give what the path finds in a page as texts; nothing if the page is no JSON."""
+        budget = page.budget()
+        for text in map(as_text, self._found(page)):
+            budget.take(text)  # objects in objects give the same text again and again
+            yield text
+
+    def references(self, page: Document) -> Iterator[str]:
+        """Strings, numbers and booleans are references."""
+        return (as_text(value) for value in self._found(page) if isinstance(value, str | int | float))
+
+    def finds(self, page: Document) -> bool:
+        """Tell whether there is a value, be it null."""
+        return bool(self._found(page))
+
+    def parts(self, page: Document, budget: Budget) -> Iterator[Part]:
+        """Give what the path finds in a page; nothing if the page is no JSON."""
+        for value in self._found(page):  # in a generator, so nothing is raised before the first is taken
+            yield Part(budget, json=(value,))
+
+    def _found(self, page: Document) -> list[Any]:
+        try:
+            documents = page.json
+        except (ValueError, RecursionError):
+            return []
+        return self.values(*documents)
+
+
+@dataclass(frozen=True, slots=True)
+class Regex:
+    """The first group, or all that matches, in the source of a page."""
+
+    pattern: str
+
+    def texts(self, page: Document) -> Iterator[str]:
+        regex = compiled(self.pattern)
+        group = min(1, regex.groups)
+        read = html.unescape if page.escapes else str
+        return (read(found[group] or "") for found in regex.finditer(page.text))
+
+    references = texts
+
+    def finds(self, page: Document) -> bool:
+        return compiled(self.pattern).search(page.text) is not None
 
 
 def _above(element: Any, budget: Budget) -> Iterator[Any]:
@@ -290,15 +392,10 @@ def _split(text: str) -> list[str]:
 # XPath 1.0 with what parsel adds: has-class(), re:test() and its like, set:distinct() and its like
 
 _NAMESPACES = {"re": "http://exslt.org/regular-expressions", "set": "http://exslt.org/sets"}
-_LITERAL = re.compile(r""""[^"]*"|'[^']*'""")
-_CALL = re.compile(r"(?<![\w.-])([^\W\d][\w.-]*(?::[\w.-]+)?)\s*\(")
-_PREFIX = re.compile(r"(?<![\w.:-])([^\W\d][\w.-]*):(?!:)")
-_ABSOLUTE = re.compile(r"(?:^|[(\[,|=<>+])\s*/")
-_NOT_FUNCTIONS = frozenset({"and", "or", "div", "mod", "text", "node", "comment", "processing-instruction"})
 
 
 @cache
-def _compiled(expression: str) -> Any:
+def _xpath(expression: str) -> Any:
     """Compile an expression, once in each process: the result cannot be pickled."""
     import parsel  # noqa: F401, PLC0415 - as above; the import registers has-class() with lxml
     from lxml import etree  # noqa: PLC0415
@@ -307,42 +404,111 @@ def _compiled(expression: str) -> Any:
 
 
 def xpath(expression: str) -> XPath:
-    """Check an expression. ValueError with the reason if it is wrong.
-
-    libxml2 notices an unknown function only when a page makes it call it. So each function is called here by itself.
-    """
-    code = _LITERAL.sub("''", expression)
-    if "$" in code:
-        raise ValueError("variables are not supported")
-    for prefix in _PREFIX.findall(code):
-        if prefix not in _NAMESPACES:
-            raise ValueError(
-                f"the prefix {prefix}: is unknown; write @*[name()='{prefix}:…'] or *[name()='{prefix}:…']"
-            )
-    xpath, nothing = XPath(expression), Page(b"")
-    _try(xpath, nothing)
-    for name in set(_CALL.findall(code)) - _NOT_FUNCTIONS:
-        try:
-            _try(XPath(f"{name}()"), nothing)
-        except ValueError as error:
-            if "Unregistered" in str(error):
-                raise ValueError(f"the function {name}() does not exist") from None
-    return xpath
-
-
-def is_absolute(expression: str) -> bool:
-    """Tell whether a path in an expression begins at the root, wherever the expression is used.
-
-    >>> is_absolute("normalize-space( //b )"), is_absolute(".//b[.='(/']")
-    (True, False)
-    """
-    return _ABSOLUTE.search(_LITERAL.sub("''", expression)) is not None
-
-
-def _try(xpath: XPath, page: Page) -> None:
+    """Check an expression on an empty page. ValueError with the reason if it is wrong."""
+    xpath = XPath(expression)
     try:
-        list(xpath.texts(page))
+        list(xpath.texts(Document(b"")))
     except ImportError:
         raise MissingPackageError(f"XPath needs the package parsel: {to_install('merge')}") from None
     except Exception as error:  # the functions of parsel may raise anything
         raise ValueError(fold(str(error))) from error
+    return xpath
+
+
+# JSON paths
+
+
+def json_path(path: str) -> JsonPath:
+    """Read a path. ValueError with the reason if it is wrong.
+
+    >>> json_path("$.a[*].b").values({"a": [{"b": 1}, {"c": 2}, {"b": 3}]})
+    [1, 3]
+    >>> json_path("a[*]")
+    Traceback (most recent call last):
+    ValueError: a path begins with $
+    """
+    from jsonpath import JSONPathError  # noqa: PLC0415 - a quarter of a second that only its users should pay
+
+    if not path.startswith("$"):
+        raise ValueError("a path begins with $")
+    try:
+        _path(path)
+    except (JSONPathError, RecursionError) as error:
+        said = fold(str(error).partition("->")[0])
+        raise ValueError("it is nested too deeply" if "recursion" in said else said or "it cannot be read") from None
+    return JsonPath(path)
+
+
+def as_text(value: Any) -> str:
+    """Give a value of JSON as text: strings as they are, null as nothing.
+
+    >>> as_text("a"), as_text(True), as_text(1.5), as_text(None), as_text({"a": [1]})
+    ('a', 'true', '1.5', '', '{"a": [1]}')
+    """
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+@cache
+def _path(path: str) -> Any:
+    """Compile a path, once in each process: the result is large."""
+    return _environment().compile(path)
+
+
+@cache
+def _environment() -> Any:
+    from jsonpath import JSONPathEnvironment  # noqa: PLC0415 - as above
+
+    class Environment(JSONPathEnvironment):
+        max_recursion_depth = _DEEPEST
+
+    return Environment(strict=True)
+
+
+# All kinds
+
+Found = Css | XPath | JsonPath | Regex
+
+
+def _regex(pattern: str) -> Regex:
+    compiled(pattern)
+    return Regex(pattern)
+
+
+_KINDS: dict[str, tuple[Callable[[str], Found], str, str]] = {
+    "css": (css, "a CSS selector", "css:a.next"),
+    "xpath": (xpath, "an XPath 1.0 expression", "xpath://li/a/@href"),
+    "json": (json_path, "a JSON path", "json:$.result[*].url"),
+    "re": (_regex, "a regular expression", "re:/item/[0-9]+"),
+}
+KINDS = tuple(_KINDS)
+
+
+def read(text: str) -> Found:
+    """Read a selector with its kind. ValueError with the reason if it is none.
+
+    >>> read("css:a.next").finds(Document(b"<a class=next>"))
+    True
+    >>> read("ccs:a")
+    Traceback (most recent call last):
+    ValueError: must begin with css:, xpath:, json: or re:, for example "css:a.next"; did you mean css:?
+    """
+    kind, colon, rest = text.partition(":")
+    kind = kind.strip()
+    if kind not in _KINDS or not colon:
+        near = difflib.get_close_matches(kind, _KINDS, 1) if colon else []
+        hint = f"; did you mean {near[0]}:?" if near else ""
+        raise ValueError(f'must begin with css:, xpath:, json: or re:, for example "css:a.next"{hint}')
+    return of_kind(kind, rest)
+
+
+def of_kind(kind: str, text: str) -> Found:
+    """Read a selector of one of KINDS. ValueError with the reason if it is wrong."""
+    make, name, example = _KINDS[kind]
+    if not text.strip():
+        raise ValueError(f'behind {kind}: there must be {name}, for example "{example}"')
+    try:
+        return make(text if kind == "re" else text.strip())
+    except MissingPackageError:
+        raise
+    except (ValueError, OverflowError, RecursionError) as error:
+        raise ValueError(f"must be {name}: {error}") from None

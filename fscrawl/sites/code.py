@@ -1,4 +1,4 @@
-"""Sites that are said in Python (see `fscrawl.site`): a file is compiled, and its classes become rules of sites.
+"""Sites that are said in Python (see `fscrawl.site`): a file is run, and its classes become rules of sites.
 
 Vocabulary:
   site file   the file that `--site` names. Machines agree on its digest
@@ -17,37 +17,37 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from fscrawl import urls
-from fscrawl.hostnames import url_pattern
 from fscrawl.labels import MAX_CHARS, is_label
-from fscrawl.parse.columns import OF_ITEMS, OF_PAGES
-from fscrawl.parse.fields import Column, Extracted, convert
-from fscrawl.parse.headers import is_final
-from fscrawl.parse.items import Found, gathered
+from fscrawl.parse.fields import Column, Extracted, Mistake, convert
 from fscrawl.parse.links import MAX_LINKS
 from fscrawl.request import Request, flaw, is_spelling, spelling
-from fscrawl.sites.page import Page, Understood
+from fscrawl.sites.page import Answer
+from fscrawl.sites.read import KEYS, read_site
+from fscrawl.sites.rules import SiteRules, Understood, of_two_types, twice
 from fscrawl.sites.seeds import Labelled
 from fscrawl.sites.site import NoAnswer, Seed, Send, Site, Unexpected
 from fscrawl.sites.site_file import SiteFault, SiteFile
 
 _SHOWN_CHARS = 300
-_TAKEN = {"columns": OF_PAGES, "item_columns": OF_ITEMS}
+_METHODS = ("seeds", "expect", "follow", "fields", "items")  # which may be values, too
+_COLUMNS = {"fields": "columns", "items": "item_columns"}
 
 
 # -- from the file to its sites
 
-_loaded: dict[SiteFile, tuple[tuple[CodeSite, Site], ...]] = {}  # with the object of the user's class
+_loaded: dict[SiteFile, tuple[tuple[SiteRules, Site], ...]] = {}  # with the object of the user's class
 
 
-def load(file: SiteFile) -> tuple[CodeSite, ...]:
+def load(file: SiteFile) -> tuple[SiteRules, ...]:
     """Run a site file, once in each process, and give its sites in their order; SiteFault if it has a mistake."""
     if file not in _loaded:
         found = tuple(_site_of(file, number, kind) for number, kind in enumerate(_classes(file)))
-        _check_hosts(site for site, _ in found)
-        _check_types(site for site, _ in found)
+        sites = [site for site, _ in found]
+        if said := twice(sites) or of_two_types(sites):
+            raise SiteFault(said)
         _loaded[file] = found
     return tuple(site for site, _ in _loaded[file])
 
@@ -76,102 +76,38 @@ def _print(*words: object, **how: Any) -> None:
     print(*words, **{"file": sys.stderr, **how})  # noqa: T201 - that is what it is for
 
 
-def _site_of(file: SiteFile, number: int, kind: type[Site]) -> tuple[CodeSite, Site]:
-    checks = _Checks(file, kind.__name__)
-    checks.names(kind)
-    site = CodeSite(
-        file,
-        number,
-        kind.__name__,
-        checks.hosts(kind.hosts),
-        checks.renew_after(kind.renew_after),
-        tuple(checks.columns("columns", kind.columns)),
-        tuple(checks.columns("item_columns", kind.item_columns)),
-    )
-    checks.fills(kind, "fields", "columns")
-    checks.fills(kind, "items", "item_columns")
+def _site_of(file: SiteFile, number: int, kind: type[Site]) -> tuple[SiteRules, Site]:
+    methods = frozenset(key for key in _METHODS if callable(getattr(kind, key)))
+    code = Code(file, number, methods, kind.renew_after)
+    said = {key: getattr(kind, key) for key in (*KEYS, *_COLUMNS.values()) if key not in methods}
+    said = {key: value for key, value in said.items() if value is not getattr(Site, key)}
     try:
-        return site, kind()
+        _check(kind, methods, said)
+        rules = read_site(f"class {kind.__name__} in {file.path}", said, code=code)
+    except Mistake as error:
+        raise SiteFault(f"{file.path}: class {kind.__name__}: {error}") from None
+    try:
+        return rules, kind()
     except BaseException as error:  # noqa: BLE001 - as above
         raise SiteFault(_line_of(file, error, "__init__")) from None
 
 
-def _check_hosts(sites: Iterable[CodeSite]) -> None:
-    """Raise SiteFault if two classes have the same host: the second one would never be asked."""
-    owners: dict[str, CodeSite] = {}
-    for site in sites:
-        for host in site.hosts:
-            before = owners.setdefault(host, site)
-            if before is not site:
-                raise SiteFault(f"{site.file.path}: class {site.name}: hosts: {host} is a host of class {before.name}")
-
-
-def _check_types(sites: Iterable[CodeSite]) -> None:
-    """Raise SiteFault if two classes have a column of one name with two types."""
-    first: dict[tuple[str, str], tuple[CodeSite, Column]] = {}
-    for site in sites:
-        for kind, columns in (("columns", site.columns), ("item_columns", site.item_columns)):
-            for column in columns:
-                before, its = first.setdefault((kind, column.name), (site, column))
-                if its != column:
-                    where = f"{site.file.path}: class {site.name}: {kind}: {column.name}"
-                    said = f"{where} has another type in class {before.name}; a column must have one type"
-                    raise SiteFault(said)
-
-
-class _Checks(NamedTuple):
-    """Checks what a class says of itself; SiteFault if it is wrong."""
-
-    file: SiteFile
-    name: str
-
-    def _mistake(self, name: str, value: object, right: str) -> SiteFault:
-        return SiteFault(f"{self.file.path}: class {self.name}: {name} = {_shown(value)}: must be {right}")
-
-    def names(self, kind: type[Site]) -> None:
-        """Look for a name that was meant to be one of a site's."""
-        ours = [name for name in vars(Site) if not name.startswith("_")]
-        for name in vars(kind):
-            near = difflib.get_close_matches(name, ours, 1, 0.8)
-            if near and name not in ours:
-                raise SiteFault(f"{self.file.path}: class {self.name}: {name}: did you mean {near[0]}?")
-
-    def fills(self, kind: type[Site], method: str, columns: str) -> None:
-        """Look for values that would be lost, since no column is named for them."""
-        if getattr(kind, method) is not getattr(Site, method) and not getattr(kind, columns):
-            said = f'it has no {columns} to fill; write what it gives, such as {columns} = {{"title": "string"}}'
-            raise SiteFault(f"{self.file.path}: class {self.name}: {method}: {said}")
-
-    def hosts(self, hosts: object) -> tuple[str, ...]:
-        right = 'a list of host names, such as ["a.example", "*.a.example"]'
-        if isinstance(hosts, str) or not isinstance(hosts, Iterable):
-            raise self._mistake("hosts", hosts, right)
-        given = tuple(hosts)
-        patterns = tuple(url_pattern(each) if isinstance(each, str) else None for each in given)
-        if not given or None in patterns:
-            raise self._mistake("hosts", given, right)
-        return tuple(filter(None, patterns))
-
-    def renew_after(self, number: object) -> int | None:
-        if number is None:
-            return None
-        if type(number) is not int or number < 1:
-            raise self._mistake("renew_after", number, "a whole number, 1 or more, or None")
-        return number
-
-    def columns(self, name: str, columns: object) -> Iterator[Column]:
-        if not isinstance(columns, Mapping):
-            raise self._mistake(name, columns, 'a dict, such as {"title": "string", "tags": "string[]"}')
-        for each, kind in columns.items():
-            if each in _TAKEN[name]:
-                raise SiteFault(
-                    f"{self.file.path}: class {self.name}: {name}: {each}: the dataset already has such a column;"
-                    " choose another name"
-                )
-            column = Column.of(each, kind)
-            if column is None:
-                raise self._mistake(f"{name}[{each!r}]", kind, 'a type, such as "string" or "string[]"')
-            yield column
+def _check(kind: type[Site], methods: frozenset[str], said: Mapping[str, object]) -> None:
+    """Raise Mistake for what only a class can get wrong."""
+    ours = [name for name in vars(Site) if not name.startswith("_")]
+    for name in vars(kind):
+        near = difflib.get_close_matches(name, ours, 1, 0.8)
+        if near and name not in ours:
+            raise Mistake(f"{name}: did you mean {near[0]}?")
+    for method, columns in _COLUMNS.items():
+        if method in methods and not said.get(columns):
+            right = f'write what it gives, such as {columns} = {{"heading": "string"}}'
+            raise Mistake(f"{method}: it has no {columns} to fill; {right}")
+        if method in said and columns in said:
+            raise Mistake(f"{columns}: it is for a method {method}; here {method} names its columns itself")
+    renew: object = kind.renew_after
+    if renew is not None and (type(renew) is not int or renew < 1):
+        raise Mistake(f"renew_after = {_shown(renew)}: must be a whole number, 1 or more, or None")
 
 
 def _line_of(file: SiteFile, error: BaseException, method: str = "") -> str:
@@ -187,40 +123,27 @@ def _line_of(file: SiteFile, error: BaseException, method: str = "") -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class CodeSite:
-    """One class of a site file, as `SiteRules`. It is plain data: the file is run where a method is called.
+class Code:
+    """The methods of one class of a site file. It is plain data: the file is run where a method is called.
 
     number        of the class in the file
-    name          of the class
-    hosts         patterns in the form of normal forms
+    methods       those of `_METHODS` that it has; the others are values, or are not there
     renew_after   as the class says
-    columns       of `fields`
-    item_columns  of `items`
     """
 
     file: SiteFile
     number: int
-    name: str
-    hosts: tuple[str, ...]
-    renew_after: int | None
-    columns: tuple[Column, ...]
-    item_columns: tuple[Column, ...] = ()
-
-    @property
-    def digest(self) -> str:
-        return self.file.digest
+    methods: frozenset[str]
+    renew_after: int | None = None
 
     @property
     def _object(self) -> Site:
         load(self.file)
         return _loaded[self.file][self.number][1]
 
-    # -- what the crawl asks
-
     def seeds(self) -> Iterator[Labelled]:
         """Give the spellings of the requests to begin with, and their labels; SiteFault if the class gives no such."""
-        given = self._run("seeds", self._object.seeds)
-        for each in self._each("seeds", given):
+        for each in self._each("seeds", self._run("seeds", self._object.seeds)):
             request, label = each if isinstance(each, Seed) else (each, "")
             if not isinstance(label, str) or (label and not is_label(label)):
                 right = f"it must have 1 to {MAX_CHARS} printable characters, without blanks around them"
@@ -236,49 +159,46 @@ class CodeSite:
         except BaseException as error:  # noqa: BLE001 - whatever the user's code raises
             raise SiteFault(_line_of(self.file, error, "open_session")) from None
 
-    def understand(self, page: Page) -> Understood:
-        """Say what to follow, and whether the page is what was asked for. Raises nothing."""
+    def expect(self, page: Answer) -> Understood:
+        """Say whether the page is what was asked for. Raises nothing."""
         try:
-            given = self._object.check(page)  # type: ignore[func-returns-value]  # of a user
+            given = self._object.expect(page)
             if given is not None:
-                raise SiteFault(f"{self.file.path}: check: gave {_shown(given)}; it must raise Unexpected, or nothing")
+                raise SiteFault(f"{self.file.path}: expect: gave {_shown(given)}; it must raise Unexpected, or nothing")
         except SiteFault as fault:  # the file cannot be loaded here
             return Understood(fault=str(fault))
         except Unexpected as error:
             return Understood(unexpected=str(error) or "not what was asked for", renew=error.renew)
         except BaseException as error:  # noqa: BLE001 - of whatever kind, it is this page's
-            return Understood(fault=_line_of(self.file, error, "check"))
-        if not is_final(page.status, page.headers):  # the target of a redirect is all that it leads to
-            return Understood()
+            return Understood(fault=_line_of(self.file, error, "expect"))
+        return Understood()
+
+    def follow(self, page: Answer) -> Understood:
+        """Say what is fetched because of the page. Raises nothing."""
         try:
-            return Understood(self._requests(page))
+            given = self._run("follow", self._object.follow, page)
+            if given is None:
+                return Understood()
+            requests = self._each("follow", given)
+            found = dict.fromkeys(self._spelled("follow", each, page) for each in requests)
         except SiteFault as fault:
             return Understood(fault=str(fault))
-
-    def _requests(self, page: Page) -> tuple[str, ...] | None:
-        given = self._run("requests", self._object.requests, page)
-        if given is None:
-            return None
-        found = dict.fromkeys(self._spelled("requests", each, page) for each in self._each("requests", given))
         found.pop("", None)
         found.pop(spelling(page.request), None)
-        return tuple(found)
+        return Understood(tuple(found))
 
-    def fields(self, page: Page) -> Extracted:
+    def fields(self, page: Answer, columns: Sequence[Column]) -> Extracted:
         """Give the values of the page for the dataset. Raises nothing: what is wrong is in `bad`."""
         try:
-            return self._values("fields", self._run("fields", self._object.fields, page), self.columns)
+            return self._values("fields", self._run("fields", self._object.fields, page), columns)
         except SiteFault as fault:
-            names = tuple(column.name for column in self.columns)
+            names = tuple(column.name for column in columns)
             return Extracted({}, dict.fromkeys(names, str(fault)[:80]), names)
 
-    def items(self, page: Page) -> Found:
-        """Give the items of the page. Raises nothing: what is wrong is in `bad`, or is the fault."""
-        return gathered(self._items(page))
-
-    def _items(self, page: Page) -> Iterator[Extracted]:
+    def items(self, page: Answer, columns: Sequence[Column]) -> Iterator[Extracted]:
+        """Give the items of the page. SiteFault if it gives no such."""
         for given in self._each("items", self._run("items", self._object.items, page)):
-            yield self._values("items", given, self.item_columns)
+            yield self._values("items", given, columns)
 
     def _values(self, method: str, given: object, columns: Sequence[Column]) -> Extracted:
         """Give the values of a dict that a method gave, in the types of their columns."""
@@ -301,8 +221,6 @@ class CodeSite:
                 bad[name] = wrong[:80]
         return Extracted(values, bad, tuple(name for name in names if name not in values))
 
-    # -- the user's code
-
     def _run(self, method: str, call: Callable[..., Any], *given: object) -> Any:
         try:
             return call(*given)
@@ -317,12 +235,12 @@ class CodeSite:
         items = self._run(method, iter, given)
         given_so_far = 0
         while (item := self._run(method, next, items, _END)) is not _END:
-            if given_so_far == MAX_LINKS and method == "requests":
+            if given_so_far == MAX_LINKS and method == "follow":
                 raise SiteFault(f"{self.file.path}: {method}: gave more than {MAX_LINKS:,} requests for one page")
             given_so_far += 1
             yield item
 
-    def _spelled(self, method: str, given: object, page: Page | None) -> str:
+    def _spelled(self, method: str, given: object, page: Answer | None) -> str:
         """Give the spelling of a request. `page`: a URL may be relative to it, and one that is not of HTTP gives ""."""
         request = Request(given) if isinstance(given, str) else given
         if not isinstance(request, Request) or not isinstance(request.url, str):

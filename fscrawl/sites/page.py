@@ -1,11 +1,7 @@
-"""A page as the rules of a site see it, and what such rules say of it. Pure: no disk, no socket.
+"""An answer, as a site sees it. Pure: no disk, no socket.
 
-Vocabulary:
-  Page         an answer with all that can be found in it. Each part is worked out when it is first asked for
-  Understood   what a site's rules say of a page: what to follow, and whether it is what was asked for
-  SiteRules    the rules of one site: a [[site]] table of `crawl.toml` (see `rules`), or a class of the user's
-
-Promise: a Page is a function of what it is given. So a stored page can be understood again, at any time and anywhere.
+Promise: an Answer is a function of what it is given, and each part is worked out when it is first asked for. So a
+stored page can be understood again, at any time and anywhere.
 """
 
 from __future__ import annotations
@@ -13,13 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 
 from fscrawl import urls
 from fscrawl.parse import links
 from fscrawl.parse.encoding import decode, sniff_encoding
-from fscrawl.parse.headers import first
-from fscrawl.parse.json_values import read_documents
+from fscrawl.parse.headers import first, media_type
 from fscrawl.request import Request, route_of, url_of
 from fscrawl.request import read as read_request
 from fscrawl.urls import Joiner
@@ -30,7 +25,7 @@ if TYPE_CHECKING:  # loaded when rules ask for it: a crawl without rules has pag
 _BASE = re.compile(rb"<base\b", re.IGNORECASE)
 
 
-class Page:
+class Answer:
     """One answer, for rules and notebooks.
 
     request   the whole request; `url` is its URL
@@ -38,10 +33,10 @@ class Page:
     headers   of the answer: names in lower case; several lines of a name are lines of one text
     body      as bytes
 
-    >>> page = Page("http://a.example/", b'<title>A</title><a href="b?n=1">next</a>')
+    >>> page = Answer("http://a.example/", b'<title>A</title><a href="b?n=1">next</a>')
     >>> page.css("a::attr(href)"), page.links
     (['b?n=1'], ('http://a.example/b?n=1',))
-    >>> Page("http://a.example/", b'{"id": [1, 2]}').json("$.id[*]")
+    >>> Answer("http://a.example/", b'{"id": [1, 2]}').json("$.id[*]")
     [1, 2]
     """
 
@@ -93,11 +88,12 @@ class Page:
         return decode(self.body, self.encoding).removeprefix("\ufeff")
 
     @cached_property
-    def parsed(self) -> selectors.Page:
-        """For the crawler: the body as `parse.selectors` reads it."""
+    def document(self) -> selectors.Document:
+        """For the crawler: the body as selectors read it."""
         from fscrawl.parse import selectors  # noqa: PLC0415 - as above
 
-        return selectors.Page(links.readable(self.body, self.encoding, self.headers.get("content-type")))
+        html = links.readable(self.body, self.encoding, self.headers.get("content-type"))
+        return selectors.Document(html, lambda: self.text, escapes="html" in (media_type(self.headers) or "html"))
 
     def css(self, selector: str) -> list[str]:
         """Give what a CSS selector finds: a list of texts; it may end with `::text` or `::attr(name)`.
@@ -106,13 +102,13 @@ class Page:
         """
         from fscrawl.parse import selectors  # noqa: PLC0415 - as above
 
-        return list(selectors.css(selector).texts(self.parsed))
+        return list(selectors.css(selector).texts(self.document))
 
     def xpath(self, expression: str) -> list[str]:
         """Give the texts that an XPath 1.0 expression finds. ValueError if the expression is wrong."""
         from fscrawl.parse import selectors  # noqa: PLC0415 - as above
 
-        return list(selectors.xpath(expression).texts(self.parsed))
+        return list(selectors.xpath(expression).texts(self.document))
 
     def json(self, path: str | None = None) -> Any:
         """Give the body as JSON; with `path` (RFC 9535) the list of values that it finds.
@@ -121,23 +117,19 @@ class Page:
 
         ValueError if the body is no JSON, or the path is wrong; without a path also if there are several lines.
         """
-        if path is None:
-            if len(self.documents) > 1:
-                raise ValueError('the body has several lines of JSON; json("$") gives a list of them')
-            return self.documents[0]
-        from fscrawl.parse import json_paths  # noqa: PLC0415 - as above
+        from fscrawl.parse import selectors  # noqa: PLC0415 - as above
 
-        return json_paths.json_path(path).values(*self.documents)
-
-    @cached_property
-    def documents(self) -> tuple[Any, ...]:
-        """For the crawler: the values that the body is as JSON: one, or one of each line. ValueError if it is none."""
         try:
-            return read_documents(self.text)
+            values = self.document.json
         except RecursionError:
             raise ValueError("the body is nested too deeply for JSON") from None
         except ValueError as error:
             raise ValueError(f"the body is no JSON: {error}") from None
+        if path is not None:
+            return selectors.json_path(path).values(*values)
+        if len(values) > 1:
+            raise ValueError('the body has several lines of JSON; json("$") gives a list of them')
+        return values[0]
 
     @cached_property
     def links(self) -> tuple[str, ...]:
@@ -190,37 +182,4 @@ class Page:
 
     @cached_property
     def _base(self) -> str | None:
-        return next(iter(self.css("base::attr(href)")), None) if _BASE.search(self.parsed.html) else None
-
-
-class Understood(NamedTuple):
-    """What a site's rules say of a page.
-
-    requests     spellings to follow instead of the page's links; None: its links
-    unexpected   why the page is not what was asked for: its class is `unexpected`, and nothing is stored; "": it is
-    renew        its session is at fault, and must be opened anew
-    fault        what is wrong with the rules themselves: its class is `site`, and nothing is stored; "": nothing
-    truncated    there is more to follow than is kept
-    """
-
-    requests: tuple[str, ...] | None = None
-    unexpected: str = ""
-    renew: bool = False
-    fault: str = ""
-    truncated: bool = False
-
-
-class SiteRules(Protocol):
-    """The rules of one site. They can be pickled: pages are read in other processes.
-
-    hosts    patterns as in rules for fields: "a.example", "*.a.example", "a.example:8080"
-    digest   of all that decides about `understand`; "" if it says nothing of any page
-    """
-
-    @property
-    def hosts(self) -> tuple[str, ...]: ...
-    @property
-    def digest(self) -> str: ...
-    def understand(self, page: Page) -> Understood:
-        """Say what to follow, and whether the page is what was asked for. Raises nothing of its own."""
-        ...
+        return next(iter(self.css("base::attr(href)")), None) if _BASE.search(self.document.html) else None

@@ -1,10 +1,12 @@
-"""The rules of sites, as they are applied: which site a URL belongs to, and what its rules say of a page. Pure.
+"""What a site says: one object, whether it was made from a [[site]] table or from a class of a site file. Pure.
 
 Vocabulary:
-  site     one [[site]] table
-  sites    all of a crawl. For each URL the first one counts that has its host
+  SiteRules    a site, as the crawl and the merge ask it
+  Understood   what it says of an answer: what to follow, and whether it is what was asked for
+  Sites        all sites of a crawl. For each URL the first one counts that has its host; classes come before tables
 
-Promise: `Site.understand` raises nothing, whatever the page. Two sites with the same digest say the same of every page.
+Promise: a site raises nothing, whatever the page, but where its methods say so. Two sites with the same digest
+understand every page in the same way. Sites can be pickled: pages are read in other processes.
 """
 
 from __future__ import annotations
@@ -12,100 +14,184 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fscrawl import urls
 from fscrawl.hostnames import pattern_covers
-from fscrawl.parse.headers import REDIRECTS, locations
-from fscrawl.sites.seeds import MAX_SEEDS, SeedTemplate
-from fscrawl.sites.templates import Lists, shown_count
+from fscrawl.parse.headers import is_final, locations
+from fscrawl.sites.seeds import MAX_SEEDS, Lists, SeedUrls
+from fscrawl.storage.records import PageRecord
 from fscrawl.urls import Joiner
 from fscrawl.util.lru import Lru
 from fscrawl.util.user_text import shown
 
 if TYPE_CHECKING:  # they load the parsers, which commands that only look on do not need
-    from fscrawl.parse.fields import Rules
-    from fscrawl.parse.items import ItemRules
-    from fscrawl.sites.matchers import Expectation, Follow, Redirect
-    from fscrawl.sites.page import Page, SiteRules, Understood
+    from fscrawl.parse.fields import Column, Extracted, Field, ItemRules, Items
+    from fscrawl.parse.selectors import Found
+    from fscrawl.sites.code import Code
+    from fscrawl.sites.page import Answer
 
 _DIGITS = 16
 _MOST_ORIGINS = 10_000  # whose site is remembered
 _MOST_REFERENCES = 400_000  # of one entry: four times the links that a page may have, since most repeat others
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
-    """One [[site]] table.
+class Understood(NamedTuple):
+    """What a site says of an answer.
 
-    table     as it is written, for whoever writes the file again
-    hosts     patterns in the form of normal forms
-    follow    what to follow instead of a page's links; None: its links
-    headers   of requests, as they are written; the values may be secret
-    columns   of the dataset; None: it has none
-    items     what becomes rows of the dataset's table `items`; None: nothing
+    requests     spellings to follow instead of the page's links; None: its links
+    unexpected   why the page is not what was asked for: its class is `unexpected`, and nothing is stored; "": it is
+    renew        its session is at fault, and must be opened anew
+    fault        what is wrong with the rules themselves: its class is `site`, and nothing is stored; "": nothing
+    truncated    there is more to follow than is kept
     """
 
-    table: Mapping[str, Any]
+    requests: tuple[str, ...] | None = None
+    unexpected: str = ""
+    renew: bool = False
+    fault: str = ""
+    truncated: bool = False
+
+
+class Follow(NamedTuple):
+    """An entry of `follow`."""
+
+    text: str
+    selector: Found
+
+    def references(self, page: Answer) -> Iterator[str]:
+        return (text for each in self.selector.references(page.document) if (text := each.strip()))
+
+
+class Expected(NamedTuple):
+    """An entry of `expect`. `is_there`: whether the selector must find something, or nothing."""
+
+    text: str
+    selector: Found
+    is_there: bool
+
+    def flaw(self, page: Answer) -> str:
+        """Say why a page is unexpected; "" if it is not."""
+        try:
+            if self.selector.finds(page.document) == self.is_there:
+                return ""
+        except Exception as error:  # noqa: BLE001 - one page must not stop a crawl
+            return f"expect = {shown(self.text)}: {type(error).__name__}: {error}"
+        return f"expect = {shown(self.text)}: it " + ("was not found" if self.is_there else "was found")
+
+
+class NoRedirect(NamedTuple):
+    """An entry `!redirect:` of `expect`: no page may redirect to a URL that `pattern` matches."""
+
+    text: str
+    pattern: str
+
+    def flaw(self, target: str) -> str:
+        """Say why a redirect is unexpected; "" if it is not. `target`: an absolute URL."""
+        from fscrawl.util.expressions import compiled  # noqa: PLC0415 - most crawls have none
+
+        return f"expect = {shown(self.text)}: it redirects to {target}" if compiled(self.pattern).search(target) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class SiteRules:
+    """One site. What its class does by a method is asked of `code`; the rest is said by the values here.
+
+    name           "[[site]] 1 (a.example)", or "class Shop in site.py"
+    hosts          patterns in the form of normal forms
+    headers        of requests, as they are written; the values may be secret
+    follow         what to follow instead of a page's links; None: its links
+    fields, items  where the values of columns stand
+    columns, item_columns    of the dataset, for the values of fields and items
+    code           the class of a site file; None: it is a table
+    table          as it is written, for whoever writes the file again
+    """
+
+    name: str
     hosts: tuple[str, ...]
-    seeds: tuple[SeedTemplate, ...] = ()
-    follow: tuple[Follow, ...] | None = None
-    expect: tuple[Expectation | Redirect, ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
-    columns: Rules | None = None
+    seeds: tuple[SeedUrls, ...] = ()
+    follow: tuple[Follow, ...] | None = None
+    expect: tuple[Expected | NoRedirect, ...] = ()
+    fields: tuple[Field, ...] = ()
     items: ItemRules | None = None
-    digest: str = field(init=False, compare=False)
+    columns: tuple[Column, ...] = ()
+    item_columns: tuple[Column, ...] = ()
+    code: Code | None = None
+    table: Mapping[str, Any] = field(default_factory=dict)
+    digest: str = field(init=False, compare=False)  # of all that decides about `understand`; "" if nothing does
 
     def __post_init__(self) -> None:
-        follow = None if self.follow is None else [each.text for each in self.follow]
-        decides = follow is not None or bool(self.expect)
-        digest = digest_of([follow, [each.text for each in self.expect]]) if decides else ""
+        digest = "" if self.code is None else self.code.file.digest
+        if self.code is None and (self.follow is not None or self.expect):
+            follow = None if self.follow is None else [each.text for each in self.follow]
+            digest = _digest_of([follow, [each.text for each in self.expect]])
         object.__setattr__(self, "digest", digest)
 
-    def for_pages(self) -> Site:
+    def for_pages(self) -> SiteRules:
         """Give the part that reads pages: it is sent to another process with each of them."""
-        return replace(self, table={}, seeds=(), headers={}, columns=None, items=None)
+        return replace(self, headers={}, seeds=(), fields=(), items=None, columns=(), item_columns=(), table={})
 
-    def understand(self, page: Page) -> Understood:
+    # -- what the crawl asks
+
+    def understand(self, page: Answer) -> Understood:
         """Say what to follow, and whether the page is what was asked for."""
-        from fscrawl.sites.matchers import Expectation  # noqa: PLC0415 - as above
-        from fscrawl.sites.page import Understood  # noqa: PLC0415
-
-        if page.status in REDIRECTS and locations(page.headers):
-            return Understood(unexpected=self._flaw_of_redirect(page))
-        for each in self.expect:
-            flaw = each.flaw(page) if isinstance(each, Expectation) else ""
-            if flaw:
-                return Understood(unexpected=flaw)
+        if self.code is not None and "expect" in self.code.methods:
+            said = self.code.expect(page)
+        else:
+            said = Understood(unexpected=self._flaw(page))
+        if said.unexpected or said.fault or not is_final(page.status, page.headers):
+            return said  # the target of a redirect is all that it leads to
+        if self.code is not None and "follow" in self.code.methods:
+            return self.code.follow(page)
         if self.follow is None:
-            return Understood()
+            return said
         found, is_cut = page.join_all(list(self._references(page, self.follow)))
         return Understood(found, truncated=is_cut)
 
-    def _flaw_of_redirect(self, page: Page) -> str:
-        from fscrawl.sites.matchers import Redirect  # noqa: PLC0415 - as above
+    def _flaw(self, page: Answer) -> str:
+        if is_final(page.status, page.headers) or not (places := locations(page.headers)):
+            flaws = (each.flaw(page) for each in self.expect if isinstance(each, Expected))
+        else:
+            target = Joiner().join(page.url, places[0]) or places[0]
+            flaws = (each.flaw(target) for each in self.expect if isinstance(each, NoRedirect))
+        return next(filter(None, flaws), "")
 
-        place = locations(page.headers)[0]
-        target = Joiner().join(page.url, place) or place
-        return next((flaw for each in self.expect if isinstance(each, Redirect) and (flaw := each.flaw(target))), "")
-
-    def _references(self, page: Page, follow: Sequence[Follow]) -> Iterator[str]:
+    def _references(self, page: Answer, follow: Sequence[Follow]) -> Iterator[str]:
         for each in follow:
             with contextlib.suppress(Exception):  # one page must not stop a crawl: what was found so far is followed
                 yield from islice(each.references(page), _MOST_REFERENCES)
 
+    # -- what the merge asks
+
+    def values_of(self, page: Answer) -> Extracted:
+        """Give the values of the page for its row. What is wrong is in `bad`."""
+        from fscrawl.parse.fields import extract  # noqa: PLC0415 - as above
+
+        if self.code is not None and "fields" in self.code.methods:
+            return self.code.fields(page, self.columns)
+        return extract(self.fields, page.document)
+
+    def items_of(self, page: Answer) -> Items:
+        """Give the items of the page. What is wrong is in `bad`, or is the fault."""
+        from fscrawl.parse.fields import gathered  # noqa: PLC0415 - as above
+
+        if self.code is not None and "items" in self.code.methods:
+            return gathered(self.code.items(page, self.item_columns))
+        return gathered(iter(()) if self.items is None else self.items.of_page(page.document))
+
 
 class Sites:
-    """The rules of all sites of a crawl. They never change. They are false if there are none."""
+    """All sites of a crawl. They never change. They are false if there are none."""
 
     def __init__(self, rules: Sequence[SiteRules] = ()) -> None:
         self._rules = tuple(rules)
         self._known: Lru[str, tuple[SiteRules | None]] = Lru(_MOST_ORIGINS)
-        self._readers = {id(each): each.for_pages() if isinstance(each, Site) else each for each in self._rules}
+        self._readers = {id(each): each.for_pages() for each in self._rules}
 
     def __bool__(self) -> bool:
         return bool(self._rules)
@@ -129,63 +215,108 @@ class Sites:
     def digest(self) -> str:
         """Of all that decides about what is followed; "" if nothing does."""
         deciding = [[list(each.hosts), each.digest] for each in self._rules]
-        return digest_of(deciding) if any(digest for _, digest in deciding) else ""
+        return _digest_of(deciding) if any(digest for _, digest in deciding) else ""
 
 
 NO_SITES = Sites()
 
 
-def digest_of(values: Any) -> str:
+def _digest_of(values: Any) -> str:
     return hashlib.sha224(json.dumps(values).encode()).hexdigest()[:_DIGITS]
 
 
-def origins(sites: Sequence[Site]) -> frozenset[str]:
-    """Give the roots of the sites that templates of seeds name, such as "https://a.example/"."""
-    return frozenset(origin for site in sites for seed in site.seeds for origin in seed.origins())
+def as_told(record: PageRecord, sites: Sites) -> PageRecord | None:
+    """Give a record as the present sites tell it; None if the body must be read once more for that.
+
+    A record without a body, such as a redirect, has nothing that rules could find.
+    """
+    rules = sites.reader_of(record.url) if sites else None
+    digest = None if rules is None else rules.digest
+    if record.rules == digest:
+        return record
+    if digest is not None and record.sha256:
+        return None
+    return replace(record, requests=None, rules=digest)
 
 
-def unruled(sites: Sequence[Site]) -> Iterator[str]:
-    """Say which tables have rules that are not for their own seeds, since these are on other hosts, of no table.
+# -- what several sites say together
+
+
+def twice(sites: Iterable[SiteRules]) -> str:
+    """Say which host is of two sites; "" if there is none.
+
+    >>> twice([SiteRules("one", ("a.example",)), SiteRules("two", ("b.example", "a.example"))])
+    'two: hosts: a.example is a host of one, too'
+    """
+    owners: dict[str, SiteRules] = {}
+    for site in sites:
+        for host in site.hosts:
+            if (before := owners.setdefault(host, site)) is not site:
+                return f"{site.name}: hosts: {host} is a host of {before.name}, too"
+    return ""
+
+
+def of_two_types(sites: Iterable[SiteRules]) -> str:
+    """Say which column has two types; "" if there is none."""
+    types: dict[tuple[str, str], tuple[str, SiteRules]] = {}
+    for site in sites:
+        for key, columns in (("fields", site.columns), ("items", site.item_columns)):
+            for column in columns:
+                kind, first = types.setdefault((key, column.name), (column.kind, site))
+                if kind != column.kind:
+                    said = f"is {column.kind}, and {kind} in {first.name}; a column must have one type"
+                    return f"{site.name}: {key}: {column.name} {said}"
+    return ""
+
+
+def origins(sites: Sequence[SiteRules]) -> frozenset[str]:
+    """Give the roots of the hosts that seeds of sites are on, such as "https://a.example/"."""
+    return frozenset(seed.origin for site in sites for seed in site.seeds)
+
+
+def unruled(sites: Sequence[SiteRules]) -> Iterator[str]:
+    """Say which sites have rules that are not for their own seeds, since these are on other hosts, of no site.
 
     >>> from fscrawl.sites.seeds import read
-    >>> list(unruled([Site({}, ("a.example",), (read("http://www.a.example/x"),), follow=())]))
-    ['[[site]] 1 (a.example): its rules are not for its seeds on http://www.a.example/: hosts does not have this host']
+    >>> list(unruled([SiteRules("[[site]] 1", ("a.example",), seeds=(read("http://www.a.example/x"),), follow=())]))
+    ['[[site]] 1: its rules are not for its seeds on http://www.a.example/: hosts does not have this host']
     """
     ruled = Sites(sites)
-    for number, site in enumerate(sites, 1):
-        has_rules = site.digest or site.headers or site.columns or site.items
-        origins = (origin for seed in site.seeds for origin in seed.origins()) if has_rules else ()
-        if (origin := next((each for each in origins if ruled.of(each) is None), "")) != "":
-            where = f"[[site]] {number} ({site.hosts[0]})"
-            yield f"{where}: its rules are not for its seeds on {origin}: hosts does not have this host"
+    for site in sites:
+        has_rules = site.digest or site.headers or site.columns or site.item_columns
+        found = (seed.origin for seed in site.seeds if has_rules and ruled.of(seed.origin) is None)
+        if origin := next(found, ""):
+            yield f"{site.name}: its rules are not for its seeds on {origin}: hosts does not have this host"
 
 
-def near_to(seeds: frozenset[str], sites: Sequence[Site], code: Sequence[SiteRules] = ()) -> frozenset[str]:
-    """Give URLs of all hosts that count as those of seeds: of the seeds, of the templates, and of the site file.
+def near_to(seeds: frozenset[str], sites: Sequence[SiteRules]) -> frozenset[str]:
+    """Give URLs of all hosts that count as those of seeds: of seeds.txt, of sites' seeds, and of classes.
 
-    >>> near_to(frozenset(), [], [Site({}, ("a.example", "*.b.example"))])
-    frozenset({'http://a.example/'})
+    Which seeds the method of a class will give is not known before, so its hosts count.
+
+    >>> near_to(frozenset(), [SiteRules("one", ("a.example",))])
+    frozenset()
     """
-    named = (urls.normalise(f"http://{host}/") for site in code for host in site.hosts if "*" not in host)
-    return frozenset({*seeds, *origins(sites), *filter(None, named)}) if sites or code else seeds
+    named = (urls.normalise(f"http://{host}/") for site in sites if site.code for host in site.hosts if "*" not in host)
+    return frozenset({*seeds, *origins(sites), *filter(None, named)}) if sites else seeds
 
 
-def files(sites: Sequence[Site]) -> tuple[str, ...]:
-    """Give the names of the lists that templates of seeds need."""
-    return tuple(dict.fromkeys(name for site in sites for seed in site.seeds for name in seed.files))
+def files(sites: Sequence[SiteRules]) -> tuple[str, ...]:
+    """Give the names of the lists that seeds of sites need."""
+    return tuple(dict.fromkeys(seed.file for site in sites for seed in site.seeds if seed.file))
 
 
-def too_many(sites: Sequence[Site], lists: Lists) -> str:
-    """Say that the templates give too many seeds; "" if they do not. Nothing is made for that.
+def too_many(sites: Sequence[SiteRules], lists: Lists) -> str:
+    """Say that sites give too many seeds; "" if they do not. Nothing is made for that.
 
     >>> from fscrawl.sites.seeds import read
-    >>> too_many([Site({}, ("a.example",), (read("http://a.example/{1..10000}/{1..10000}"),))], str).partition(";")[0]
-    '[[site]] seeds: the templates give 100,000,000 URLs (most by http://a.example/{1..10000}/{1..10000})'
+    >>> site = SiteRules("one", ("a.example",), seeds=(read("http://a.example/{1..100000000}"),))
+    >>> too_many([site], str).partition(";")[0]
+    '[[site]] seeds: they give 100,000,000 URLs (most by http://a.example/{1..100000000})'
     """
     counted = [(seed.count(lists), seed.text) for site in sites for seed in site.seeds]
     total = sum(count for count, _ in counted)
     if total <= MAX_SEEDS:
         return ""
     most = shown(max(counted)[1])
-    many = shown_count(total)
-    return f"[[site]] seeds: the templates give {many} URLs (most by {most}); at most {MAX_SEEDS:,} are allowed"
+    return f"[[site]] seeds: they give {total:,} URLs (most by {most}); at most {MAX_SEEDS:,} are allowed"

@@ -1,207 +1,156 @@
-"""The seeds of a [[site]]: templates of URLs, with a body that is a template, too. Pure.
+"""The seeds of a site: URLs, of which each may have one pair of braces that stands for several values. Pure.
 
-Promise: `requests` gives the spellings one by one, each with its label. What is wrong with a template whatever its
-values is found when it is read; a combination that is no URL gives None.
+  {1..100}, {01..12}, {0..1000..10}      whole numbers, with zeros in front, every tenth
+  {2024-01-01..2024-12-31..7}            dates, every seventh day
+  {names.txt}                            the lines of a text file in the root of the tree
+
+More than that is a loop in a site file, or a program that writes URLs for `--seeds -`.
+
+Promise: URLs are made one by one, and counted without being made.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
-from urllib.parse import urlencode
+from datetime import date, timedelta
+from urllib.parse import quote
 
-from fscrawl import labels, urls
-from fscrawl.request import FORM, JSON, Request, flaw, spelling
-from fscrawl.sites import templates
-from fscrawl.sites.templates import Listed, Lists, Numbers, Template, Values
+from fscrawl import urls
+from fscrawl.util.text_lines import sound_lines
 
 Labelled = tuple[str, str]  # the spelling of a seed, and its label, "" without one
+Lists = Callable[[str], str]  # gives the text of a list by the name of its file
 
-MAX_SEEDS = 10_000_000  # of all templates of a crawl
-MAX_HOSTS = 10_000  # of one template
-_HEAD = re.compile(r"[a-z+.-]+://[^/?#]*", re.IGNORECASE)
-_VALUE = re.compile(r"\{([0-9]{1,3})\}")  # in a label: the value of a pair of braces, from 1
-_TYPES = {"form": FORM, "json": JSON}
+MAX_SEEDS = 10_000_000  # of all tables of a crawl
+_BRACES = re.compile(r"([^{}]*)\{([^{}]*)\}([^{}]*)\Z")
+_NUMBERS = re.compile(r"(-?\d{1,15})\.\.(-?\d{1,15})(?:\.\.(\d{1,15}))?\Z")
+_DAY = r"(\d{4}-\d{2}-\d{2})"
+_DATES = re.compile(rf"{_DAY}\.\.{_DAY}(?:\.\.(\d{{1,7}}))?\Z")
+_FILE = re.compile(r"(?=.{5,100}\Z)[A-Za-z0-9_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*\.txt\Z")
+_BEHIND_HOST = re.compile(r"[a-z]+://[^/?#]+[/?#]", re.IGNORECASE)
+_EXAMPLES = "a range such as {1..100} or {2024-01-01..2024-12-31}, or a file such as {names.txt}"
 
 
 @dataclass(frozen=True, slots=True)
-class SeedTemplate:
-    """A template of requests.
+class Numbers:
+    """`width`: to fill with zeros; 0: without."""
 
-    text       as it is written
-    url        of the URL
-    head       how many of its values stand in the scheme and the host
-    kind       "form" or "json", of the body; "" without one
-    body       names and templates of a form; of JSON a document with templates in place of its strings
-    label      with {1}, {2}, … for its values, those of the URL first
-    """
+    first: int
+    last: int
+    step: int = 1
+    width: int = 0
 
-    text: str
-    url: Template
-    head: int
-    method: str = "GET"
-    kind: str = ""
-    body: Any = None
-    label: str = ""
+    def count(self, lists: Lists) -> int:  # noqa: ARG002 - a list needs it
+        return len(range(self.first, self.last + 1, self.step))
 
-    @property
-    def values(self) -> tuple[Values, ...]:
-        return (*self.url.values, *(value for each in _templates(self.body) for value in each.values))
+    def each(self, lists: Lists) -> Iterator[str]:  # noqa: ARG002
+        return (f"{number:0{self.width}}" for number in range(self.first, self.last + 1, self.step))
 
-    @property
-    def files(self) -> tuple[str, ...]:
-        """The names of the lists that it needs."""
-        return tuple(dict.fromkeys(each.name for each in self.values if isinstance(each, Listed)))
+
+@dataclass(frozen=True, slots=True)
+class Dates:
+    """`step`: days."""
+
+    first: date
+    last: date
+    step: int = 1
+
+    def count(self, lists: Lists) -> int:  # noqa: ARG002
+        return (self.last - self.first).days // self.step + 1
+
+    def each(self, lists: Lists) -> Iterator[str]:
+        return ((self.first + timedelta(day * self.step)).isoformat() for day in range(self.count(lists)))
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The lines of a file."""
+
+    name: str
 
     def count(self, lists: Lists) -> int:
-        return templates.count(self.values, lists)
+        return sum(1 for _ in sound_lines(lists(self.name)))
 
-    def origins(self) -> Iterator[str]:
-        """Give the roots of its sites, such as "https://a.example/"; what is no URL is left out."""
-        pieces: list[str | Values] = []
-        head = self.head
-        for piece in self.url.pieces:
-            if not isinstance(piece, str):
-                head -= 1
-                if head < 0:
-                    break
-            pieces.append(piece)
-        origin = Template(tuple(pieces))
-        for values in templates.combinations(self.url.values[: self.head], _no_lists):
-            found = _HEAD.match(origin.fill(values, in_url=True))
-            url = urls.normalise(found[0] + "/") if found else None
-            if url is not None:
-                yield urls.origin(url) + "/"
-
-    def requests(self, lists: Lists) -> Iterator[Labelled | None]:
-        """Give all requests as spellings with their labels; None for a combination that is no request."""
-        count = len(self.url.values)
-        for values in templates.combinations(self.values, lists):
-            made = self._request(values[:count], values[count:])
-            yield None if made is None else (made, self._label(values))
-
-    def _label(self, values: Sequence[str]) -> str:
-        return labels.shortened(_VALUE.sub(lambda found: values[int(found[1]) - 1], self.label)) if self.label else ""
-
-    def _request(self, of_url: Sequence[str], of_body: Sequence[str]) -> str | None:
-        url = urls.normalise(self.url.fill(of_url, in_url=True))
-        if url is None or urls.bad_port(url) is not None:
-            return None
-        if self.method == "GET" and not self.kind:
-            return url
-        request = Request(url, self.method, _TYPES.get(self.kind, ""), self._filled(iter(of_body)))
-        return None if flaw(request) else spelling(request)
-
-    def _filled(self, values: Iterator[str]) -> bytes:
-        document = _fill(self.body, values)
-        if self.kind == "form":
-            return urlencode(document).encode()
-        return json.dumps(document, ensure_ascii=False).encode() if self.kind else b""
-
-    def flaw(self) -> str:
-        """Say what is wrong whatever the values; "" if nothing is."""
-        values = [next(each.each(lambda name: "x")) for each in self.values]  # noqa: ARG005
-        count = len(self.url.values)
-        text = self.url.fill(values[:count], in_url=True)
-        url = urls.normalise(text)
-        if url is None:
-            return "it gives no http or https URL"
-        if (port := urls.bad_port(url)) is not None:
-            return f"port {port} is of another protocol than HTTP, and never asked"
-        found = flaw(Request(url, self.method, _TYPES.get(self.kind, ""), self._filled(iter(values[count:]))))
-        return found or self._flaw_of_head() or self._flaw_of_label()
-
-    def _flaw_of_label(self) -> str:
-        count = len(self.values)
-        for number in _VALUE.findall(self.label):
-            if not 1 <= int(number) <= count:
-                return f"its label has {{{number}}}, and it has {count} pairs of braces"
-        return ""
-
-    def _flaw_of_head(self) -> str:
-        head = self.url.values[: self.head]
-        if any(isinstance(each, Listed) for each in head):
-            return "a file cannot give the hosts; write such URLs into seeds.txt"
-        hosts = templates.count(head, _no_lists)
-        if hosts <= MAX_HOSTS:
-            return ""
-        return f"it gives {templates.shown_count(hosts)} hosts; at most {MAX_HOSTS:,} are allowed"
+    def each(self, lists: Lists) -> Iterator[str]:
+        return (quote(line.text, safe="") for line in sound_lines(lists(self.name)))
 
 
-def _no_lists(name: str) -> str:
-    raise AssertionError(f"a head has no list {name}")
+@dataclass(frozen=True, slots=True)
+class SeedUrls:
+    """An entry of `seeds`. `values`: what stands between `before` and `after`; None: nothing."""
+
+    text: str
+    before: str
+    values: Numbers | Dates | Listed | None = None
+    after: str = ""
+
+    @property
+    def file(self) -> str:
+        """The name of the list that it needs; "" if none."""
+        return self.values.name if isinstance(self.values, Listed) else ""
+
+    @property
+    def origin(self) -> str:
+        """The root of its site, such as "https://a.example/"."""
+        return urls.origin(urls.normalise(self.before) or "") + "/"
+
+    def count(self, lists: Lists) -> int:
+        return 1 if self.values is None else self.values.count(lists)
+
+    def each(self, lists: Lists) -> Iterator[str]:
+        """Give the normal forms. A value of a list that makes no URL is left out."""
+        values = iter([""]) if self.values is None else self.values.each(lists)
+        return (url for value in values if (url := urls.normalise(self.before + value + self.after)) is not None)
 
 
-def read_label(text: str) -> str:
-    """Check the label of templates; ValueError with the reason if it is wrong.
+def read(text: str) -> SeedUrls:
+    """Read an entry. ValueError with the reason if it is wrong.
 
-    >>> read_label("day {1..2}")
+    >>> list(read("http://a.example/?page={1..2}").each(str))
+    ['http://a.example/?page=1', 'http://a.example/?page=2']
+    >>> read("http://a.example/{3..1}")
     Traceback (most recent call last):
-    ValueError: in a label, {1} stands for the value of the first braces of a seed, {2} for that of the second
+    ValueError: {3..1} is empty; the first value must not be more than the last
     """
-    if not labels.is_label(text):
-        raise ValueError(f"must have 1 to {labels.MAX_CHARS} printable characters, without blanks around them")
-    if re.search("[{}]", _VALUE.sub("", text)):
-        raise ValueError(
-            "in a label, {1} stands for the value of the first braces of a seed, {2} for that of the second"
-        )
-    return text
-
-
-def read(
-    text: str, method: str = "", kind: str = "", body: Mapping[str, Any] | None = None, label: str = ""
-) -> SeedTemplate:
-    """Read a template. `kind`: of the body, "form" or "json". ValueError with the reason if it is wrong.
-
-    >>> seed = read("http://a.example/s", kind="form", body={"page": "{1..2}"}, label="page {1}")
-    >>> spelled, label = list(seed.requests(str))[1]
-    >>> spelled.partition("#")[2], label
-    ('method=POST&type=application/x-www-form-urlencoded&body=page=2', 'page 2')
-    >>> list(read("http://{a,b}.example/").origins())
-    ['http://a.example/', 'http://b.example/']
-    """
-    template = templates.read(text)
-    seed = SeedTemplate(
-        text, template, _values_of_head(template), method or ("POST" if kind else "GET"), kind, _body(body), label
-    )
-    said = seed.flaw()
-    if said:
-        raise ValueError(said)
+    found = _BRACES.match(text)
+    if found is None and ("{" in text or "}" in text):
+        raise ValueError("it may have one pair of braces; write a site file for more, or %7B for a brace")
+    seed = SeedUrls(text, text) if found is None else SeedUrls(text, found[1], _values(found[2]), found[3])
+    url = next(seed.each(lambda name: "x"), None)  # noqa: ARG005
+    if url is None:
+        raise ValueError("it gives no http or https URL")
+    if found is not None and not _BEHIND_HOST.match(found[1]):
+        raise ValueError("braces stand behind the host; write an entry for each host")
+    if (port := urls.bad_port(url)) is not None:
+        raise ValueError(f"port {port} is of another protocol than HTTP, and never asked")
     return seed
 
 
-def _values_of_head(template: Template) -> int:
-    """Count the values in front of the path."""
-    marked = "".join(piece if isinstance(piece, str) else "\ue000" for piece in template.pieces)
-    found = re.match(r"[^/]*//[^/?#]*", marked)
-    return found[0].count("\ue000") if found else 0
+def _values(text: str) -> Numbers | Dates | Listed:
+    if found := _DATES.match(text):
+        try:
+            first, last = map(date.fromisoformat, found.group(1, 2))
+        except ValueError as error:
+            raise ValueError(f"{{{text}}}: {error}") from None
+        return Dates(first, last, _step(text, first <= last, found[3]))
+    if found := _NUMBERS.match(text):
+        step = _step(text, int(found[1]) <= int(found[2]), found[3])
+        padded = any(re.match(r"-?0\d", each) for each in found.group(1, 2))
+        return Numbers(int(found[1]), int(found[2]), step, max(map(len, found.group(1, 2))) if padded else 0)
+    if _FILE.match(text):
+        return Listed(text)
+    if text.endswith(".txt"):
+        raise ValueError(
+            f"{{{text[:60]}}}: a file must lie in the root of the tree, and its name have letters, digits, - and _"
+        )
+    raise ValueError(f"{{{text[:60]}}} must be {_EXAMPLES}")
 
 
-def _body(document: Any) -> Any:
-    """Put templates in place of the strings of a document. In place of {1..9} alone there will be a number."""
-    if isinstance(document, str):
-        return templates.read(document)
-    if isinstance(document, Mapping):
-        return {name: _body(value) for name, value in document.items()}
-    return [_body(value) for value in document] if isinstance(document, list) else document
-
-
-def _templates(body: Any) -> Iterator[Template]:
-    if isinstance(body, Template):
-        yield body
-    elif isinstance(body, dict | list):
-        for each in body.values() if isinstance(body, dict) else body:
-            yield from _templates(each)
-
-
-def _fill(body: Any, values: Iterator[str]) -> Any:
-    if isinstance(body, Template):
-        filled = body.fill([next(values) for _ in body.values])
-        alone = body.pieces[0] if len(body.pieces) == 1 else None
-        return int(filled) if isinstance(alone, Numbers) and not alone.width else filled
-    if isinstance(body, dict):
-        return {name: _fill(value, values) for name, value in body.items()}
-    return [_fill(value, values) for value in body] if isinstance(body, list) else body
+def _step(text: str, is_right: bool, step: str | None) -> int:
+    if not is_right:
+        raise ValueError(f"{{{text}}} is empty; the first value must not be more than the last")
+    if not int(step or 1):
+        raise ValueError(f"{{{text}}}: the step must be 1 or more")
+    return int(step or 1)

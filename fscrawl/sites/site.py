@@ -1,19 +1,20 @@
-"""What a class of a site file says of a site: the methods that `fscrawl.site` documents and their defaults."""
+"""What a class of a site file says of a site, as `fscrawl.site` documents it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date, timedelta
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from fscrawl.request import Request
-from fscrawl.sites.page import Page
+from fscrawl.sites.page import Answer
 
-Send = Callable[[Request | str], Page]
+Send = Callable[[Request | str], Answer]
 
 
 class Unexpected(Exception):  # noqa: N818 - what a page is, as its author says it
-    """What `check` raises if the page is not what was asked for: a captcha, a log-in, an error with status 200.
+    """What `expect` raises if the page is not what was asked for: a captcha, a log-in, an error with status 200.
 
     Nothing of it is stored. It is tried again, as after any failure that may pass; then it becomes an error record of
     class `unexpected` with the message `why`. `renew`: its session is at fault, so it is opened anew before the next
@@ -49,29 +50,50 @@ class Seed(NamedTuple):
 class Site:
     """A site. Write a subclass; FILE may have several, for different hosts.
 
+    What a key of a `[[site]]` table says is an attribute here, written in the same way:
+
     hosts          the hosts that it is for: "a.example", "a.example:8080", or "*.a.example" for all below
+    headers        request headers for these hosts
+    seeds          URLs to begin with, in addition to seeds.txt
+    follow         selectors of what is fetched because of a page, in place of its links
+    expect         selectors that must find something on a page, or with "!" nothing
+    fields         columns of the dataset, and where their values stand
+    items          rows of the dataset's table `items`
+
+    Where that does not do, write a method of the same name, but for `hosts` and `headers`. All but `seeds` are given
+    the page, an `Answer`:
+
+    seeds          gives requests, URLs or `Seed`s. They may be many: they are taken one by one. Called once by each
+                   machine when it starts
+    follow         gives URLs, which may be relative to the page, and requests; None means the page's links. Called for
+                   each page that is as expected
+    expect         raises `Unexpected` if the page is not what was asked for
+    fields         gives a dict: the values of the page, by the names in `columns`. A text is read as its column's type.
+                   None, and what is left out, mean that the page has no such value
+    items          gives dicts, one for each row, by the names in `item_columns`
+
+    And there are:
+
+    columns        what a method `fields` gives: names and types, "string", "integer", "float", "boolean", "timestamp",
+                   or a list of one of these: "string[]". Names of columns that the dataset already has, such as
+                   `title`, are not allowed
+    item_columns   what a method `items` gives, in the same way; `url`, `key` and `position` are not allowed
     renew_after    how many requests a session serves before it is opened anew; None: as long as it works
-    columns        of the dataset, which `fields` fills: names and types, "string", "integer", "float", "boolean",
-                   "timestamp", or a list of one of these: "string[]". Names of columns that the dataset already has,
-                   such as `title`, are not allowed
-    item_columns   of the dataset's table `items`, which `items` fills, in the same way; `url`, `key` and `position` are
-                   not allowed
     """
 
-    hosts: Sequence[str] = ()
+    hosts: Any = ()
+    headers: Any = MappingProxyType({})
+    seeds: Any = ()
+    follow: Any = None
+    expect: Any = ()
+    fields: Any = MappingProxyType({})
+    items: Any = None
+    columns: Mapping[str, str] = MappingProxyType({})
+    item_columns: Mapping[str, str] = MappingProxyType({})
     renew_after: int | None = None
-    columns: Mapping[str, str] = {}
-    item_columns: Mapping[str, str] = {}
-
-    def seeds(self) -> Iterable[Request | str | Seed]:
-        """Give the requests to begin with, in addition to seeds.txt. They may be many: they are taken one by one.
-
-        Called once by each machine when it starts.
-        """
-        return ()
 
     def open_session(self, session: str, send: Send) -> None:
-        """Open a session: `send` makes requests whose cookies it keeps, and gives the pages, whatever their status.
+        """Open a session: `send` makes requests whose cookies it keeps, and gives the answers, whatever their status.
 
         Called before the first request that names the session, and again when it must be renewed. `send` follows
         redirects, waits for the delay of the host before each request but the first, and obeys robots.txt and scope. It
@@ -80,38 +102,6 @@ class Site:
         this method raises `Unexpected`, after the pause that the last answer asks for by Retry-After. Requests that
         name no session never see its cookies.
         """
-
-    def check(self, page: Page) -> None:
-        """Raise `Unexpected` if the page is not what was asked for.
-
-        Called for each answer of status 2xx, and for each redirect. A redirect has a status of 301 to 308, no body, and
-        its target in `page.headers["location"]`. If the request names a session, it is called for 401 and 403, too,
-        without the body: there, only `Unexpected` with `renew` counts. Without it, the page is a failure `http-4xx`.
-        An answer of a type that `fetch.accept` does not have comes without the body, too, and only if the request is no
-        plain GET: links lead to all kinds of files. There, only `Unexpected` counts.
-        """
-
-    def requests(self, page: Page) -> Iterable[Request | str] | None:  # noqa: ARG002 - for who overrides it
-        """Give what is to be fetched because of this page; None means its links. URLs may be relative to the page.
-
-        Called for each page that passed `check`.
-        """
-        return None
-
-    def fields(self, page: Page) -> Mapping[str, Any]:  # noqa: ARG002 - the same
-        """Give values for the dataset, by the names in `columns`.
-
-        Called by `merge` and `try`, for each page. A text is read as its column's type, as a value of rules is. None
-        and what is left out mean that the page has no such value.
-        """
-        return {}
-
-    def items(self, page: Page) -> Iterable[Mapping[str, Any]]:  # noqa: ARG002 - the same
-        """Give the rows that the page has for the table `items`: of each its values, by the names in `item_columns`.
-
-        Called by `merge` and `try`, for each page.
-        """
-        return ()
 
 
 def dates(first: str | date, last: str | date, step: int = 1) -> Iterator[str]:

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from fscrawl.parse import links, sitemaps, soup, text
-from fscrawl.parse.fields import parse
 from fscrawl.urls import Joiner
+from tests.support.field_rules import found_by, rules
 
 URL = "http://a.example/"
 BOUND_S = 4.0  # three attempts of a quarter of a second, and the exact look; without a guard they take up to hours
@@ -46,8 +46,8 @@ WAYS = {
     "html5lib": lambda page: links.extract(page, URL, Joiner(), parser="html5lib"),
     "text": lambda page: text.read(links.readable(page, "utf-8", None)),
     "main text": lambda page: text.read(links.readable(page, "utf-8", None), "main"),
-    "css": lambda page: parse('[hosts."*"]\nn = { css = "h1" }').extract(URL, page),
-    "xpath": lambda page: parse('[hosts."*"]\nn = { xpath = "//h1" }').extract(URL, page),
+    "css": lambda page: found_by(rules("n = 'css:h1'"), page),
+    "xpath": lambda page: found_by(rules("n = 'xpath://h1'"), page),
     "sitemaps": lambda page: (sitemaps.read(page, URL), sitemaps.read(gzip.compress(page, 1), URL)),
 }
 

@@ -28,10 +28,13 @@ from fscrawl.config import settings
 from fscrawl.engine.progress import Counts
 from fscrawl.monitor.attempt import Attempt
 from fscrawl.monitor.explain.facts import Explanation
-from fscrawl.site import Page
-from fscrawl.sites import matchers, templates
+from fscrawl.parse import selectors
+from fscrawl.parse.fields import _KEYS as FIELD_KEYS
+from fscrawl.parse.fields import TYPES
+from fscrawl.site import Answer
+from fscrawl.sites import seeds
 from fscrawl.sites.code import load
-from fscrawl.sites.read import KEYS
+from fscrawl.sites.read import KEYS, read_expected
 from fscrawl.sites.site_file import SiteFile
 from tests.support.crawling import CHECKOUT
 from tests.support.recipes import files, recipes
@@ -211,10 +214,10 @@ def test_files_of_recipes_can_be_read() -> None:
     "name",
     [
         "reference/site-rules",
+        "how-to/fields",
         "how-to/json-interface",
         "how-to/check-pages",
         "how-to/search-form",
-        "how-to/several-tasks",
     ],
 )
 def test_rules_of_sites_can_be_read(name: str) -> None:
@@ -235,28 +238,43 @@ def rows(heading: str) -> list[str]:
 
 
 def test_keys_and_entries_of_rules_are_as_documented() -> None:
-    """The reference has a row for each key and none too many; what it writes in braces and for `follow` is read so."""
-    assert sorted(rows("# Rules of sites")) == sorted(KEYS)
-    *values, opened, closed = rows("## Seeds")
-    assert [text for text in values if not templates.read(text).values] == []
-    assert [templates.read(text).pieces for text in (opened, closed)] == [("{",), ("}",)]
-    for text in rows("## Follow"):
-        assert matchers.follow(text).text == text
-    assert matchers.expectation("!redirect:/login")
+    """The reference has a row for each key and none too many; what it writes in braces and as selectors is read so."""
+    assert sorted(rows("# Sites")) == sorted(KEYS)
+    assert {*rows("## Fields"), "type"} >= {*FIELD_KEYS}
+    assert [name for name in TYPES if f"| `{name}` |" not in SITE_RULES] == []
+    assert [text for text in rows("## Seeds") if seeds.read(f"http://a.example/{text}").values is None] == []
+    assert len([selectors.read(text) for text in rows("## Selectors")]) == 4
+    assert read_expected("!redirect:/login")
+
+
+def test_a_table_and_a_class_say_the_same() -> None:
+    """The table and the class at the head of the reference understand pages in the same way."""
+    [table] = settings.parse(blocks(DOCS / "reference/site-rules.md", "toml")[0]).sites
+    [code] = load(SiteFile("site.py", blocks(DOCS / "reference/site-rules.md", "python")[0]))
+    for page in (
+        Answer(
+            "https://api.example/1",
+            b"<table class=result></table><h1>T</h1><i class=price>3.5</i><a class=next href=2>",
+        ),
+        Answer("https://api.example/1", b"captcha"),
+    ):
+        assert table.understand(page) == code.understand(page)
+        assert table.values_of(page) == code.values_of(page)
+    assert (table.seeds, table.headers, table.columns) == (code.seeds, code.headers, code.columns)
 
 
 def test_the_example_of_site_files_is_one() -> None:
     """The complete example of the reference is a site file; so is the one in the module's own words."""
     own = site.__doc__ or ""
-    own = own[own.index("    from fscrawl.site") : own.index("All but `open_session`")]
+    own = own[own.index("    from fscrawl.site") : own.index("What a [[site]] table")]
     for text in (blocks(DOCS / "reference/site-files.md", "python")[0], textwrap.dedent(own)):
         [found] = load(SiteFile("site.py", text))
         assert found.hosts == ("search.example",)
-        first, _ = next(found.seeds())
+        first, _ = next(found.code.seeds())
         assert "2024-01-01" in first
-        page = Page(first, b"<h1>T</h1><i class=author>A</i><a class=hit href=/1>x</a>")
+        page = Answer(first, b"<h1>T</h1><i class=author>A</i><a class=hit href=/1>x</a>")
         assert found.understand(page).requests == ("https://search.example/1",)
-        assert found.fields(page).values == {"heading": "T", "authors": ["A"]}
+        assert found.values_of(page).values == {"heading": "T", "authors": ["A"]}
 
 
 def test_the_site_files_of_the_form() -> None:
@@ -265,15 +283,15 @@ def test_the_site_files_of_the_form() -> None:
         load(SiteFile("site.py", source))[0] for source in blocks(DOCS / "how-to/search-form.md", "python")
     )
     table = b"<table class=results></table><a class=hit href=/1>x</a>"
-    found = plain.understand(Page(FIND, table + b"<input name=day value=d><a class=next data-page=2>n</a>"))
+    found = plain.understand(Answer(FIND, table + b"<input name=day value=d><a class=next data-page=2>n</a>"))
     assert [each.partition("body=")[2] for each in found.requests or ()] == ["", "day=d%26page=2"]
-    assert plain.understand(Page(FIND, b"please wait")).unexpected == "neither results nor an article"
-    assert plain.fields(Page(FIND, b"<h1 class=article>T</h1>")).values == {"heading": "T"}
+    assert plain.understand(Answer(FIND, b"please wait")).unexpected.endswith("it was not found")
+    assert plain.values_of(Answer(FIND, b"<h1 class=article>T</h1>")).values == {"heading": "T"}
     for each in (plain, of_session):
-        spelled, label = next(each.seeds())
+        spelled, label = next(each.code.seeds())
         assert label == "2024-01-01"
         assert ("&session=2024-01-01" in spelled) == (each is of_session)
-    moved = of_session.understand(Page(FIND, b"", status=302, headers={"location": "/login"}))
+    moved = of_session.understand(Answer(FIND, b"", status=302, headers={"location": "/login"}))
     assert (moved.unexpected, moved.renew) == ("sent to the log-in", True)
 
 

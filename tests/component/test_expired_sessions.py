@@ -24,14 +24,14 @@ class Members(Site):
     def open_session(self, session, send):
         assert send(Request("/login", form={{"user": "me"}})).status == 200
 
-    def check(self, page):
+    def expect(self, page):
         is_away = page.headers.get("location", "").endswith("/login") or page.css("form#login")
         if page.status in (401, 403) or is_away:
             raise Unexpected("logged out", renew=True)
         if not page.css("h1"):
             raise Unexpected("no page of a member")
 
-    def requests(self, page):
+    def follow(self, page):
         for link in page.links:
             yield Request(link, session="me")
 """

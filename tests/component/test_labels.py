@@ -66,10 +66,9 @@ def tasks(request: Request) -> Response:
 
 
 def test_what_a_task_leads_to_has_its_label(root: Path) -> None:
-    """Seeds of all three kinds; records, failures, figures, report and dataset agree."""
+    """Seeds of a line and of a site file; records, failures, figures, report and dataset agree."""
     with Web(tasks, [A, B]) as web:
-        template = web.url(A, "/t/{1..2}/x{a,b}")
-        write(root, f"[[site]]\nhosts = ['{A}']\nseeds = ['{template}']\nlabel = 'set {{2}}'")
+        write(root)
         file = root.parent / "site.py"
         file.write_text(
             "from fscrawl.site import Seed, Site\n\nclass B(Site):\n"
@@ -84,8 +83,6 @@ def test_what_a_task_leads_to_has_its_label(root: Path) -> None:
     assert by_label == {
         "day 1, ü": of_task(A, "/a"),
         "of code": of_task(B, "/b"),
-        "set a": {f"{A}/t/1/xa", f"{A}/t/2/xa"},
-        "set b": {f"{A}/t/1/xb", f"{A}/t/2/xb"},
         None: {f"{A}/alone", f"{A}/c"},
     }
     assert errors(root)[web.url(A, "/a/bad")].label == "day 1, ü"
@@ -93,8 +90,6 @@ def test_what_a_task_leads_to_has_its_label(root: Path) -> None:
     assert figures(root) == {
         "day 1, ü": {"found": 13, "stored": 12, "failed": 1, **nothing},
         "of code": {"found": 13, "stored": 12, "failed": 1, **nothing},
-        "set a": {"found": 2, "stored": 2, "failed": 0, **nothing},
-        "set b": {"found": 2, "stored": 2, "failed": 0, **nothing},
     }
     shown = fscrawl("status", "--root", root).out
     assert [line.split()[-5:] for line in shown.splitlines() if line.startswith("day 1")] == [
@@ -205,11 +200,8 @@ def test_a_stopped_task_that_was_never_begun(root: Path) -> None:
 def test_two_machines_and_a_kill(root: Path) -> None:
     """Figures are added up; those of a machine that is killed lack only its last seconds, and records have them all."""
     with Web(site({f"/{n}": "x" for n in range(60)}), [A, B]) as web:
-        tables = [
-            f"[[site]]\nhosts = ['{host}']\nseeds = ['{web.url(host)}{{0..59}}']\nlabel = '{host} {{1}}'"
-            for host in (A, B)
-        ]
-        write(root, *tables)
+        write(root)
+        seeds(root, *(f"{web.url(host, f'/{n}')}  # {host} {n}" for host in (A, B) for n in range(60)))
         with Running(command(root)) as first, Running(command(root)) as second:
             first.until(lambda: len(pages(root)) >= 20, "some pages are stored")
             first.kill()

@@ -97,7 +97,7 @@ UNNOTICED = (
     def open_session(self, session, send):
         send(Request("/login", form={"user": session}))
 
-    def check(self, page):
+    def expect(self, page):
         if page.status in (302, 403):
             raise Unexpected("logged out", renew=True)
 """

@@ -83,7 +83,7 @@ class Here(Site):
         if os.getpid() == {os.getpid()}:
             yield "{web.url(HOST)}"
 
-    def requests(self, page):
+    def follow(self, page):
         yield f"/{{os.getpid()}}"
 """
         )

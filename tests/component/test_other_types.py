@@ -23,19 +23,17 @@ class Lists(Site):
     def open_session(self, session, send):
         send("/login")
 
-    def check(self, page):
+    def expect(self, page):
         if "json" not in page.headers.get("content-type", ""):
             raise Unexpected("no list", renew=True)
 
-    def requests(self, page):
+    def follow(self, page):
         for next in page.json("$.next"):
             yield Request(next, session="me")
 """
 TABLE = f"""
 [[site]]
 hosts = ["{HOST}"]
-seeds = ["http://{HOST}:PORT/find"]
-form = {{q = "a"}}
 expect = ["json:$.found"]
 [[site]]
 hosts = ["*"]
@@ -86,7 +84,8 @@ def test_a_form_whose_answer_is_no_list(root: Path) -> None:
         )
         end = "\n# end of settings (leave this line: it shows that the file was read to its end)\n"
         (root / "crawl.toml").write_text(text + TABLE.replace("PORT", str(web.port)) + end)
-        done = crawl(root, seeds=[web.url(other)])
+        (root / "seeds.txt").write_text(f"{web.url(other)}\nPOST {web.url(HOST, '/find')} q=a\n")
+        done = crawl(root)
         assert done.code == 0, done
         assert web.count(path="/find") == 2
         assert web.count(path="/file.pdf") == 1

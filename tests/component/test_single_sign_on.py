@@ -28,7 +28,7 @@ class Shop(Site):
     def seeds(self):
         yield Request("http://HOST/0", session="me")
 
-    def requests(self, page):
+    def follow(self, page):
         for link in page.links:
             yield Request(link, session="me")
 """

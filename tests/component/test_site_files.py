@@ -34,11 +34,11 @@ class Journals(Site):
     def open_session(self, session, send):
         assert send("/start").status == 200
 
-    def check(self, page):
+    def expect(self, page):
         if page.status == 302 or page.css("#captcha"):
             raise Unexpected("not the list", renew=page.status == 302)
 
-    def requests(self, page):
+    def follow(self, page):
         yield from page.css("a.hit::attr(href)")
         for number in page.css("a.next::attr(data-page)"):
             form = {{"day": page.request.session, "page": number}}
@@ -183,7 +183,7 @@ def paths(root: Path) -> set[str]:
 
 def test_a_file_that_is_forgotten(root: Path, tmp_path: Path) -> None:
     """A crawl that goes on without its file warns in one line, and one that never had a file does not."""
-    narrow = PLAIN + "    def requests(self, page):\n        yield from page.css('a.x::attr(href)')\n"
+    narrow = PLAIN + "    def follow(self, page):\n        yield from page.css('a.x::attr(href)')\n"
     with Web(linked, [A]) as web:
         assert crawl(root, "--site", site_file(tmp_path, web, narrow)).code == 0
         done = crawl(root, seeds=[web.url(A)])
@@ -195,7 +195,7 @@ def test_a_file_that_is_forgotten(root: Path, tmp_path: Path) -> None:
 
 def test_another_file_finds_more_in_stored_pages(root: Path, tmp_path: Path) -> None:
     """With a file that follows more, the stored pages are understood anew, and only what is new is fetched."""
-    narrow = PLAIN + "    def requests(self, page):\n        yield from page.css('a.x::attr(href)')\n"
+    narrow = PLAIN + "    def follow(self, page):\n        yield from page.css('a.x::attr(href)')\n"
     with Web(linked, [A]) as web:
         assert crawl(root, "--site", site_file(tmp_path, web, narrow)).code == 0
         assert paths(root) == {"/", "/a"}
@@ -207,8 +207,8 @@ def test_another_file_finds_more_in_stored_pages(root: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("lines", "class_", "said"),
     [
-        (["def check(self, page):", "    page.nothing"], "site", "site.py:10: check: AttributeError"),
-        (["def requests(self, page):", "    return 7"], "site", "requests: gave 7; it must give requests"),
+        (["def expect(self, page):", "    page.nothing"], "site", "site.py:10: expect: AttributeError"),
+        (["def follow(self, page):", "    return 7"], "site", "follow: gave 7; it must give requests"),
     ],
 )
 def test_mistakes_that_pages_show(root: Path, tmp_path: Path, lines: list[str], class_: str, said: str) -> None:
@@ -267,7 +267,7 @@ QUICK = f"{IMPATIENT}import fscrawl.engine.site_process\nfscrawl.engine.site_pro
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("method", ["check", "requests"])
+@pytest.mark.parametrize("method", ["expect", "follow"])
 def test_a_method_that_never_ends(root: Path, tmp_path: Path, method: str) -> None:
     """It is ended, and is a failure of its page; other hosts do not wait for it."""
     text = f"{PLAIN}\n    def {method}(self, page):\n        while True: pass\n"
@@ -315,7 +315,7 @@ def test_seeds_that_never_come(root: Path, tmp_path: Path) -> None:
         done = crawl(root, "--site", file, seeds=[web.url(B)], env=customised(tmp_path, QUICK))
     assert done.code == 1, done
     assert len(pages(root)) == 4
-    assert done.err.count("class Plain: seeds: gave nothing for 3 s") == 1
+    assert done.err.count("site.py: seeds: gave nothing for 3 s") == 1
 
 
 @pytest.mark.gate
@@ -335,7 +335,7 @@ def test_seeds_that_end_their_process(root: Path, tmp_path: Path) -> None:
         text = PLAIN.partition("        yield")[0] + "        import os\n        os._exit(3)\n"
         done = crawl(root, "--site", site_file(tmp_path, web, text), seeds=[web.url(B)], workers=2)
         assert done.code == 1, done
-        assert "class Plain: seeds: its process has ended; no more seeds are taken" in done.err
+        assert "site.py: seeds: its process has ended; no more seeds are taken" in done.err
         assert len(pages(root)) == 4
 
 
@@ -370,7 +370,7 @@ def test_an_edit_while_seeds_are_awaited(root: Path, tmp_path: Path) -> None:
 
 def test_a_file_that_has_a_mistake_later(root: Path, tmp_path: Path) -> None:
     """Stored pages that show a mistake lead to nothing; with the file mended, they lead where it says."""
-    follows = PLAIN + "    def requests(self, page):\n        yield from page.css('a.x::attr(href)')\n"
+    follows = PLAIN + "    def follow(self, page):\n        yield from page.css('a.x::attr(href)')\n"
     with Web(linked, [A]) as web:
         assert crawl(root, "--site", site_file(tmp_path, web, follows)).code == 0
         assert crawl(root, "--site", site_file(tmp_path, web, follows + "        1 / 0\n")).code == 0
@@ -381,7 +381,7 @@ def test_a_file_that_has_a_mistake_later(root: Path, tmp_path: Path) -> None:
 
 def test_audit_and_show_by_the_same_file(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With the file, audit counts only what it follows as pending, and show names the reason of what it does not."""
-    narrow = PLAIN + "    def requests(self, page):\n        yield from page.css('a.x::attr(href)')\n"
+    narrow = PLAIN + "    def follow(self, page):\n        yield from page.css('a.x::attr(href)')\n"
     with Web(linked, [A]) as web:
         file = site_file(tmp_path, web, narrow)
         assert crawl(root, "--site", file, seeds=[web.url(A)]).code == 0

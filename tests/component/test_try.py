@@ -141,7 +141,11 @@ def test_a_crawl_that_has_not_begun(web: Web, tmp_path: Path, capsys: pytest.Cap
     home = web.url("127.0.30.1")
     before = contents(tmp_path)
     found = tried(capsys, home, "--root", str(tmp_path))
-    assert (found["rules"], found["refused"], found["follow"]) == ("[[site]] 1", None, [f"{home}a"])
+    assert (found["rules"], found["refused"], found["follow"]) == (
+        f"[[site]] 1 (127.0.30.1:{web.port})",
+        None,
+        [f"{home}a"],
+    )
     assert contents(tmp_path) == before
     (tmp_path / "seeds.txt").write_text("http://b.invalid/\n")
     assert tried(capsys, home, "--root", str(tmp_path))["refused"] == 'scope = "domain"'
@@ -184,7 +188,7 @@ class Endless(Site):
 
 
 @pytest.mark.parametrize(
-    ("method", "line"), [("requests", "while True: pass"), ("check", "re.search('(?:a+)+$', 60 * 'a' + '!')")]
+    ("method", "line"), [("follow", "while True: pass"), ("expect", "re.search('(?:a+)+$', 60 * 'a' + '!')")]
 )
 def test_rules_that_never_end(
     web: Web,
@@ -219,6 +223,28 @@ def test_values_that_never_come(
     said = capsys.readouterr().out
     assert "site.py:10: fields: TimeoutError: it has not ended after 0.3 s" in said
     assert "site.py:12: items: TimeoutError: it has not ended after 0.3 s" in said
+
+
+OPENS = """\
+from fscrawl.site import Request, Site
+
+class Members(Site):
+    hosts = ["127.0.30.1"]
+
+    def open_session(self, session, send):
+        send("/start")
+        send(Request("/login", form={"password": "secret"}))
+"""
+
+
+def test_what_opens_a_session(web: Web, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each request of `open_session` is shown with what came, and without what it sent."""
+    (tmp_path / "site.py").write_text(OPENS)
+    home = web.url("127.0.30.1")
+    cli.main(["try", f"GET {home} (session me)", "--site", str(tmp_path / "site.py"), *LOCAL])
+    said = capsys.readouterr().out
+    assert f"session   GET {home}start: 404\nsession   POST {home}login: 404\n" in said
+    assert "secret" not in said
 
 
 @pytest.mark.parametrize(

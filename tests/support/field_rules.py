@@ -1,17 +1,21 @@
 """Rules for fields, as a test writes them in short."""
 
-from fscrawl.parse import fields
-from fscrawl.parse.fields import Extracted, parse
+import tomllib
 
-URL = "http://www.a.example/dir/page.html"
+from fscrawl.parse.fields import Extracted, Field, extract, read_fields
+from fscrawl.parse.selectors import Document
 
 
-def rules(*lines: str, hosts: str = "*") -> fields.Rules:
-    return parse("\n".join([f'[hosts."{hosts}"]', *lines]))
+def rules(*lines: str) -> tuple[Field, ...]:
+    return read_fields(tomllib.loads("\n".join(lines)))
+
+
+def found_by(fields: tuple[Field, ...], html: str | bytes) -> Extracted:
+    return extract(fields, Document(html if isinstance(html, bytes) else html.encode()))
 
 
 def read(rule: str, html: str | bytes) -> Extracted:
-    return rules(f"x = {{ {rule} }}").extract(URL, html if isinstance(html, bytes) else html.encode())
+    return found_by(rules(f"x = {{ {rule} }}"), html)
 
 
 def value(rule: str, html: str | bytes):

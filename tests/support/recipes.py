@@ -8,6 +8,7 @@ exit code its last command has.
 from __future__ import annotations
 
 import base64
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -130,7 +131,11 @@ class RecipeWeb:
         return {"/": _html("Inside", "/more"), "/more": _html("More", "/")}.get(request.path, MISSING)
 
     def _members_example(self, request: Request) -> Response:
-        if request.path == "/login" and parse_qs(request.body) == {b"user": [b"me"], b"password": [b"secret"]}:
+        wanted = {b"user": [b"me"], b"password": [b"secret"], b"csrf": [b"t0ken"]}
+        if request.path == "/login" and request.method == "GET":
+            form = b"<form method=post><input type=hidden name=csrf value=t0ken><input name=user></form>"
+            return Response(200, {"Content-Type": "text/html"}, form)
+        if request.path == "/login" and parse_qs(request.body) == wanted:
             return Response(303, {"Location": "/", "Set-Cookie": "who=me; Path=/"}, b"")
         if request.path in ("/", "/mine") and "who=me" not in request.headers.get("cookie", ""):
             return Response(302, {"Location": "/login"}, b"")
@@ -141,7 +146,7 @@ class RecipeWeb:
         path, _, query = request.path.partition("?")
         if path == "/list":
             page = int(query.removeprefix("page="))
-            return _json(f'{{"result": [{{"id": {2 * page}}}, {{"id": {2 * page + 1}}}]}}')
+            return _json(json.dumps({"result": [{"url": f"/item/{number}"} for number in (2 * page, 2 * page + 1)]}))
         return _json(f'{{"title": "Item {path.rpartition("/")[2]}"}}') if path.startswith("/item/") else MISSING
 
     def _search_example(self, request: Request) -> Response:

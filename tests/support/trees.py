@@ -59,6 +59,10 @@ class Grown:
         self.bodies: dict[str, bytes] = {}
         self.failures: dict[str, ErrorRecord] = {}
 
+    def sites(self, tables: str) -> None:
+        """Write a `crawl.toml` with these [[site]] tables."""
+        (self.root / "crawl.toml").write_text(settings.render(settings.Settings()) + tables)
+
     # -- pages
 
     def page(self, url: str, body: bytes | None = None, **fields: Any) -> PageRecord:

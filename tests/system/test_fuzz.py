@@ -16,11 +16,11 @@ from fscrawl.errors import RecordError, SettingsError
 from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.heartbeat import Peer
 from fscrawl.parse import links
-from fscrawl.parse.fields import parse
 from fscrawl.parse.html_limits import limit_html, suits_html5lib
 from fscrawl.storage.records import PageRecord
 from fscrawl.urls import Joiner
 from tests.support.effort import tries
+from tests.support.field_rules import found_by, rules
 from tests.support.fuzz.campaign import fixed, inputs
 from tests.support.fuzz.judge import GROWTH_BYTES, held_bytes, judge
 from tests.support.fuzz.mutator import repeated
@@ -149,13 +149,13 @@ def test_html5lib_is_spared_crowds():
 @pytest.mark.parametrize("selector", ['css = "div"', 'xpath = "//div"'])
 def test_fields_in_each_other(selector):
     """Text in hundreds of selected elements is no value hundreds of times its size, but a bad one."""
-    rules = parse(f'[hosts."*"]\nn = {{ {selector}, many = true }}')
+    fields = rules(f'n = {{ {selector}, type = "string[]" }}')
     began = time.process_time()
-    found = rules.extract(URL, b"<div>" * 500 + b"some words <b>more</b>" * 20_000)
+    found = found_by(fields, b"<div>" * 500 + b"some words <b>more</b>" * 20_000)
     assert time.process_time() - began < MOST_S
     assert found.bad == {"n": "ValueError: the selected elements are nested too deeply"}
     assert found.missing == ("n",)
-    assert len(rules.extract(URL, b"<div>a" * 100).values["n"]) == 100
+    assert len(found_by(fields, b"<div>a" * 100).values["n"]) == 100
 
 
 def test_settings_beyond_floats():
@@ -164,14 +164,6 @@ def test_settings_beyond_floats():
         crawl_settings.parse("[politeness]\ndelay = -1" + "0" * 400)
     with pytest.raises(SettingsError, match="values are nested too deeply"):
         crawl_settings.parse("[crawl]\nallow = " + "[" * 400 + "]" * 400)
-
-
-def test_fields_with_blank_lines():
-    """Tens of thousands of blank lines in a fields.toml that is no TOML are over at once."""
-    began = time.process_time()
-    with pytest.raises(SettingsError, match="not valid TOML"):
-        parse(".\n" + "\n" * 100_000)
-    assert time.process_time() - began < MOST_S
 
 
 def test_records_without_infinity():

@@ -36,8 +36,6 @@ def test_what_is_no_tree(tmp_path):
         fscrawl.open(3)
     with pytest.raises(fscrawl.FscrawlError, match="root is empty; name a directory"):
         fscrawl.open("")
-    with pytest.raises(fscrawl.FscrawlError, match="fields is empty; name a file"):
-        fscrawl.open(tmp_path, fields="")
 
 
 def test_a_newer_tree(grown):
@@ -145,16 +143,10 @@ def test_a_rendered_page(grown):
     assert page.css("p") == ["after"]
 
 
-def test_fields(grown, tmp_path):
-    """The rules of a file and those of [[site]] in crawl.toml give a page's fields."""
+def test_fields(grown):
+    """The rules of [[site]] in crawl.toml give a page's fields."""
     (grown.root / "crawl.toml").write_text("[[site]]\nhosts = ['a.example']\nfields = {first = 'css:p.x'}\n")
-    rules = tmp_path / "fields.toml"
-    rules.write_text('[hosts."*.example"]\nall = {css = "p", many = true}\n')
     assert fscrawl.open(grown.root).page(HOME).fields == {"first": "one"}
-    page = fscrawl.open(grown.root, fields=rules).page(HOME)
-    assert page.fields == {"all": ["one", "twob"], "first": "one"}
-    with pytest.raises(fscrawl.FscrawlError, match="cannot be read"):
-        fscrawl.open(grown.root, fields=tmp_path / "none.toml")
 
 
 def test_a_site_file_reads_pages(grown):
@@ -260,15 +252,8 @@ def test_wrong_arguments_of_rows(grown, give, arguments):
 @pytest.mark.parametrize("path", ["a\0b", "~", Path("~/tree")])
 def test_paths_that_are_none(grown, path):
     """No file has a zero byte in its path, and only a shell replaces ~: an error names the argument and its value."""
-    for name, arguments in (("root", {"root": path}), ("fields", {"root": grown.root, "fields": path})):
-        with pytest.raises(fscrawl.FscrawlError, match=f"^{name}={re.escape(repr(str(path)))}: "):
-            fscrawl.open(**arguments)
-
-
-def test_a_file_of_rules_that_is_missing(grown):
-    """The message speaks of the argument, and not of an option of the command line."""
-    with pytest.raises(fscrawl.FscrawlError, match=r"^fields /nowhere: cannot be read"):
-        fscrawl.open(grown.root, fields="/nowhere")
+    with pytest.raises(fscrawl.FscrawlError, match=f"^root={re.escape(repr(str(path)))}: "):
+        fscrawl.open(path)
 
 
 @pytest.mark.parametrize(("method", "asked"), [("css", 3), ("css", None), ("xpath", 3), ("json", 3)])

@@ -17,7 +17,7 @@ import fscrawl.site
 REFERENCE = (Path(__file__).parents[2] / "docs/reference/python.md").read_text(encoding="utf-8")
 HOST_SINCE = "host: 'Hosts | None' = None, since: 'Since | None' = None"
 NAMES = {
-    "Crawl": "(root: 'str | os.PathLike[str]', fields: 'str | os.PathLike[str] | None' = None) -> 'None'",
+    "Crawl": "(root: 'str | os.PathLike[str]') -> 'None'",
     "CrawlResult": "(root: 'Path', reason: \"Literal['finished', 'stopped', 'max_pages', 'interrupted']\","
     " pages: 'int', redirects: 'int', others: 'int', unchanged: 'int', bytes: 'int', errors: 'dict[str, int]',"
     " kept: 'dict[str, int]', left_out: 'dict[str, int]', seconds: 'float', pending: 'int', fault: 'str' = '',"
@@ -32,7 +32,7 @@ NAMES = {
     "crawl": "(root: 'str | os.PathLike[str]', seeds: 'Seeds' = (), *, workers: 'int' = 4, threads: 'int' = 8,"
     " site: 'str | os.PathLike[str] | None' = None, refresh: 'str | None' = None, reseed: 'bool' = False,"
     " allow_env: 'Iterable[str]' = (), progress: 'bool' = True, **settings: 'Mapping[str, Any]') -> 'CrawlResult'",
-    "open": "(root: 'str | os.PathLike[str]', *, fields: 'str | os.PathLike[str] | None' = None) -> 'Crawl'",
+    "open": "(root: 'str | os.PathLike[str]') -> 'Crawl'",
 }
 OF_ROWS = (
     f"self, columns: 'Iterable[str] | None' = None, *, {HOST_SINCE}, where: 'Where | None' = None,"
@@ -68,7 +68,7 @@ OF_PAGE = {
     ),
     *("bytes", "sha256", "file", "body", "html", "text", "tree", "fields", "answer", "css", "xpath", "json"),
 }
-OF_SITES = ["NoAnswer", "Page", "Request", "Seed", "Send", "Site", "Unexpected", "dates"]
+OF_SITES = ["Answer", "NoAnswer", "Request", "Seed", "Send", "Site", "Unexpected", "dates"]
 
 
 def public(kind):

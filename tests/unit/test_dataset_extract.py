@@ -22,7 +22,8 @@ from fscrawl.util import waiting
 from tests.support.trees import Grown, check
 
 A, B = "http://a.example/", "http://a.example/b"
-RULES = '[hosts."*"]\nn = { css = "b", type = "integer" }\nm = { css = "i", many = true }\n'
+FIELDS = {"n": {"css": "b", "type": "integer"}, "m": {"css": "i", "type": "string[]"}}
+RULES = json.dumps([{"hosts": ["*"], "fields": FIELDS}])
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def only(job):
 def test_job_can_be_pickled(tree, tmp_path):
     """A job goes to other processes, also when its parts have been made."""
     job = job_of(tree, tmp_path, fields=RULES)
-    assert (job.tree.root, job.directory.root, job.rules is None) == (tree.root, tmp_path / "out", False)
+    assert (job.tree.root, job.directory.root, bool(job.sites)) == (tree.root, tmp_path / "out", True)
     other = pickle.loads(pickle.dumps(job))
     assert other == job
     assert other.rows == job.rows

@@ -6,8 +6,9 @@ import msgspec
 import pytest
 
 from fscrawl.dataset import schema
-from fscrawl.dataset.options import FORMATS, Filters, Options, choose, expression, one_of, rules, since, status
-from fscrawl.errors import UsageError
+from fscrawl.dataset.options import FORMATS, Filters, Options, choose, expression, one_of, since, status
+from fscrawl.dataset.site_fields import tables_as_text
+from fscrawl.errors import SettingsError, UsageError
 from fscrawl.parse.columns import OF_ITEMS, OF_PAGES
 from fscrawl.storage.records import ErrorRecord, PageRecord
 
@@ -16,7 +17,7 @@ CHANGED = {
     "formats": ("csv",),
     "text": "main",
     "html": False,
-    "fields": '[hosts."*"]\nx = {css = "p"}\n',
+    "fields": '[{"hosts": ["*"], "fields": {"x": "css:p"}}]',
     "dedupe": True,
     "noindex": True,
     "hosts": ("a",),
@@ -60,13 +61,6 @@ def test_another_option(name):
         assert choose({}, kept, "out") == kept
 
 
-def test_rules_are_not_printed():
-    """Other rules for fields are refused without printing a file of them."""
-    with pytest.raises(UsageError) as caught:
-        choose({"fields": "long\nfile"}, Options(fields="other\nfile"), "out")
-    assert "\n" not in str(caught.value)
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -95,7 +89,7 @@ def test_bad_since(text):
         since(text, NOW)
 
 
-def test_bad_texts(tmp_path):
+def test_bad_texts():
     """Expressions, choices and statuses are checked, and named with their flag."""
     with pytest.raises(UsageError, match=r"--include \(: not a regular expression"):
         expression("(", "--include")
@@ -112,27 +106,11 @@ def test_bad_texts(tmp_path):
         assert status(text) == text
 
 
-def test_rules(tmp_path):
-    """A file of rules is read with any byte order mark; what is no UTF-8 is named, and what is no file."""
-    path = tmp_path / "fields.toml"
-    path.write_text('[hosts."*"]\nx = { css = "b" }\n', encoding="utf-8-sig")
-    assert rules(path).startswith("[hosts")
-    path.write_text('[hosts."*"]\nx = { css = "b" }\n', encoding="utf-16")
-    assert rules(path).startswith("[hosts")
-    path.write_bytes(b"# f\xfcr alle\n")
-    with pytest.raises(UsageError, match=r"fields[.]toml:1:4: not valid TOML: byte 0xfc is not UTF-8"):
-        rules(path)
-    with pytest.raises(UsageError, match="cannot be read: is a directory"):
-        rules(tmp_path)
-
-
 @pytest.mark.parametrize("name", sorted(OF_PAGES))
-def test_taken_names(tmp_path, name):
+def test_taken_names(name):
     """No field may be called like a column."""
-    path = tmp_path / "fields.toml"
-    path.write_text(f'[hosts."*"]\n{name} = {{ css = "b" }}\n')
-    with pytest.raises(UsageError, match=name):
-        rules(path)
+    with pytest.raises(SettingsError, match=f"the dataset already has a column {name}"):
+        tables_as_text(f"[[site]]\nhosts = ['*']\nfields = {{{name} = 'css:b'}}\n", "crawl.toml")
 
 
 def test_names_of_columns():

@@ -8,7 +8,7 @@ import pytest
 
 from fscrawl.parse import selectors
 from fscrawl.parse.fields import Extracted
-from tests.support.field_rules import URL, read, rules, value
+from tests.support.field_rules import found_by, read, rules, value
 
 PAGE = """
 <title>Page</title><body class=b><h1 id=top> Head  <em>ing</em>
@@ -21,26 +21,26 @@ PAGE = """
     ("rule", "expected"),
     [
         ('css = "h1::text"', "Head"),
-        ('css = "h1::text", many = true', ["Head", "and more"]),
+        ('css = "h1::text", type = "string[]"', ["Head", "and more"]),
         ('css = "h1 ::text"', "ing"),
-        ('css = "body > ::text", many = true', ["Head", "and more", "first", "line", "second", "X", "Y", "Z"]),
+        ('css = "body > ::text", type = "string[]"', ["Head", "and more", "first", "line", "second", "X", "Y", "Z"]),
         ('css = "::attr(id)"', "top"),
         ('css = "h1"', "Head ing and more"),
-        ('css = "p", many = true', ["first line", "second"]),
-        ('css = "a::attr(href)", many = true', ["x.html", "y.html"]),
+        ('css = "p", type = "string[]"', ["first line", "second"]),
+        ('css = "a::attr(href)", type = "string[]"', ["x.html", "y.html"]),
         ('css = "A::attr( HREF )"', "x.html"),
-        ('css = "p::text, h1::text", many = true', ["Head", "and more", "first", "line", "second"]),
+        ('css = "p::text, h1::text", type = "string[]"', ["Head", "and more", "first", "line", "second"]),
         ('css = "h1, #top"', "Head ing and more"),
-        ('css = "h1, #top", many = true', ["Head ing and more"]),
-        ('css = "a:is(:first-of-type, [name])::text", many = true', ["X", "Z"]),
+        ('css = "h1, #top", type = "string[]"', ["Head ing and more"]),
+        ('css = "a:is(:first-of-type, [name])::text", type = "string[]"', ["X", "Z"]),
         ("css = 'a[rel=\"tag\"]::text'", "X"),
         ('css = "h2"', None),
-        ('css = "h2", many = true', None),
+        ('css = "h2", type = "string[]"', None),
         ('xpath = "//h1/text()"', "Head"),
         ('xpath = "//h1"', "Head ing and more"),
-        ('xpath = "//p", many = true', ["first line", "second"]),
-        ('xpath = "//a/@href", many = true', ["x.html", "y.html"]),
-        ("xpath = \"//body[has-class('b')]/a[re:test(., 'Y|Z')]\", many = true", ["Y", "Z"]),
+        ('xpath = "//p", type = "string[]"', ["first line", "second"]),
+        ('xpath = "//a/@href", type = "string[]"', ["x.html", "y.html"]),
+        ("xpath = \"//body[has-class('b')]/a[re:test(., 'Y|Z')]\", type = 'string[]'", ["Y", "Z"]),
         ('xpath = "set:distinct(//h1)/@id"', "top"),
         ('xpath = "string(//h1)"', "Head ing and more"),
         ('xpath = "count(//a)"', "3"),
@@ -138,17 +138,17 @@ def test_a_page_is_parsed_once(monkeypatch):
     lexbor = selectors.tree
     found = rules(*(f'x{n} = {{ css = "p" }}' for n in range(5)))
     monkeypatch.setattr(selectors, "tree", lambda html: parsed.append(html) or lexbor(html))
-    found.extract(URL, b"<p>x")
+    found_by(found, b"<p>x")
     assert parsed == [b"<p>x"]
-    rules('x = { xpath = "//p" }', hosts="other.example").extract(URL, b"<p>y")
+    found_by((), b"<p>y")
     assert parsed == [b"<p>x"]
 
 
 def test_xpath_is_a_choice():
     """Rules of CSS alone do not import parsel."""
     script = (
-        "import sys; from fscrawl.parse.fields import parse;"
-        "parse('[hosts.x]\\na = { css = \"p\" }').extract('http://x/', b'');"
+        "import sys; from fscrawl.parse.fields import extract, read_fields;"
+        "from fscrawl.parse.selectors import Document; extract(read_fields({'a': 'css:p'}), Document(b''));"
         "sys.exit('parsel' in sys.modules or 'lxml' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", script], timeout=60, check=False).returncode == 0

@@ -1,4 +1,4 @@
-"""What becomes of the texts that a field finds, by its type, and which fields are asked for at which host."""
+"""What becomes of the texts that a field finds, by its type, and what is bad."""
 
 import pickle
 from datetime import UTC, datetime, timedelta, timezone
@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from fscrawl.parse import selectors
-from fscrawl.parse.fields import Column, Extracted, parse
-from tests.support.field_rules import URL, read, rules, value
+from fscrawl.parse.fields import Extracted
+from tests.support.field_rules import found_by, read, rules, value
 
 # Types
 
@@ -65,12 +65,12 @@ def test_numbers_of_xpath():
 
 def test_lists_with_bad_texts():
     """A list keeps what is of its type; the first text that is not is named, and the value is not missing."""
-    found = read('css = "p", type = "integer", many = true', "<p>1<p>x<p>2<p>y")
+    found = read('css = "p", type = "integer[]"', "<p>1<p>x<p>2<p>y")
     assert found == Extracted({"x": [1, 2]}, {"x": "x"}, ())
 
 
 def test_the_first_text_decides():
-    """Without `many` the first text is the value or bad; a later one is not looked for."""
+    """Without a list the first text is the value or bad; a later one is not looked for."""
     assert read('css = "p", type = "integer"', "<p>x<p>2") == Extracted({}, {"x": "x"}, ("x",))
 
 
@@ -87,79 +87,13 @@ def test_the_first_text_decides():
 )
 def test_regex(regex, expected):
     """The first group counts, or the whole match; a text that does not match, or matches nothing, is none."""
-    assert value(f"css = 'p', many = true, regex = '{regex}'", "<p>12<p>Price:\n EUR 3.50") == expected
-
-
-# Hosts
-
-
-def host_values(pattern: str, url: str) -> dict:
-    return rules('x = { css = "p" }', hosts=pattern).extract(url, b"<p>y").values
-
-
-@pytest.mark.parametrize(
-    ("pattern", "url", "matches"),
-    [
-        ("*", "http://a.example/", True),
-        ("a.example", "https://a.example:8443/x", True),
-        ("a.example", "http://b.a.example/", False),
-        ("*.a.example", "http://c.b.a.example/", True),
-        ("*.a.example", "http://a.example/", False),
-        ("A.Example", "http://a.example/", True),
-        ("?.example", "http://a.example/", True),
-        ("[ab].example", "http://b.example/", True),
-        ("[::1]", "http://[::1]:8000/", True),
-        ("bücher.example", "http://xn--bcher-kva.example/", True),
-        ("*.BÜCHER.example", "http://www.xn--bcher-kva.example/", True),
-    ],
-)
-def test_hosts(pattern, url, matches):
-    """A pattern is matched with the whole host name, without port, small letters and Punycode being understood."""
-    assert host_values(pattern, url) == ({"x": "y"} if matches else {})
-
-
-def test_other_hosts_are_asked_nothing():
-    """A page of a host that no section is for has nothing missing."""
-    assert rules('x = { css = "p" }', hosts="b.example").extract(URL, b"<p>") == Extracted({}, {}, ())
-
-
-def test_rules_that_did_not_end():
-    """Each column that has a field for the page's host is bad there, and no other."""
-    several = parse("""
-        [hosts."other.example"]
-        n = { css = "u" }
-        [hosts."*.a.example"]
-        m = { css = "u" }
-        [hosts."*"]
-        m = { css = "b" }
-    """)
-    assert several.failed(URL, "too long") == Extracted({}, {"m": "too long"}, ("m",))
-
-
-def test_sections_in_turn():
-    """Of several fields of one column the first that finds a value wins; the columns stand in the file's order."""
-    several = parse("""
-        [hosts."*.a.example"]
-        n = { css = "i", type = "integer" }
-        [hosts."other.example"]
-        n = { css = "u", type = "integer" }
-        m = { css = "u" }
-        [hosts."*"]
-        k = { css = "b", many = true }
-        n = { xpath = "//b", type = "integer" }
-    """)
-    assert several.columns == (Column("n", "integer"), Column("m"), Column("k", many=True))
-    assert several.extract(URL, b"<i>1</i><b>2</b><u>3</u>") == Extracted({"n": 1, "k": ["2"]}, {}, ())
-    assert several.extract(URL, b"<b>2</b>") == Extracted({"n": 2, "k": ["2"]}, {}, ())
-    assert several.extract(URL, b"<i>x</i><b>2</b>") == Extracted({"n": 2, "k": ["2"]}, {"n": "x"}, ())
-    assert several.extract(URL, b"<i>x</i><b>y</b>") == Extracted({"k": ["y"]}, {"n": "x"}, ("n",))
-    assert several.extract(URL, b"") == Extracted({}, {}, ("n", "k"))
+    assert value(f"css = 'p', type = 'string[]', regex = '{regex}'", "<p>12<p>Price:\n EUR 3.50") == expected
 
 
 def test_errors_are_bad():
     """An expression that fails on a page costs that value alone, and the error is what is bad."""
     both = rules('x = { xpath = "//p[contains(.)]" }', 'y = { xpath = "//p" }')
-    assert both.extract(URL, b"<p>z") == Extracted(
+    assert found_by(both, b"<p>z") == Extracted(
         {"y": "z"}, {"x": "XPathEvalError: Invalid number of arguments"}, ("x",)
     )
 
@@ -172,14 +106,14 @@ def test_a_parser_that_fails(monkeypatch):
 
     found = rules('x = { css = "p" }')
     monkeypatch.setattr(selectors, "tree", refuse)
-    assert found.extract(URL, b"<p>").bad == {"x": "MemoryError: no more"}
+    assert found_by(found, b"<p>").bad == {"x": "MemoryError: no more"}
 
 
 def test_pickle():
     """Rules go to another process and find the same there."""
-    sent = rules('x = { css = "p::text", regex = "a(.)" }', 'y = { xpath = "//p", type = "integer", many = true }')
-    sent.extract(URL, b"<p>ab")
+    sent = rules('x = { css = "p::text", regex = "a(.)" }', 'y = { xpath = "//p", type = "integer[]" }')
+    found_by(sent, b"<p>ab")
     came = pickle.loads(pickle.dumps(sent))
     assert came == sent
     page = b"<p>ab<p>1"
-    assert came.extract(URL, page) == sent.extract(URL, page) == Extracted({"x": "b", "y": [1]}, {"y": "ab"}, ())
+    assert found_by(came, page) == found_by(sent, page) == Extracted({"x": "b", "y": [1]}, {"y": "ab"}, ())

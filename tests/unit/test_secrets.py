@@ -53,7 +53,7 @@ def test_settings(line: str) -> None:
         "https:me:hunter2@a.example",
         "htp://me:hun/hunter2@a.example/{1..3}",
         "https://me:{hunter2}@a.example/",
-        "https://me:hunter2@{a,b}.example/{1..}",
+        "https://me:hunter2@a.example/{1..}",
         "https://me:hunter 2hunter2@a.example/",
         "//me:hunter2@a.example/",
         "me:hunter2@a.example",
@@ -75,9 +75,7 @@ def test_logins_in_urls(where: str, url: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "seed", ["https://a.example/@me/{1..3}", "https://{a,b}.example/@me", "https://a.example/?m=a:b@c"]
-)
+@pytest.mark.parametrize("seed", ["https://a.example/@me/{1..3}", "https://a.example/?m=a:b@c"])
 def test_urls_with_an_at_sign(seed: str) -> None:
     """An @ behind the host is a part of the path or the query."""
     [site] = parse(f'[[site]]\nhosts = ["*.example"]\nseeds = ["{seed}"]').sites

@@ -8,7 +8,7 @@ from fscrawl.parse.encoding import sniff_encoding
 from fscrawl.parse.links import extract, readable
 from fscrawl.parse.text import Text, read
 from fscrawl.parse.xhtml import as_html
-from fscrawl.sites.page import Page
+from fscrawl.sites.page import Answer
 from fscrawl.urls import Joiner
 
 TYPE = "application/xhtml+xml"
@@ -51,7 +51,7 @@ def test_all_see_the_same() -> None:
     page = body(content, before=DTD).replace(b"<html ", b"<html lang='x' xml:lang='de' ")
     assert extract(page, URL, Joiner(), content_type=TYPE).title == "A <b>"
     assert read(readable(page, "utf-8", TYPE)) == Text("a\n©b\nc\nd&lt;\nf\ng", "de")
-    assert Page(URL, page, headers={"content-type": TYPE}).css("p.x") == ["d&lt;"]
+    assert Answer(URL, page, headers={"content-type": TYPE}).css("p.x") == ["d&lt;"]
 
 
 def test_encodings() -> None:
@@ -68,7 +68,7 @@ def test_a_meta_element_declares_nothing() -> None:
     for page, seen in ((body("<head><meta charset='koi8-r'/></head>é"), "é"), (latin1, "\ufffd")):
         found = extract(page, URL, Joiner(), content_type=TYPE)
         assert (found.encoding, found.encoding_source) == ("utf-8", "declared")
-        asked = Page(URL, page, headers={"content-type": TYPE})
+        asked = Answer(URL, page, headers={"content-type": TYPE})
         assert asked.encoding == "utf-8"
         assert seen in asked.text
         assert read(readable(page, sniff_encoding(page, TYPE), TYPE)).text == seen

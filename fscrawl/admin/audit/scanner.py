@@ -26,8 +26,7 @@ from fscrawl.fleet.terms import ReadOnlyTerms, Term
 from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.url_table import UrlTable
 from fscrawl.request import is_normal, shown
-from fscrawl.sites.rules import Sites, near_to
-from fscrawl.sites.told import as_told
+from fscrawl.sites.rules import Sites, as_told, near_to
 from fscrawl.storage.atomic import temporary_owner
 from fscrawl.storage.caches import caches_live_s
 from fscrawl.storage.layout import (
@@ -366,6 +365,6 @@ class Scanner:
 
 def _rules_of(tree: Tree, settings: Settings, seeds: frozenset[str]) -> Rules:
     """Give the rules that are in force."""
-    crawl, sites, near = settings.crawl, Sites(settings.rules), near_to(seeds, settings.sites, settings.code)
+    crawl, sites, near = settings.crawl, Sites(settings.rules), near_to(seeds, settings.rules)
     term = Term.of(settings, near, tree.record, Generations(tree.files).newest(), sites.digest)
     return Rules(Scope(crawl, near), crawl.max_depth, seeds, crawl.follow_nofollow, term, sites)

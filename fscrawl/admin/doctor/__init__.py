@@ -175,7 +175,7 @@ def _seeds(root: Path, chosen: Settings, lookup: this_machine.Lookup, *, is_made
             (WARNING, "unless a site file (crawl --site) gives the seeds, ") if is_made and not bad else (PROBLEM, "")
         )
         yield CheckResult(level, f"{path} has no URL", f"{unless}add a full URL, such as https://example.org/")
-    hosts = map(urls.hostname, [*found, *origins(chosen.sites)])
+    hosts = map(urls.hostname, [*found, *origins(chosen.rules)])
     yield from crawl.limited(this_machine.names(hosts, chosen.fetch, _RESOLVE_S, lookup))
 
 

@@ -68,7 +68,7 @@ class _Inquiry:
         self._settings = settings
         self._seeds = frozenset(seeds)
         self._labels = seeds
-        self._terms = terms_of(tree, settings, near_to(self._seeds, settings.sites, settings.code))
+        self._terms = terms_of(tree, settings, near_to(self._seeds, settings.rules))
         self._it = Explanation(asked)
 
     def run(self, line: ProgressLine, *, all_inlinks: bool) -> Explanation:

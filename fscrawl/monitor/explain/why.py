@@ -97,7 +97,7 @@ class Why:
         """Give the settings and the line of robots.txt that exclude it."""
         crawl = self._settings.crawl
         is_seed = url in self._seeds  # only robots.txt and limits exclude a seed
-        near = near_to(self._seeds, self._settings.sites, self._settings.code)
+        near = near_to(self._seeds, self._settings.rules)
         rule = None if is_seed else Scope(crawl, near).explain(url)
         if urls.bad_port(url) is not None:
             yield Reason(BAD_PORT, f"port {urls.bad_port(url)} is of another protocol than HTTP, and never asked")
@@ -237,10 +237,8 @@ class Why:
 
     def _unfollowed(self, link: Inlink) -> Reason:
         """Say which rules do not follow a link. They may have been edited since: then a crawl reads the page again."""
-        sites = self._settings.sites
-        site = Sites(sites).of(link.url)
-        number = next((n for n, each in enumerate(sites, 1) if each is site), None)
-        which = f"[[site]] {number}" if number is not None else "the site file, or a [[site]] that is gone"
+        site = Sites(self._settings.rules).of(link.url)
+        which = site.name if site is not None else "the site file, or a [[site]] that is gone"
         text = f"{link.url} links to it, and is cut by {which}: its rules follow other links"
         return Reason("not-followed", text, f"edit follow in {self._tree.root}/crawl.toml")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fscrawl import cli, urls
-from tests.support.merging import EVERY, A, B, C, archived, refused
+from tests.support.merging import EVERY, A, B, C, archived
 from tests.support.trees import ALL, Grown, Made, check, inline
 
 
@@ -231,19 +231,18 @@ def test_card(tree: Grown, out: Path) -> None:
     for table in ("pages", "links", "errors"):
         for name in made.table(table).column_names:
             assert f"| `{name}` |" in card
-    assert "| by the rules" not in card
+    assert "| a field of a site" not in card
 
 
-def test_fields(tree: Grown, out: Path, tmp_path: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
+def test_fields(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
     """Fields are columns of their types after the others, null where a page has no value, and are counted."""
-    rules = tmp_path / "fields.toml"
-    rules.write_text(
-        '[hosts."a.example"]\nprice = { css = "b", type = "integer" }\n'
-        'seen = { css = "time", type = "timestamp" }\ntags = { css = "i", many = true }\n'
+    tree.sites(
+        "[[site]]\nhosts = ['a.example']\n[site.fields]\nprice = { css = 'b', type = 'integer' }\n"
+        "seen = { css = 'time', type = 'timestamp' }\ntags = { css = 'i', type = 'string[]' }\n"
     )
     tree.page("http://a.example/p", b"<b>7</b><i>x</i><i>=y</i><time>2026-01-02</time>")
     tree.page("http://a.example/q", b"<b>seven</b>")
-    code, printed, err = fscrawl("--fields", str(rules), *EVERY)
+    code, printed, err = fscrawl(*EVERY)
     assert (code, err) == (0, "")
     rows = Made(out).by_url()
     assert (rows["http://a.example/p"]["price"], rows["http://a.example/p"]["tags"]) == (7, ["x", "=y"])
@@ -253,7 +252,5 @@ def test_fields(tree: Grown, out: Path, tmp_path: Path, fscrawl: Callable[..., t
     assert "field price: found on 1 of 4 pages, 1 with a value of the wrong type" in printed
     assert "field tags: found on 1 of 4 pages\n" in printed
     tree.page("http://a.example/r", b"<b>8</b>")
-    assert fscrawl("--fields", str(rules))[0] == 0
+    assert fscrawl()[0] == 0
     assert Made(out).manifest["fields"]["price"] == {"found": 2, "missing": 3, "bad": 1}
-    rules.write_text('[hosts."*"]\nprice = { css = "b" }\n')
-    refused(fscrawl("--fields", str(rules)), 2, "other rules", "--rebuild")

@@ -65,10 +65,10 @@ def merge(tree: Path, out: Path, *words: str, code: int = 0) -> str:
 
 def test_by_a_table_in_all_formats(tree: Path, tmp_path: Path) -> None:
     """The rows are the same in each format; what is bad is counted by item."""
-    fields = tmp_path / "fields.toml"
-    fields.write_text('[items."*"]' + TABLE.partition("[site.items]")[2])
+    settings = tree / "crawl.toml"
+    settings.write_text(settings.read_text() + TABLE)
     formats = [word for each in ("parquet", "jsonl", "csv") for word in ("--format", each)]
-    said = merge(tree, tmp_path / "out", "--fields", str(fields), *formats)
+    said = merge(tree, tmp_path / "out", *formats)
     assert rows(tmp_path / "out") == WANTED
     assert "field items.name: found on 4 of 4 items" in said
     assert "field items.size: found on 2 of 4 items, 2 with a value of the wrong type" in said
@@ -121,4 +121,4 @@ def test_a_column_that_cannot_be(tree: Path, tmp_path: Path) -> None:
     """A column that every item has is refused, in one line."""
     (tmp_path / "site.py").write_text(CODE.replace('"name": "string"', '"url": "string"'))
     said = merge(tree, tmp_path / "out", "--site", str(tmp_path / "site.py"), code=2)
-    assert "class Lists: item_columns: url: the dataset already has such a column; choose another name" in said
+    assert "the dataset already has a column url; choose another name" in said

@@ -86,11 +86,8 @@ def test_later_runs(several: Grown, out: Path, fscrawl: Callable[..., tuple[int,
 
 @pytest.mark.gate
 @pytest.mark.parametrize("name", sorted(NAMES))
-def test_a_field_of_that_name(
-    several: Grown, out: Path, tmp_path: Path, fscrawl: Callable[..., tuple[int, str, str]], name: str
-) -> None:
+def test_a_field_of_that_name(several: Grown, fscrawl: Callable[..., tuple[int, str, str]], name: str) -> None:
     """With the option, a field cannot have the name of such a column; without it, it can."""
-    path = tmp_path / "fields.toml"
-    path.write_text(f'[hosts."*"]\n{name} = {{ css = "html::attr(lang)" }}\n')
-    refused(fscrawl("--language", "--fields", str(path)), 2, f"--language makes a column {name}:")
-    assert fscrawl("--fields", str(path))[0] == 0
+    several.sites(f"[[site]]\nhosts = ['*']\nfields = {{{name} = 'css:html::attr(lang)'}}\n")
+    refused(fscrawl("--language"), 2, f"--language makes a column {name}:")
+    assert fscrawl()[0] == 0

@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from fscrawl import cli
-from fscrawl.config.settings import Settings, render
 from fscrawl.dataset import dataset_dir, door
 from fscrawl.store import Tree
 from tests.support.crawling import lines_of
@@ -31,8 +30,6 @@ from tests.support.trees import ALL, Grown, Made, check, contents, inline
         (["--since", "soon"], ["--since soon", "7d"]),
         (["--limit", "0"], ["--limit", "whole number"]),
         (["--processes", "100000000"], ["--processes 100000000: they need more than", "use at most"]),
-        (["--fields", "/nowhere/fields.toml"], ["--fields /nowhere/fields.toml"]),
-        (["--fields", "/dev/null/x"], ["--fields"]),
     ],
 )
 def test_bad_values(
@@ -40,17 +37,6 @@ def test_bad_values(
 ) -> None:
     """A bad value of a flag is refused in one line, before anything is made."""
     refused(fscrawl(*flags), 2, *words)
-    assert not out.exists()
-
-
-@pytest.mark.parametrize("text", ["a = 1", '[hosts."*"]\nurl = { css = "b" }', '[hosts."*"]\nx = { css = "b["  }', "["])
-def test_bad_rules(
-    tree: Grown, out: Path, tmp_path: Path, fscrawl: Callable[..., tuple[int, str, str]], text: str
-) -> None:
-    """Bad rules for fields, and fields that are called like a column, are refused in one line that names the file."""
-    path = tmp_path / "fields.toml"
-    path.write_text(text)
-    refused(fscrawl("--fields", str(path)), 2, str(path))
     assert not out.exists()
 
 
@@ -243,7 +229,7 @@ from fscrawl.site import Site
 
 class A(Site):
     hosts = ["a.example"]
-    columns = {"name": "string"}
+    columns = {"name": "float"}
 """
 
 
@@ -252,9 +238,8 @@ class A(Site):
     ("flags", "said"),
     [
         (["--index", "--format", "csv"], "--index"),
-        (["--site", "site.py", "--fields", "fields.toml"], "name is a column of the rules for fields"),
-        (["--fields", "other.toml"], "a column must have one type"),
-        (["--language", "--fields", "language.toml"], "--language makes a column"),
+        (["--site", "site.py"], "name is string, and float in class A in site.py"),
+        (["--language"], "--language makes a column"),
     ],
 )
 def test_a_rebuild_that_is_refused(
@@ -269,11 +254,7 @@ def test_a_rebuild_that_is_refused(
     """What is wrong with a --rebuild is found before the dataset is emptied. It stays as it was, and grows on."""
     monkeypatch.chdir(tmp_path)
     Path("site.py").write_text(CLASH)
-    Path("fields.toml").write_text('[hosts."*"]\nname = { css = "h1" }\n')
-    Path("other.toml").write_text('[hosts."*"]\nheading = { css = "h1", type = "integer" }\n')
-    Path("language.toml").write_text('[hosts."*"]\nlanguage_score = { css = "h1" }\n')
-    tables = '[[site]]\nhosts = ["a.example"]\n[site.fields]\nheading = "css:h1"\n'
-    (tree.root / "crawl.toml").write_text(render(Settings()) + tables)
+    tree.sites("[[site]]\nhosts = ['a.example']\nfields = {name = 'css:h1', language_score = 'css:h1'}\n")
     assert fscrawl("--index")[0] == 0
     before = contents(out)
     refused(fscrawl("--rebuild", *flags), 2, said)

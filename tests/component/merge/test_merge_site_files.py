@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from fscrawl.dataset import extract
-from fscrawl.parse import fields as field_rules
+from fscrawl.parse.fields import Extracted
+from fscrawl.sites.page import Answer
+from fscrawl.sites.rules import SiteRules
 from tests.support.trees import Grown, Made
 
+NAMED = ("a", "mine"), ("b", "other")
 Merge = Callable[..., tuple[int, str, str]]
 SITE = """\
 from fscrawl.site import Site
@@ -55,35 +58,33 @@ def test_what_never_ends(
 ) -> None:
     """A method that never ends on a page is a bad value of it, and an expression ends; all others have theirs."""
     monkeypatch.setattr(extract, "_OF_USERS_S", 0.2)
-    site, rules = tmp_path / "site.py", tmp_path / "fields.toml"
+    site = tmp_path / "site.py"
     site.write_text(SITE.replace('raise KeyError("b")', "while True: pass"))
-    rules.write_text('[hosts."*"]\nlast = { css = "p", regex = "^([a-z]+)+4?$" }\n')
+    tree.sites("[[site]]\nhosts = ['*']\nfields = {last = {css = 'p', regex = '^([a-z]+)+4?$'}}\n")
     tree.page("http://c.example/", b"<p>" + b"x" * 60 + b"!")
     tree.page("http://d.example/", b"<p>x4")
-    code, said, _ = fscrawl("--site", str(site), "--fields", str(rules))
+    code, said, _ = fscrawl("--site", str(site))
     assert code == 0
     rows = Made(out).by_url()
     assert (rows["http://a.example/"]["words"], rows["http://a.example/b"]["words"]) == (5, None)
     assert (rows["http://c.example/"]["last"], rows["http://d.example/"]["last"]) == (None, "x")
     assert "field words: found on 1 of 2 pages, 1 with a value of the wrong type" in said
-    assert "field last: found on 1 of 5 pages\n" in said
+    assert "field last: found on 1 of 2 pages\n" in said
 
 
-def test_what_never_ends_is_bad_where_it_counts(
-    fscrawl: Merge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_never_ends_is_bad_where_it_counts(tree: Grown, fscrawl: Merge, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page whose rules do not end has bad values in the columns for its host, and none in those for others."""
-    rules = tmp_path / "fields.toml"
-    rules.write_text('[hosts."a.example"]\nmine = { css = "title" }\n[hosts."b.example"]\nother = { css = "title" }\n')
-    extract_all = field_rules.Rules.extract
+    tables = [f"[[site]]\nhosts = ['{host}.example']\nfields = {{{name} = 'css:title'}}\n" for host, name in NAMED]
+    tree.sites("".join(tables))
+    values_of = SiteRules.values_of
 
-    def never_ends(self: field_rules.Rules, url: str, html: bytes) -> field_rules.Extracted:
-        if url == "http://a.example/b":
+    def never_ends(self: SiteRules, page: Answer) -> Extracted:
+        if page.url == "http://a.example/b":
             raise TimeoutError
-        return extract_all(self, url, html)
+        return values_of(self, page)
 
-    monkeypatch.setattr(field_rules.Rules, "extract", never_ends)
-    _, said, _ = fscrawl("--fields", str(rules))
+    monkeypatch.setattr(SiteRules, "values_of", never_ends)
+    _, said, _ = fscrawl()
     assert "field mine: found on 1 of 2 pages, 1 with a value of the wrong type" in said
     assert "field other: found on 0 of 1 page\n" in said
 
@@ -112,9 +113,9 @@ def test_a_dataset_without_site_file_stays_so(fscrawl: Merge, site: Path) -> Non
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        ('"words": "integer"', '"title": "string"', "class A: columns: title: the dataset already has such a column"),
-        ('columns = {"name": "string"}', 'columns = {"name": "float"}', "name has another type in class"),
-        ('"words": "integer"', '"words": "int"', "class A: columns['words'] = 'int': must be a type"),
+        ('"words": "integer"', '"title": "string"', "the dataset already has a column title"),
+        ('columns = {"name": "string"}', 'columns = {"name": "float"}', "fields: name is float, and string in class A"),
+        ('"words": "integer"', '"words": "int"', "type: must be"),
         ("import Site", "import Sites", "site.py:1: ImportError: cannot import name 'Sites'"),
     ],
 )
@@ -126,9 +127,18 @@ def test_files_that_are_refused(fscrawl: Merge, site: Path, before: str, after: 
     assert said in err
 
 
-def test_names_of_rules(fscrawl: Merge, site: Path, tmp_path: Path) -> None:
-    """Rules for fields and a site file cannot fill the same column."""
-    (tmp_path / "fields.toml").write_text('[hosts."*"]\nname = { css = "h1" }\n')
-    code, _, err = fscrawl("--site", str(site), "--fields", str(tmp_path / "fields.toml"))
+def test_a_column_of_both(tree: Grown, fscrawl: Merge, out: Path, site: Path) -> None:
+    """A class and a table may fill the same column, each for its hosts; a class comes before a table."""
+    tree.sites("[[site]]\nhosts = ['*']\nfields = {name = 'css:title'}\n")
+    tree.page("http://c.example/", b"<title>of the table")
+    assert fscrawl("--site", str(site))[0] == 0
+    names = {row["url"]: row["name"] for row in Made(out).rows()}
+    assert (names["http://a.example/"], names["http://c.example/"]) == ("http://a.example/", "of the table")
+
+
+def test_columns_of_two_types(tree: Grown, fscrawl: Merge, site: Path) -> None:
+    """They are refused, with both places."""
+    tree.sites("[[site]]\nhosts = ['*']\nfields = {name = {css = 'b', type = 'float'}}\n")
+    code, _, err = fscrawl("--site", str(site))
     assert code == 2
-    assert "class A: columns: name is a column of the rules for fields; choose another name" in err
+    assert f"[[site]] 1 (*): fields: name is float, and string in class A in {site}; a column must have one type" in err

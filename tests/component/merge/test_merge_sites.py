@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl.config.settings import Settings, render
-from fscrawl.errors import SettingsError, UsageError
+from fscrawl.errors import SettingsError
 from tests.support.trees import Grown
 
 HOSTS = '[[site]]\nhosts = ["a.example", "*.b.example"]\n[site.fields]\n'
@@ -17,48 +16,24 @@ NOTHING = ["nothing new since the last run"]
 BODY = b"<title>t</title><h1>a</h1><h2>b</h2><a href=/l>"
 
 
-def write(tree: Grown, tables: str) -> None:
-    (tree.root / "crawl.toml").write_text(render(Settings()) + tables)
-
-
 def row(tree: Grown, out: Path, **given: str) -> dict[str, object]:
     made = tree.merge(out, **given)
     return next(row for row in made.rows("pages") if row["url"] == URL)
 
 
 def test_fields_of_tables(tree: Grown, out: Path) -> None:
-    """Each field is a column, also without --fields; a dataset keeps those that it was made with."""
+    """Each field is a column; a dataset keeps those that it was made with."""
     tree.page(URL, BODY)
-    write(tree, HOSTS + 'heading = "css:h1"\nother = {css = "h2", many = true}\n')
+    tree.sites(HOSTS + 'heading = "css:h1"\nother = {css = "h2", type = "string[]"}\n')
     found = row(tree, out)
     assert (found["heading"], found["other"]) == ("a", ["b"])
     assert tree.merge(out).said == NOTHING
-    write(tree, HOSTS + 'heading = "css:h2"\n')
+    tree.sites(HOSTS + 'heading = "css:h2"\n')
     [said, *_] = tree.merge(out).said
     assert said.endswith("the fields of [[site]] are not those that the dataset was made with; --rebuild takes them")
-    write(tree, HOSTS + "heading = 1\n")
+    tree.sites(HOSTS + "heading = 1\n")
     [said, *_] = tree.merge(out).said
     assert said.endswith("the dataset keeps the fields that it has")
-
-
-def test_a_file_comes_first(tree: Grown, out: Path) -> None:
-    """With --fields, the file counts for what stands in both; then both must be given again."""
-    tree.page(URL, BODY)
-    write(tree, HOSTS + 'heading = "css:h1"\nsecond = "css:h2"\n')
-    of_file = '[hosts."a.example"]\nheading = {css = "title"}\nthird = {css = "a::attr(href)"}\n'
-    found = row(tree, out, fields=of_file)
-    assert (found["heading"], found["second"], found["third"]) == ("t", "b", "/l")
-    assert tree.merge(out, fields=of_file).said == NOTHING
-    with pytest.raises(UsageError, match="was made with fields = other rules, not these"):
-        tree.merge(out, fields=of_file.replace("title", "h2"))
-
-
-def test_without_fields_in_tables(tree: Grown, out: Path) -> None:
-    """Tables without fields change nothing."""
-    tree.page(URL, BODY)
-    write(tree, '[[site]]\nhosts = ["a.example"]\n')
-    of_file = '[hosts."*"]\nheading = {css = "h1"}\n'
-    assert row(tree, out, fields=of_file)["heading"] == "a"
 
 
 @pytest.mark.parametrize(
@@ -70,18 +45,11 @@ def test_without_fields_in_tables(tree: Grown, out: Path) -> None:
 )
 def test_wrong_tables(tree: Grown, out: Path, field: str, said: str) -> None:
     """What is wrong with a field is said with its place in `crawl.toml`."""
-    write(tree, HOSTS + field)
+    tree.sites(HOSTS + field)
     with pytest.raises(SettingsError) as caught:
         tree.merge(out)
     assert said in str(caught.value)
     assert "crawl.toml:" in str(caught.value)
-
-
-def test_types_that_do_not_fit(tree: Grown, out: Path) -> None:
-    """A column that has another type in the file than in a table is an error that names both."""
-    write(tree, HOSTS + 'heading = "css:h1"')
-    with pytest.raises(SettingsError, match=r"--fields, with \[site.fields\] of .*a column must have one type"):
-        tree.merge(out, fields='[hosts."*"]\nheading = {css = "h1", type = "integer"}\n')
 
 
 def test_links_that_rules_found(tree: Grown, out: Path) -> None:
@@ -99,7 +67,7 @@ def test_half_of_a_character(tree: Grown, out: Path) -> None:
     body = rb'{"note": "cut \ud83d", "list": [{"n": "\ud83d"}, {"n": "b"}]}'
     tree.page(URL, body, headers={"content-type": "application/json"}, file="json")
     items = '[site.items]\neach = "json:$.list[*]"\nfields = {name = "json:$.n"}\n'
-    write(tree, HOSTS + 'note = "json:$.note"\n' + items)
+    tree.sites(HOSTS + 'note = "json:$.note"\n' + items)
     made = tree.merge(out)
     assert [row["note"] for row in made.rows("pages") if row["url"] == URL] == ["cut ?"]
     assert [row["name"] for row in made.rows("items")] == ["?", "b"]
@@ -112,7 +80,7 @@ def test_html_in_json(tree: Grown, out: Path, file: str | None) -> None:
     body = json.dumps({"list": texts}).encode()
     tree.page(URL, body, **({} if file is None else {"headers": {"content-type": "application/json"}, "file": file}))
     items = '[site.items]\neach = "json:$.list[*]"\nfields = {text = "json:$"}\n'
-    write(tree, HOSTS + 'texts = {json = "$.list[*]", many = true}\n' + items)
+    tree.sites(HOSTS + 'texts = {json = "$.list[*]", type = "string[]"}\n' + items)
     made = tree.merge(out)
     assert [row["texts"] for row in made.rows("pages") if row["url"] == URL] == [texts]
     assert [row["text"] for row in made.rows("items")] == texts

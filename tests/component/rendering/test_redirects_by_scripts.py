@@ -40,7 +40,7 @@ from fscrawl.site import Site
 class App(Site):
     hosts = ["{HOST}"]
 
-    def requests(self, page):
+    def follow(self, page):
         yield from page.css('a.item::attr(href)')
 """
 

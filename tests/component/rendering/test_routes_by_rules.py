@@ -27,7 +27,7 @@ class App(Site):
     def seeds(self):
         yield "http://{HOST}:PORT/"
 
-    def requests(self, page):
+    def follow(self, page):
 """
 SETTINGS = f"""\
 [politeness]

@@ -13,8 +13,9 @@ from selectolax.lexbor import LexborHTMLParser
 
 from fscrawl import urls
 from fscrawl.http import bodies
-from fscrawl.parse import encoding, feeds, fields, follow, html_limits, language, links, media_types, sitemaps, text
+from fscrawl.parse import encoding, feeds, follow, html_limits, language, links, media_types, sitemaps, text
 from fscrawl.politeness import robots
+from tests.support.field_rules import found_by, rules
 from tests.support.fuzz.target import Target, words
 
 URL = "http://a.example/dir/page.html"
@@ -251,24 +252,22 @@ def _bodies(data: bytes) -> None:
     bodies.content_length({"content-length": data[:6000].decode("latin-1")})
 
 
-_RULES = fields.parse(
-    """[hosts."*"]
-own = { css = "p ::text", many = true }
-whole = { css = "div, td, li", many = true }
-href = { css = "a::attr(href)", many = true, regex = "x([0-9]+)" }
-count = { css = "b", type = "integer" }
-when = { css = "time, i", type = "timestamp", many = true }
-ratio = { css = "td", type = "float", many = true }
-path = { xpath = "//a/@href", many = true }
-text = { xpath = "//div//text()", many = true }
-sum = { xpath = "count(//p)", type = "float" }
-"""
+_RULES = rules(
+    'own = { css = "p ::text", type = "string[]" }',
+    'whole = { css = "div, td, li", type = "string[]" }',
+    'href = { css = "a::attr(href)", type = "string[]", regex = "x([0-9]+)" }',
+    'count = { css = "b", type = "integer" }',
+    'when = { css = "time, i", type = "timestamp[]" }',
+    'ratio = { css = "td", type = "float[]" }',
+    'path = { xpath = "//a/@href", type = "string[]" }',
+    'text = { xpath = "//div//text()", type = "string[]" }',
+    'sum = { xpath = "count(//p)", type = "float" }',
 )
 
 
 def _fields(data: bytes) -> None:
-    found = _RULES.extract("http://a.example/", links.readable(data, "utf-8", None))
-    assert set(found.missing) | set(found.values) == {column.name for column in _RULES.columns}
+    found = found_by(_RULES, links.readable(data, "utf-8", None))
+    assert set(found.missing) | set(found.values) == {each.column.name for each in _RULES}
     assert all(len(bad) <= 80 for bad in found.bad.values())
 
 

@@ -26,7 +26,6 @@ from fscrawl.fleet.terms import Term, Terms
 from fscrawl.frontier.flags import parse_flags
 from fscrawl.frontier.queue import Queue
 from fscrawl.frontier.scratch import Scratch
-from fscrawl.parse import fields
 from fscrawl.storage import records
 from fscrawl.storage.layout import again_path, snapshot_path, term_path
 from tests.support.fuzz.names import REFERENCES
@@ -57,7 +56,7 @@ def _settings(data: bytes) -> None:
 
 
 def _rules(data: bytes) -> None:
-    fields.parse(data.decode("utf-8", "replace"))
+    settings.parse("[[site]]\nhosts = ['*']\n" + data.decode("utf-8", "replace"))
 
 
 class _Shared:
@@ -232,7 +231,7 @@ headers = {"x" = "y"}\n
 allow_addresses = ["10.0.0.0/8"]\n
 user_agent = "a"\n
 n%d = { css = "a::attr(x)" }\n
-n%d = { xpath = "//a[re:test(@x, 'y')]", type = "integer", many = true }\n
+n%d = { xpath = "//a[re:test(@x, 'y')]", type = "integer[]" }\n
 n%d = { css = "b", regex = "(x)" }\n
 a%d = 1\n
 a%d.
@@ -333,7 +332,7 @@ _BEATS = b'{"hello":"b","boot":"x","pid":2}\n{"beat":0,"pages":1,"sent":0,"idle"
 TARGETS = (
     Target("records", _records, _JSON, (_PAGE, _ERROR, _TREE, _ROBOTS)),
     Target("settings", _settings, _TOML, (settings.render(settings.Settings()).encode(),), reach=50_000),
-    Target("rules", _rules, _TOML, (b'[hosts."*"]\nn = { css = "b::text", type = "float" }\n',), reach=20_000),
+    Target("rules", _rules, _TOML, (b'[site.fields]\nn = { css = "b::text", type = "float" }\n',), reach=20_000),
     Target("pending", _pending, _LINES, options=3),
     Target("seeds", _seeds, (*REFERENCES, b"# c", b"\r\n", b"\x0c"), (b"http://a.example/\n# c\n\nx\n",)),
     Target(

@@ -83,80 +83,12 @@ def test_it_writes_nothing(tree):
     assert {path: path.stat().st_mtime_ns for path in tree.root.rglob("*")} == before
 
 
-RULES = """
-[hosts."a.example"]
-heading = { css = "h1::text" }
-price = { css = "b", type = "float" }
-tags = { css = "i", many = true }
-sold = { xpath = "boolean(//u)", type = "boolean" }
-on = { css = "time", type = "timestamp" }
-missing = { css = "video" }
-[hosts."b.example"]
-other = { css = "h1" }
-"""
-BODY = "<h1>Käse</h1><b>cheap</b><i>x</i><i>y</i><time>2026-01-02T03:04:05Z</time>"
-
-
-def test_rules_for_fields_are_tried(tree, capsys, tmp_path):
-    """With --fields the columns of that page's host are shown as a merge would fill them: values, and what is wrong."""
-    (tmp_path / "fields.toml").write_text(RULES)
-    tree.page("http://a.example/b", BODY.encode("latin-1"), encoding="windows-1252")
-    words = ["http://a.example/b", "--fields", str(tmp_path / "fields.toml")]
-    code, out = show(tree, capsys, *words)
-    assert code == 0
-    assert [line for line in out.splitlines() if line.startswith("field")] == [
-        'field     heading: "Käse"',
-        'field     price: nothing; not of its type: "cheap"',
-        'field     tags: ["x", "y"]',
-        "field     sold: false",
-        'field     on: "2026-01-02T03:04:05.000Z"',
-        "field     missing: nothing",
-    ]
-    fields = json.loads(show(tree, capsys, *words, "--json")[1])["fields"]
-    assert fields["price"] == {"value": None, "bad": "cheap"}
-    assert fields["tags"] == {"value": ["x", "y"], "bad": None}
-    assert "other" not in fields
-    assert "fields" not in json.loads(show(tree, capsys, "http://a.example/b", "--json")[1])
-
-
-def test_a_rendered_page(tree, capsys, tmp_path):
-    """How its scripts were run is shown, and columns are those of what they have made."""
-    (tmp_path / "fields.toml").write_text(RULES)
+def test_a_rendered_page(tree, capsys):
+    """How its scripts were run is shown."""
     tree.rendered("http://a.example/b", b"<h1>none", "<h1>größer".encode(), encoding="windows-1252")
-    words = ["http://a.example/b", "--fields", str(tmp_path / "fields.toml")]
-    out = show(tree, capsys, *words)[1]
-    assert "rendered  done, in 0.5 s\n" in out
-    assert 'field     heading: "größer"\n' in out
-    found = json.loads(show(tree, capsys, *words, "--json")[1])
+    assert "rendered  done, in 0.5 s\n" in show(tree, capsys, "http://a.example/b")[1]
+    found = json.loads(show(tree, capsys, "http://a.example/b", "--json")[1])
     assert found["record"]["rendered"]["ended"] == "done"
-
-
-def test_rules_without_a_page_or_a_body(tree, capsys, tmp_path):
-    """A page of another host, without a body, with a missing one, and a URL that is not stored."""
-    (tmp_path / "fields.toml").write_text(RULES)
-    flags = ["--fields", str(tmp_path / "fields.toml")]
-    tree.page("http://c.example/", b"<h1>x")
-    assert "fields    no rule is for the host of this page" in show(tree, capsys, "http://c.example/", *flags)[1]
-    tree.redirect("http://a.example/1", MISSING)
-    assert "fields    the page has no body" in show(tree, capsys, "http://a.example/1", *flags)[1]
-    tree.file("htmls", "http://c.example/").unlink()
-    assert "fields    the page has no body" in show(tree, capsys, "http://c.example/", *flags)[1]
-    code, out = show(tree, capsys, MISSING, *flags, "--json")
-    assert (code, json.loads(out)["fields"]) == (1, None)
-
-
-def test_bad_rules_are_one_line(tree, capsys, tmp_path, monkeypatch):
-    """A wrong file of rules, one that is not there, and a missing extra end the command before the tree is read."""
-    (tmp_path / "fields.toml").write_text('[hosts."*"]\nurl = { css = "h1" }')
-    for name, said in (("fields.toml", "url"), ("none.toml", "cannot be read")):
-        assert cli.main(["show", "--root", str(tree.root), SEED, "--fields", str(tmp_path / name)]) == 2
-        err = capsys.readouterr().err
-        assert said in err
-        assert err.count("\n") == 1
-    monkeypatch.delattr("fscrawl.dataset.options", raising=False)
-    monkeypatch.setitem(sys.modules, "fscrawl.dataset.options", None)
-    assert cli.main(["show", "--root", str(tree.root), SEED, "--fields", str(tmp_path / "fields.toml")]) == 2
-    assert "--fields needs fscrawl.dataset" in capsys.readouterr().err
 
 
 @pytest.mark.gate

@@ -60,7 +60,7 @@ def test_a_link_that_rules_do_not_follow(tree):
     """A link that the rules of a site leave out is explained with the table, also when the table is gone."""
     tree.page(SEED, b"<a href=/missing>", requests=(SEED + "other",), rules="0" * 16)
     rules = "[crawl]\nscope = 'host'\n[[site]]\nhosts = ['b.example']\n[[site]]\nhosts = ['a.example']\nfollow = []\n"
-    for text, which in ((rules, "[[site]] 2"), ("", "the site file, or a [[site]] that is gone")):
+    for text, which in ((rules, "[[site]] 2 (a.example)"), ("", "the site file, or a [[site]] that is gone")):
         found = explain(tree.tree, parse(text), {SEED: ""}, MISSING, all_inlinks=True)
         assert [link.how for link in found.inlinks] == ["unfollowed"]
         assert names(found)[-1] == "not-followed"

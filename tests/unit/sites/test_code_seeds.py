@@ -14,13 +14,14 @@ from fscrawl.fleet import code_seeds
 from fscrawl.fleet.code_seeds import CodeSeeds, no_seeds
 from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.shards import Location
-from fscrawl.sites.code import CodeSite
+from fscrawl.sites.code import Code
+from fscrawl.sites.rules import SiteRules
 from fscrawl.sites.seeds import Labelled
 from fscrawl.sites.site_file import SiteFault, SiteFile
 from fscrawl.util.distinct import LeftOut
 
 SHARDS = 8
-SITE = CodeSite(SiteFile("site.py", ""), 0, "A", ("*",), None, ())
+SITE = SiteRules("class A in site.py", ("*",), code=Code(SiteFile("site.py", ""), 0, frozenset({"seeds"})))
 
 
 class Given:
@@ -43,7 +44,9 @@ class Given:
 class Desk:
     """A frontier and a ledger that keep what they get."""
 
-    def __init__(self, *given: str | SiteFault, held: Iterable[int] = (), code: tuple[CodeSite, ...] = (SITE,)) -> None:
+    def __init__(
+        self, *given: str | SiteFault, held: Iterable[int] = (), code: tuple[SiteRules, ...] = (SITE,)
+    ) -> None:
         self.held = set(held)
         self.found: list[str] = []
         self.said: list[str] = []
@@ -168,4 +171,4 @@ def test_mistakes_and_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     desk.hold(A, B)
     desk.step()
     assert desk.found == [A]
-    assert desk.said == ["site.py: class A: seeds: only 1 are taken"]
+    assert desk.said == ["class A in site.py: seeds: only 1 are taken"]

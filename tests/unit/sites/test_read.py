@@ -1,4 +1,4 @@
-"""Items in [[site]] tables and in site files: what is refused, and what a class without them gives."""
+"""Items in [[site]] tables: what is refused."""
 
 import re
 
@@ -6,14 +6,12 @@ import pytest
 
 from fscrawl.config.settings import parse
 from fscrawl.errors import SettingsError
-from fscrawl.sites.page import Page
-from fscrawl.sites.site import Site
 
 
 @pytest.mark.parametrize(
     ("items", "said"),
     [
-        ('{eech = "css:b"}', "crawl.toml: [[site]] 1 (a.example): items: unknown key eech; did you mean each?"),
+        ('{eech = "css:b"}', 'crawl.toml: [[site]] 1 (a.example): items: unknown key "eech"; the keys are'),
         ('{each = "css:b", fields = {url = "css:b"}}', "url: the dataset already has a column url"),
         ("7", "crawl.toml: [[site]] 1 (a.example): items: must be a table, for example"),
     ],
@@ -30,10 +28,5 @@ def test_columns_of_two_tables() -> None:
         f'[[site]]\nhosts = ["{host}"]\nitems = {{each = "css:b", fields = {{n = {{css = "b", type = "{kind}"}}}}}}\n'
         for host, kind in (("a.example", "string"), ("b.example", "float"))
     )
-    with pytest.raises(SettingsError, match="n has two types"):
+    with pytest.raises(SettingsError, match="items: n is float, and string in"):
         parse(tables)
-
-
-def test_a_class_without_items() -> None:
-    """It gives none."""
-    assert list(Site().items(Page("http://a.example/"))) == []

@@ -6,19 +6,17 @@ import pytest
 
 from fscrawl.config.settings import Settings, apply, parse, render
 from fscrawl.errors import SettingsError
-from fscrawl.sites import told
-from fscrawl.sites.page import Page, Understood
-from fscrawl.sites.rules import NO_SITES, Site, Sites, files, near_to, origins
+from fscrawl.parse.fields import Extracted, Items
+from fscrawl.sites.page import Answer
+from fscrawl.sites.rules import NO_SITES, SiteRules, Sites, Understood, as_told, files, near_to, origins
 from fscrawl.storage.records import PageRecord
 
 URL = "http://a.example/"
 TABLE = """\
 [[site]]
 hosts = ["a.example", "*.b.example:8080", "Bücher.example"]
-seeds = "http://a.example/{1..3}/{names.txt}"
-method = "POST"
-form = {q = "{a,b}", n = 1}
-follow = ["css:a.next", "json:$.id -> /{}"]
+seeds = ["http://a.example/{names.txt}"]
+follow = ["css:a.next", "json:$.id"]
 expect = ["css:a", "!redirect:/login"]
 headers = {Authorization = "Bearer $FSCRAWL_TOKEN", X-Requested-With = "XMLHttpRequest"}
 [site.fields]
@@ -29,11 +27,11 @@ hosts = ["*"]
 """
 
 
-def sites(text: str) -> tuple[Site, ...]:
+def sites(text: str) -> tuple[SiteRules, ...]:
     return parse(text).sites
 
 
-def site(*lines: str) -> Site:
+def site(*lines: str) -> SiteRules:
     return sites("\n".join(['[[site]]\nhosts = ["a.example"]', *lines]))[0]
 
 
@@ -53,7 +51,7 @@ def site(*lines: str) -> Site:
 def test_answers_that_say_no(expect: str, body: str, is_good: bool) -> None:
     """What the guide of JSON interfaces says of errors with status 200, of null and of empty lists."""
     rules = site(f"expect = ['{expect}']")
-    assert (rules.understand(Page(URL, body.encode())).unexpected == "") is is_good
+    assert (rules.understand(Answer(URL, body.encode())).unexpected == "") is is_good
 
 
 def test_all_keys() -> None:
@@ -61,15 +59,15 @@ def test_all_keys() -> None:
     one, two = sites(TABLE)
     assert one.hosts == ("a.example", "*.b.example:8080", "xn--bcher-kva.example")
     assert (len(one.seeds), len(one.follow or ()), len(one.expect), len(one.headers)) == (1, 2, 2, 2)
-    assert [column.name for column in one.columns.columns] == ["heading", "price"]
-    assert (two.follow, two.digest, two.columns) == (None, "", None)
+    assert [column.name for column in one.columns] == ["heading", "price"]
+    assert (two.follow, two.digest, two.columns) == (None, "", ())
     assert pickle.loads(pickle.dumps(one)) == one
     chosen = parse(TABLE)
     assert parse(render(chosen)) == chosen
     assert "FSCRAWL_TOKEN" not in render(chosen, secrets=False)
     assert "# headers =  (it had a value" in render(chosen, secrets=False)
-    assert (files(chosen.sites), origins(chosen.sites)) == (("names.txt",), {URL})
-    assert near_to(frozenset({"http://c.example/"}), chosen.sites) == {URL, "http://c.example/"}
+    assert (files(chosen.rules), origins(chosen.rules)) == (("names.txt",), {URL})
+    assert near_to(frozenset({"http://c.example/"}), chosen.rules) == {URL, "http://c.example/"}
 
 
 def test_the_first_table_counts() -> None:
@@ -96,37 +94,37 @@ def test_digests() -> None:
 def test_understanding() -> None:
     """A page gets what its table says: what to follow, or why it is unexpected."""
     rules = site("follow = ['css:a', 'xpath://b/@x']", "expect = ['!redirect:/login', 'css:a']")
-    assert rules.understand(Page(URL, b"<a href=x>")).requests == (URL + "x",)
-    assert rules.understand(Page(URL, b"<p>")).unexpected == "expect = css:a: it was not found"
-    assert site("expect = ['css:a']").understand(Page(URL, b"<a>"))[:2] == (None, "")
+    assert rules.understand(Answer(URL, b"<a href=x>")).requests == (URL + "x",)
+    assert rules.understand(Answer(URL, b"<p>")).unexpected == "expect = css:a: it was not found"
+    assert site("expect = ['css:a']").understand(Answer(URL, b"<a>"))[:2] == (None, "")
     for target, said in (("/login", f"it redirects to {URL}login"), ("http://[", ""), ("/x", "")):
-        redirect = Page(URL, status=302, headers={"location": target})
+        redirect = Answer(URL, status=302, headers={"location": target})
         assert rules.understand(redirect).unexpected.endswith(said)
         assert bool(rules.understand(redirect).unexpected) is bool(said)
 
 
-def test_a_matcher_that_fails_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_selector_that_fails_finds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was found before an error is followed."""
-    monkeypatch.setattr("fscrawl.parse.json_paths._MOST_VALUES", 1)
-    page = Page(URL, b'{"a": [1, 2], "b": "x"}')
+    monkeypatch.setattr("fscrawl.parse.selectors._MOST_VALUES", 1)
+    page = Answer(URL, b'{"a": [1, 2], "b": "x"}')
     assert site("follow = ['json:$.a[*]', 'json:$.b']").understand(page).requests == (URL + "x",)
 
 
 def test_more_to_follow_than_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is known, as it is of a page's own links."""
     rules = site("follow = ['json:$[*]']")
-    assert not rules.understand(Page(URL, b'["a", "b"]')).truncated
+    assert not rules.understand(Answer(URL, b'["a", "b"]')).truncated
     monkeypatch.setattr("fscrawl.parse.links.MAX_LINKS", 1)
-    assert rules.understand(Page(URL, b'["a", "b"]')) == Understood((URL + "a",), truncated=True)
+    assert rules.understand(Answer(URL, b'["a", "b"]')) == Understood((URL + "a",), truncated=True)
 
 
 def test_fields() -> None:
     """A table gives the values of its columns; one without fields gives none."""
-    rules = site("[site.fields]", "n = {css = 'b', type = 'integer', many = true}", "t = 'json:$.t'", "x = 'xpath://i'")
-    assert rules.columns is not None
-    assert rules.columns.extract(URL, b"<b>1</b><b>2</b><i>y</i>").values == {"n": [1, 2], "x": "y"}
-    assert rules.columns.extract(URL, b'{"t": 5}').values == {"t": "5"}
-    assert site().columns is None
+    rules = site("[site.fields]", "n = {css = 'b', type = 'integer[]'}", "t = 'json:$.t'", "x = 'xpath://i'")
+    assert rules.values_of(Answer(URL, b"<b>1</b><b>2</b><i>y</i>")).values == {"n": [1, 2], "x": "y"}
+    assert rules.values_of(Answer(URL, b'{"t": 5}')).values == {"t": "5"}
+    assert site().values_of(Answer(URL, b"<b>")) == Extracted({}, {}, ())
+    assert site().items_of(Answer(URL, b"<b>")) == Items()
 
 
 RECORD = PageRecord(URL, "k", 0, "", "t", "m", 200, {}, 1, "s", 0.1, ("http://a.example/l",), requests=(), rules="old")
@@ -137,11 +135,11 @@ def test_records_under_other_rules() -> None:
     rules = Sites((site("follow = []"),))
     digest = rules.of(URL).digest
     present = PageRecord.from_json(RECORD.to_json())
-    assert told.as_told(present, rules) is None
-    assert told.as_told(present, NO_SITES).links_to(nofollow=False) == RECORD.links
+    assert as_told(present, rules) is None
+    assert as_told(present, NO_SITES).links_to(nofollow=False) == RECORD.links
     redirect = PageRecord(URL, "k", 0, "", "t", "m", 302, {}, 0, "", 0.1, ("http://a.example/l",))
-    assert told.as_told(redirect, rules).rules == digest
-    assert told.as_told(redirect, NO_SITES) is redirect
+    assert as_told(redirect, rules).rules == digest
+    assert as_told(redirect, NO_SITES) is redirect
 
 
 @pytest.mark.parametrize(
@@ -154,26 +152,15 @@ def test_records_under_other_rules() -> None:
         ("[[site]]\nhosts = [1]", "[[site]] 1: hosts: "),
         (
             "[[site]]\nhosts = ['a', 'b']\n[[site]]\nhosts = ['c', 'b']",
-            "[[site]] 2: hosts: b is a host of [[site]] 1",
+            "[[site]] 2 (c): hosts: b is a host of [[site]] 1 (a), too",
         ),
         ("+folow = 1", "[[site]] 1 (a.example): unknown key folow; did you mean follow?"),
-        ("+x = 1", "unknown key x; the keys are hosts, seeds, label, "),
+        ("+x = 1", "unknown key x; the keys are hosts, headers, seeds, "),
         ("+follow = ['css:a', 'css:']", "[[site]] 1 (a.example): follow: css:: "),
         ("+expect = 1", "[[site]] 1 (a.example): expect: "),
         ("+[[Site]]", "did you mean [[site]]?"),
         ("+seeds = ['http://a.example/{1..}']", "[[site]] 1 (a.example): seeds: http://a.example/{1..}: "),
         ("+seeds = ['http://a.example/{1..100000000}']", "http://a.example/{1..100000000}); at most 10,000,000"),
-        ("+method = 'DELETE'", "[[site]] 1 (a.example): method: "),
-        ("+method = []", "method: must be one of GET, POST, PUT, PATCH"),
-        ("+method = 'POST'", "method: it is for the seeds of this table"),
-        ("+form = {}\njson = {}", "[[site]] 1 (a.example): form, json: "),
-        ("+form = {a = 'b'}", "form: it is for the seeds of this table"),
-        ("+form = {a = ['b']}", "form: must be a table of strings"),
-        ("+json = 1", "json: must be a table of strings"),
-        ("+json = {a = [{b = 2024-01-01}]}", "json: JSON has no dates"),
-        ("+json = {a = inf}", "json: JSON has no dates"),
-        ("+form = {a = 0x" + "f" * 5000 + "}", "form: JSON has no dates"),
-        ("+seeds = 'http://a.example/'\njson = {a = '{'}", "seeds: http://a.example/: a { has no partner"),
         ("+headers = {a = 'secret\\u000a'}".replace("'", '"'), "[[site]] 1 (a.example): headers: "),
         ("+headers = {a = 1}", "[[site]] 1 (a.example): headers: "),
         ("+headers = 1", "[[site]] 1 (a.example): headers: "),
@@ -181,12 +168,6 @@ def test_records_under_other_rules() -> None:
         ("+fields = 1", "[[site]] 1 (a.example): fields: "),
         ("+[site.fields]\nx = 'h1'", "[[site]] 1 (a.example): fields: x: "),
         ("+[site.fields]\nx = {css = 'a['}", '[[site]] 1 (a.example): fields: x: css = "a[": '),
-        ("+follow = ['css:a->/x/{}']", "follow: css:a->/x/{}: "),
-        ("+follow = ['css:a ->']", "follow: css:a ->: "),
-        ("+label = 7", "[[site]] 1 (a.example): label: "),
-        ("+label = ' '", "label: : "),
-        ("+label = 'a'", "label: it is for the seeds of this table"),
-        ("+seeds = 'http://a.example/{1..2}'\nlabel = '{2}'", "seeds: http://a.example/{1..2}: its label has {2}"),
     ],
 )
 def test_wrong_tables(text: str, said: str) -> None:
@@ -198,11 +179,6 @@ def test_wrong_tables(text: str, said: str) -> None:
     assert str(caught.value).startswith("crawl.toml:")
     assert "secret" not in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_good_json() -> None:
-    """JSON bodies may have all that JSON has."""
-    assert site("seeds = 'http://a.example/'", "json = {a = [1, 2.5, true, {b = 'x'}]}").seeds[0].kind == "json"
 
 
 @pytest.mark.parametrize("assignment", ["site=1", "sites=[]", "[[site]].hosts=a", "site.hosts=a.example"])

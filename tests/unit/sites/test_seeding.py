@@ -52,8 +52,8 @@ class Desk:
 
     def use(self, text: str) -> None:
         chosen = parse(text)
-        self.watch.settings, self.watch.origins = chosen, origins(chosen.sites)
-        near = near_to(frozenset(), chosen.sites)
+        self.watch.settings, self.watch.origins = chosen, origins(chosen.rules)
+        near = near_to(frozenset(), chosen.rules)
         self.ledger.rules = SimpleNamespace(scope=Scope(chosen.crawl, near))
 
     def clock(self) -> float:
@@ -126,17 +126,6 @@ def test_slices(root: Path) -> None:
     desk.seeding.step()
     desk.seeding.restart()
     assert desk.seeding.is_done
-
-
-def test_values_that_make_no_url(root: Path) -> None:
-    """They are left out, with one line for each template."""
-    desk = Desk(root, table("http://{a.example,b c,d e}/"))
-    assert desk.all() == ["http://a.example/"]
-    assert desk.all() == ["http://a.example/"]
-    [said] = desk.said
-    assert said.startswith(
-        "[[site]] 1: seeds: some values make no URL of http://{a.example,b c,d e}/, and are left out"
-    )
 
 
 def test_rules_that_are_not_for_their_seeds(root: Path) -> None:
@@ -223,5 +212,5 @@ def test_lists_are_checked(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root / "names.txt").write_text("a\nb")
     check_lists(root, desk.watch.settings)
     monkeypatch.setattr("fscrawl.sites.rules.MAX_SEEDS", 1)
-    with pytest.raises(SettingsError, match=r"the templates give 2 URLs .most by .*; at most 1 are allowed"):
+    with pytest.raises(SettingsError, match=r"they give 2 URLs .most by .*; at most 1 are allowed"):
         check_lists(root, desk.watch.settings)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from fscrawl.config.credentials import Variables
 from fscrawl.http.site_headers import SiteHeaders
-from fscrawl.sites.rules import Site
+from fscrawl.sites.code import load
+from fscrawl.sites.rules import SiteRules
+from fscrawl.sites.site_file import SiteFile
 
 HEADERS = {"X-Key": "key $FSCRAWL_KEY", "Accept-Language": "en", "X-Price": "$$5"}
 PLAIN = {"Accept-Language": "en", "X-Price": "$5"}
@@ -35,14 +39,23 @@ ALL = {"X-Key": "key s3cret", **PLAIN}
 )
 def test_servers(hosts: str, url: str, sent: dict[str, str]) -> None:
     """Secrets go by https to the default port, or to a server that the table names; the others by http, too."""
-    headers = SiteHeaders([Site({}, (hosts,), headers=HEADERS)], Variables({"FSCRAWL_KEY": "s3cret"}))
+    headers = SiteHeaders([SiteRules("one", (hosts,), HEADERS)], Variables({"FSCRAWL_KEY": "s3cret"}))
     assert headers.of(url) == sent
 
 
 def test_one_of_several_patterns() -> None:
     """The pattern that names the server counts, whatever the others mean."""
-    site = Site({}, ("*.example", "a.example:8080"), headers=HEADERS)
+    site = SiteRules("one", ("*.example", "a.example:8080"), HEADERS)
     headers = SiteHeaders([site], Variables({"FSCRAWL_KEY": "s3cret"}))
     assert headers.of("http://a.example:8080/") == ALL
     assert headers.of("http://b.example:8080/") == {}
-    assert not SiteHeaders([Site({}, ("a.example",))], Variables({}))
+    assert not SiteHeaders([SiteRules("one", ("a.example",))], Variables({}))
+
+
+def test_a_class_without_headers() -> None:
+    """A class without headers leaves those of a table to its hosts; one that has some takes their place."""
+    code = load(SiteFile("site.py", "from fscrawl.site import Site\nclass A(Site):\n    hosts = ['a.example']\n"))
+    own = replace(code[0], headers={"X-Own": "1"})
+    table = SiteRules("one", ("a.example",), {"X-Key": "2"})
+    for first, sent in ((code[0], {"X-Key": "2"}), (own, {"X-Own": "1"})):
+        assert SiteHeaders([first, table], Variables({})).of("https://a.example/") == sent
