@@ -206,7 +206,7 @@ def test_circles(way: str, root: Path, *, cookies: bool) -> None:
 def test_moved(root: Path, retries: int) -> None:
     """A page that has moved becomes a redirect, by whichever way: each step is asked for first, whatever the retries.
 
-    What several pages lead to is asked for once.
+    A page that several lead to is asked for once.
     """
     ways = {"/a": f"http://{B}:PORT/x", "/b": f"http://{B}:PORT/x", "/c": "/c2", "/c2": "/c3", "/c3": "/d"}
     moved: dict[str, str] = {}
@@ -224,7 +224,7 @@ def test_moved(root: Path, retries: int) -> None:
         found = pages(root)
         leads = {path: found[web.url(A, path)].redirect for path in ("/a", "/b", "/c")}
         assert leads == {"/a": web.url(B, "/x"), "/b": web.url(B, "/x"), "/c": web.url(A, "/c2")}
-        assert (web.count(path="/x"), web.count(path="/c3"), web.count(path="/d")) == (1, 1, 2)
+        assert (web.count(path="/x"), web.count(path="/d")) == (1, 2)
     check_tree(root)
 
 
