@@ -375,4 +375,3 @@ def test_probe_directory(root):
     directory.clear(["a", "b", "c"])
     directory.clear(["a"])
     assert not Path(directory.path).exists()
-    assert directory.real_root() == str(root.resolve())
