@@ -22,7 +22,7 @@ END = "<!-- end of the table -->"
 WANTED = 1000  # SIGKILLs, and as many other faults
 
 _HEAD = (
-    *("file system", "fault", "runs", "faults", "of them SIGKILLs", "pages", "pages lost", "torn files"),
+    *("file system", "kinds of faults", "runs", "faults", "of them SIGKILLs", "pages", "pages lost", "torn files"),
     *("duplicate fetches", "politeness violations", "longest recovery"),
 )
 
@@ -92,15 +92,18 @@ def total(rows: Iterable[Row]) -> Row:
 
 
 def render(rows: Sequence[Row]) -> str:
-    """Return the table: one line for each row, and one for the total."""
-    lines = [_HEAD, ["---", "---", *["--:"] * (len(_HEAD) - 2)], *map(_cells, rows)]
-    lines.append([f"**{cell}**" if cell else "" for cell in _cells(total(rows))])
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+    """Return the table: one line for each file system, and one for the total."""
+    lines = [_HEAD, ["---", *["--:"] * (len(_HEAD) - 1)]]
+    for name in sorted({row.file_system for row in rows}):
+        lines.append(_cells(name, [row for row in rows if row.file_system == name]))
+    lines.append([f"**{cell}**" for cell in _cells("all", rows)])
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def _cells(row: Row) -> list[str]:
-    recovery = "" if row.recovery_s is None else f"{row.recovery_s:.1f} s"
-    return [row.file_system, row.fault, *(f"{getattr(row, name):,}" for name in _NUMBERS), recovery]
+def _cells(name: str, rows: Sequence[Row]) -> list[str]:
+    sums, kinds = total(rows), {row.fault for row in rows}
+    recovery = "none" if sums.recovery_s is None else f"{sums.recovery_s:.1f} s"
+    return [name, str(len(kinds)), *(f"{getattr(sums, each):,}" for each in _NUMBERS), recovery]
 
 
 def replaced(page: str, table: str) -> str:
