@@ -23,7 +23,7 @@ from dataclasses import fields
 from functools import cached_property, partial
 from pathlib import Path
 from types import ModuleType, UnionType
-from typing import Any, ForwardRef, get_args, get_origin, get_type_hints
+from typing import Any, ForwardRef, Union, get_args, get_origin, get_type_hints
 
 from argparse_manpage.manpage import Manpage
 
@@ -113,7 +113,7 @@ def help_of(commands: Sequence[str]) -> str:
     for words in [[command, "--help"] for command in commands] or [["--help"]]:
         out = io.StringIO()
         with _width(), contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
-            cli.parser(words).parse_args(words)
+            cli.main(words)
         pages.append(out.getvalue().strip())
     return "```text\n" + "\n\n".join(pages) + "\n```"
 
@@ -192,7 +192,8 @@ _TYPES = {str: "string", int: "integer", float: "number", bool: "true", dict: "o
 
 
 def _type_in_json(hint: Any, parameter: inspect.Parameter) -> str:
-    kind = next(each for each in get_args(hint) if each is not type(None)) if isinstance(hint, UnionType) else hint
+    is_union = get_origin(hint) in (Union, UnionType)
+    kind = next(each for each in get_args(hint) if each is not type(None)) if is_union else hint
     name = _TYPES.get(get_origin(kind) or kind, "object")
     if get_args(kind):
         name += f" of {_TYPES.get(get_args(kind)[-1 if name == 'object' else 0], 'object')}s"
