@@ -2,7 +2,7 @@
 
     python -m tools.reliability [LEDGER…]    rewrite docs/reliability.json (the sums) and the table in the page
 
-A ledger is a file that tests write (tests/support/ledger.py): JSON lines, each for one file system and one kind of fault.
+A ledger is a file that tests write (tests/support/ledger.py): a JSON line for each file system and kind of fault.
 Without one, the sums that are there are used again. Exit code 1 if the sums do not show what is promised. The table
 depends on docs/reliability.json alone, so a test can tell whether somebody edited it by hand.
 """
@@ -93,9 +93,9 @@ def total(rows: Iterable[Row]) -> Row:
 
 def render(rows: Sequence[Row]) -> str:
     """Return the table: one line for each file system, and one for the total."""
+    names = sorted({row.file_system for row in rows})
     lines = [_HEAD, ["---", *["--:"] * (len(_HEAD) - 1)]]
-    for name in sorted({row.file_system for row in rows}):
-        lines.append(_cells(name, [row for row in rows if row.file_system == name]))
+    lines += [_cells(name, [row for row in rows if row.file_system == name]) for name in names]
     lines.append([f"**{cell}**" for cell in _cells("all", rows)])
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
