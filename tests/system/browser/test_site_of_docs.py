@@ -6,11 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.system.browser.conftest import Open
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 
 
+@pytest.mark.timeout(400)
 def test_the_site_can_be_searched_from_the_disk(tmp_path: Path, open_page: Open) -> None:
     """The search finds pages without a server, a link leads there, and nothing is asked of any other host."""
     words = [sys.executable, "-m", "properdocs", "build", "--strict", "--site-dir", str(tmp_path), "-f", "mkdocs.yml"]
