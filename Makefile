@@ -54,10 +54,12 @@ only = $(if $(filter-out $1 BIN PYTHON,$(ours)),echo 'make $@: $(filter-out $1 B
 # one word for the shell, whatever is in it
 quoted = '$(subst ','\'',$1)'
 
-merge: .venv/.merge  ## export the tree ROOT as a dataset into OUT; FORMAT and ARGS for more options
+# the value of a variable if there is one, also an empty one, as of ROOT=$DIR; else the default
+given = $(call quoted,$(if $(filter $1,$(ours)),$($1),$2))
+
+merge: .venv/.merge  ## export the tree ROOT (shared-tree) into OUT (dataset); FORMAT and ARGS for more options
 	@$(call only,ROOT OUT FORMAT ARGS)
-	@$(if $(and $(ROOT),$(OUT)),,echo 'make merge ROOT=DIR OUT=DIR: name the tree and the dataset' >&2; exit 2)
-	$(BIN)/python -m fscrawl merge --root $(call quoted,$(ROOT)) --out $(call quoted,$(OUT)) \
+	$(BIN)/python -m fscrawl merge --root $(call given,ROOT,shared-tree) --out $(call given,OUT,dataset) \
 		$(foreach format,$(FORMAT),--format $(format)) $(ARGS)
 
 # without ROOT, these would be left out in silence, and the demo crawled; so would be an empty ROOT, as of ROOT=$DIR
@@ -79,11 +81,11 @@ example: .venv/.merge  ## crawl the imitation of a site: NAME=journals, see exam
 	@$(BIN)/python -m examples.run "$(NAME)" $(if $(INTO),--into "$(INTO)")
 
 docs: .venv/.docs  ## the documentation as a site: build/site/index.html, to be opened from the disk or served
-	$(BIN)/python -m tools.site
+	DISABLE_MKDOCS_2_WARNING=true NO_MKDOCS_2_WARNING=1 $(BIN)/python -m properdocs build --strict --quiet -f mkdocs.yml
+	@echo build/site/index.html
 
 docs-write: .venv/.dev  ## write the parts of docs/ that are made from the code, and the manual page
 	$(BIN)/python -m tools.reference
-	$(BIN)/python -m tools.man_page
 
 test: .venv/.dev  ## quick tests: unit and component, in parallel; two minutes, no network, no root
 	$(BIN)/python -m pytest -q
@@ -94,7 +96,7 @@ gate: .venv/.dev  ## what every commit must pass, as .ci/run does: test, check, 
 test-all: .venv/.dev  ## every test, with a table of suites; ONLY="nfs power" selects, PART=1/3 is a third; root and Debian
 	$(BIN)/python -m tools.suites all $(if $(ONLY),--only "$(ONLY)") $(if $(PART),--part $(PART))
 
-check: test lint types  ## the quick tests, and rules, layers and types
+check: lint types test  ## rules, layers and types, then the quick tests
 
 lint: .venv/.dev  ## ruff: rules and format; import-linter: imports run downwards only
 	$(BIN)/python -m ruff check .

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import corpus, measure, same_rows, slow_mount, texts
+from benchmarks import corpus, measure, same_rows, slow_mount
 from benchmarks.crawlers import CRAWLERS
 from fscrawl import urls
 from fscrawl.storage import records
@@ -31,7 +31,6 @@ from fscrawl.storage import records
 PROCESSES = 2
 _QUICK = (2000, 6000)  # pages of the two trees
 _SOUP_PAGES, _TRAFILATURA_PAGES, _MAIN_PAGES = 200, 1000, 1000
-_TEXT_PAGES = 200  # of each site, for the texts side by side
 _SAMPLE_S = 0.2
 _WHOLE_SITE = (
     20_000  # pages; smaller crawls have the pages near the front page, which are four times as large as the mean
@@ -129,8 +128,7 @@ def _bench(tree: Tree, directory: Path, large: int) -> None:
         many = multiplied(tree, directory / "large", large)
         for task in (_PARQUET, _WARC):
             _merge(many, task, directory)
-    print(f"\n{_NOTE}\n")
-    texts.side_by_side(_TEXT_PAGES)
+    print(f"\n{_NOTE}")
 
 
 _NOTE = """\

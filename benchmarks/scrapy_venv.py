@@ -13,12 +13,9 @@ from pathlib import Path
 
 VENV = Path.home() / ".cache" / "fscrawl-bench" / f"venv-{platform.python_version()}"
 PYTHON = VENV / "bin" / "python"
-# uvloop: what a Scrapy user who wants speed installs beside it; scrapy-playwright: for `benchmarks.render`
-_REQUIREMENTS = ("scrapy", "uvloop", "scrapy-playwright")
-_VERSIONS = (
-    "import scrapy, scrapy_playwright, twisted, uvloop;"
-    " print(scrapy.__version__, twisted.__version__, uvloop.__version__)"
-)
+# uvloop: what a Scrapy user who wants speed installs beside it
+_REQUIREMENTS = ("scrapy", "uvloop")
+_VERSIONS = "import scrapy, twisted, uvloop; print(scrapy.__version__, twisted.__version__, uvloop.__version__)"
 
 
 def python() -> Path:

@@ -13,8 +13,11 @@ import argparse
 import asyncio
 import json
 import socket
+import subprocess
 import sys
 import time
+
+from benchmarks import measure
 
 _LIMIT_BYTES = 65536  # of a request's head
 
@@ -26,6 +29,21 @@ def addresses(hosts: int) -> list[str]:
     ['127.16.0.1', '127.16.0.2', '127.16.0.3']
     """
     return [f"127.16.{number // 250}.{number % 250 + 1}" for number in range(hosts)]
+
+
+class SlowWeb:
+    """The server, in a process of its own; `stop` returns when requests arrived and were answered."""
+
+    def __init__(self, hosts: int, pages: int, latency_s: float) -> None:
+        command = [sys.executable, "-m", "benchmarks.slow_web"]
+        command += ["--hosts", str(hosts), "--pages", str(pages), "--latency", str(latency_s)]
+        self._process = subprocess.Popen(command, cwd=measure.PROJECT, stdin=-1, stdout=-1, text=True)
+        assert self._process.stdout
+        self.port = int(self._process.stdout.readline().split()[1])
+
+    def stop(self) -> list[tuple[float, float]]:
+        out, _ = self._process.communicate()
+        return [(arrived, answered) for arrived, answered in json.loads(out)]
 
 
 class Log:

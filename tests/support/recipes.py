@@ -24,7 +24,7 @@ _HERE = re.compile(r"^(?:cat > (\S+)|(python) -) ?<<'END'\n(.*?)^END$", re.MULTI
 
 NAMES = (
     *("example.org", "www.example.net", "intranet.example", "members.example", "api.example", "search.example"),
-    *("app.example.org", "proxy.example"),
+    *("app.example.org", "proxy.example", "wiki.example"),
 )
 ADDRESS = {name: f"127.0.43.{number}" for number, name in enumerate(NAMES, 1)}
 
@@ -129,6 +129,9 @@ class RecipeWeb:
         if request.headers.get("authorization") != f"Basic {login}":
             return Response(401, {"WWW-Authenticate": 'Basic realm="x"'}, b"no")
         return {"/": _html("Inside", "/more"), "/more": _html("More", "/")}.get(request.path, MISSING)
+
+    def _wiki_example(self, request: Request) -> Response:
+        return {"/": _html("Wiki", "/more"), "/more": _html("More", "/")}.get(request.path, MISSING)
 
     def _members_example(self, request: Request) -> Response:
         wanted = {b"user": [b"me"], b"password": [b"secret"], b"csrf": [b"t0ken"]}

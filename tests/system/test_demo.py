@@ -77,7 +77,7 @@ def test_the_demo_is_crawled_whole_and_a_second_run_adds_nothing(tmp_path: Path)
 
 
 def test_the_readme_shows_what_the_demo_prints(tmp_path: Path) -> None:
-    """The output in the README is that of the demo, but for the numbers of bytes, seconds and pages per second."""
+    """The demo prints the lines of the README in their order, whatever the bytes, seconds and pages per second."""
     port = free_port()
     done = demo(tmp_path / "shared-tree", port)
     first, _, rest = done.stdout.partition("\n")
@@ -85,7 +85,8 @@ def test_the_readme_shows_what_the_demo_prints(tmp_path: Path) -> None:
     printed = on_terminal.replace(f"{tmp_path}/", "").replace(f":{port}/", ":8713/")
     text = (CHECKOUT / "README.md").read_text(encoding="utf-8")
     shown = text.partition("<!-- output -->\n```\n")[2].partition("```\n<!-- /output -->")[0]
-    assert measured_out(shown) == measured_out(printed)
+    lines = iter(measured_out(printed).splitlines())
+    assert [line for line in measured_out(shown).splitlines() if line not in lines] == []
 
 
 def measured_out(text: str) -> str:

@@ -1,7 +1,6 @@
 """The ways to install are true: each is typed word for word in a fresh Debian 12, and its last command crawls a site.
 
 A way is the first block of commands below a comment `<!-- way: NAME -->` of docs/how-to/install.md, or of README.md.
-The package index does not have the checkout's fscrawl, so pip and uv also look where its wheel is.
 """
 
 from __future__ import annotations
@@ -60,8 +59,8 @@ def system(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[De
 
 
 def test_the_ways_are_found() -> None:
-    """The page has five ways and README has its quick start; none has more than five commands."""
-    assert set(WAYS) == {"pip", "pipx", "uv", "one file", "a checkout"}
+    """The page has three ways and README has its quick start; none has more than five commands."""
+    assert set(WAYS) == {"a wheel", "one file", "a checkout"}
     assert set(README) == {"the quick start"}
     for _, commands in (WAYS | README).values():
         assert 2 <= len(commands) <= MOST_COMMANDS
