@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -174,7 +175,9 @@ def replaced(web: Web, sshd: mounts.Sshd, tmp_path: Path, point: Path) -> Callab
     ssh = f"port={sshd.port},IdentityFile={key},StrictHostKeyChecking=no,UserKnownHostsFile=/dev/null,BatchMode=yes"
     first, second = (web.url(host, "/") for host in HOSTS)
     table = {
-        "--set crawl.max_pages=20": " ".join(f"--set {each}" for each in ("crawl.max_pages=20", *SETTINGS)),
+        "--set crawl.max_pages=20": " ".join(
+            f"--set {shlex.quote(each)}" for each in ("crawl.max_pages=20", *SETTINGS)
+        ),
         "sshfs ": f"sshfs -o {ssh},LogLevel=ERROR ",
         "storage.example:": "127.0.0.1:",
         "/srv/crawl": str(tmp_path / "srv" / "crawl"),
