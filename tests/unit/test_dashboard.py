@@ -170,7 +170,7 @@ def test_totals() -> None:
     [
         ([], (), "new"),
         (["alive"], (), "running"),
-        (["alive"], ("PAUSE",), "paused"),
+        (["alive"], ("PAUSE",), "pausing"),
         (["alive"], ("PAUSE.a.example",), "running"),
         (["alive"], ("STOP", "PAUSE"), "stopping"),
         (["left"], ("STOP",), "stopped"),

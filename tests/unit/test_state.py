@@ -45,8 +45,8 @@ def machine(what: str, at: float) -> MachineStatus:
         (["stopping"], [], "stopping"),
         (["stopping", "stopping"], ["PAUSE"], "stopping"),
         # some are alive, PAUSE
-        ([""], ["PAUSE"], "paused"),
-        (["", "stopping"], ["PAUSE", "PAUSE.a.example"], "paused"),
+        ([""], ["PAUSE"], "pausing"),
+        (["", "stopping"], ["PAUSE", "PAUSE.a.example"], "pausing"),
         # all that stay are paused
         (["paused", "paused"], [], "paused"),
         (["paused", "stopping"], [], "paused"),
