@@ -10,7 +10,6 @@ from typing import Any
 from fscrawl import urls
 from fscrawl.fleet.not_stored import LIKE_HTML, NotStored
 from fscrawl.request import shown
-from fscrawl.util.distinct import MOST
 from fscrawl.util.humanize import number_of
 
 _TYPE = "type "
@@ -33,7 +32,7 @@ def lines(found: NotStored) -> Iterator[tuple[str, str]]:
         yield (
             "left out",
             ", ".join(
-                f"{_about(number)}{number_of(number, 'link')} by {name}"
+                f"{'about ' if found.left_out.is_about(name) else ''}{number_of(number, 'link')} by {name}"
                 for name, number in sorted(found.left_out.items())
             ),
         )
@@ -71,7 +70,3 @@ def _types(counted: Counter[str]) -> Counter[str]:
 
 def _like_html(counted: Counter[str]) -> int:
     return sum(number for name, number in counted.items() if name.endswith(LIKE_HTML))
-
-
-def _about(number: int) -> str:
-    return "about " if number > MOST else ""
