@@ -295,7 +295,7 @@ def test_what_means_harm_is_text(served: Served, open_page: Open, view: str) -> 
     dialogs: list[str] = []
     page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
     page.goto(f"{served.url}#{view}")
-    page.locator(f"#{view.split('?')[0]}").get_by_text(NASTY[:20]).first.wait_for()
+    page.locator(f"#{view.split('?', maxsplit=1)[0]}").get_by_text(NASTY[:20]).first.wait_for()
     assert page.locator("main img").count() == 0
     assert dialogs == []
 
