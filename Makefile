@@ -32,7 +32,7 @@ setup-dev: .venv/.dev  ## create .venv with what development and tests need
 	@touch $@
 
 .venv/.merge: pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[merge,main-text,fast-text,language]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[merge,main-text,language]'
 	@touch $@ .venv/.run
 
 .venv/.dev: pyproject.toml constraints.txt | .venv/bin/python

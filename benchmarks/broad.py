@@ -85,7 +85,7 @@ def _command(arguments: argparse.Namespace, web: broad_web.Broad, directory: Pat
     command += ["--seeds", str(seeds), "--workers", str(arguments.workers), "--threads", str(arguments.threads)]
     for setting in (
         f"politeness.delay={arguments.delay}",
-        "fetch.allow_private_addresses=true",
+        "fetch.allow_addresses=['127.0.0.0/8']",
         *([f"fetch.ca_file={web.authority}"] if web.tls else []),
         "crawl.scope=host",
     ):
@@ -154,7 +154,7 @@ def _first_page_s(port: int, *addresses: str) -> float:
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (each, 0)) for each in addresses]
 
     resolver, socket.getaddrinfo = socket.getaddrinfo, answer  # type: ignore[assignment]
-    fetcher = Fetcher(FetchSettings(allow_private_addresses=True), PolitenessSettings(), 1)
+    fetcher = Fetcher(FetchSettings(allow_addresses=("127.0.0.0/8",)), PolitenessSettings(), 1)
     try:
         began = time.monotonic()
         page = fetcher.get(f"http://two.test:{port}/")

@@ -48,7 +48,7 @@ def _fscrawl(checkout: Path, site: Site, out: Path, pages: int) -> list[str]:
         "politeness.delay": "0",
         "politeness.per_host": str(WORKERS * THREADS),
         "politeness.robots": "true",
-        "fetch.allow_private_addresses": "true",
+        "fetch.allow_addresses": '["127.0.0.0/8"]',
         "crawl.scope": "host",
     }
     if pages:

@@ -74,7 +74,7 @@ def _command(arguments: argparse.Namespace, port: int, directory: Path) -> list[
         "politeness.delay=0",
         "politeness.per_host=1",
         "politeness.robots=false",
-        "fetch.allow_private_addresses=true",
+        "fetch.allow_addresses=['127.0.0.0/8']",
         "crawl.scope=host",
     ):
         command += ["--set", setting]

@@ -64,7 +64,6 @@ _WARC = Task("warc", ("--format", "warc"), 2500, bounded=True)
 _JSONL = Task("jsonl", ("--format", "jsonl"))
 _TEXTS = (
     Task("parquet, --text main", ("--format", "parquet", "--text", "main")),
-    Task("parquet, --text fast", ("--format", "parquet", "--text", "fast")),
     Task("parquet, --language", ("--format", "parquet", "--language")),
 )
 

@@ -42,7 +42,7 @@ from fscrawl.parse import links
 from fscrawl.storage import records
 from fscrawl.util.memory import keep_freed_memory, look_for_cycles_rarely
 
-_SETTINGS = settings.apply(settings.Settings(), ["fetch.allow_private_addresses=true", "crawl.scope=host"])
+_SETTINGS = settings.apply(settings.Settings(), ["fetch.allow_addresses=['127.0.0.0/8']", "crawl.scope=host"])
 
 
 def main() -> None:
@@ -215,7 +215,7 @@ def _worker(tasks: list[PageTask], site: corpus.Site, root: Path) -> float:
 
 
 def _tree(root: Path) -> store.Tree:
-    record = records.TreeRecord(records.FORMAT, "parts", records.timestamp(0), 512, 0, "host", records.new_machinery())
+    record = records.TreeRecord(records.FORMAT, "parts", records.timestamp(0), 512, "host", records.new_machinery())
     store.create(root, record, settings.render(_SETTINGS), "")
     return store.Tree(root, "parts")
 

@@ -56,7 +56,7 @@ def main() -> None:
     server = Server(_page, hosts=[HOST], deadline_s=1800)
     with tempfile.TemporaryDirectory(prefix="fscrawl-past-runs-") as directory, server:
         first = Path(directory) / "first"
-        settings = ("politeness.delay=0", "fetch.allow_private_addresses=true")
+        settings = ("politeness.delay=0", "fetch.allow_addresses=['127.0.0.0/8']")
         _run(measure.PROJECT, "crawl", first, "--quiet", "--seed", server.url(HOST, "/0"), *_set(settings))
         for runs, checkout in itertools.product(arguments.runs, checkouts):
             root = Path(directory) / "root"

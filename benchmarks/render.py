@@ -50,11 +50,8 @@ def of_fscrawl(root: Path, seed: str, browsers: int) -> list[str]:
     """Give the command that crawls the site into `root`."""
     settings = {
         "politeness.delay": "0",
-        "politeness.address_delay": "0",
         "politeness.per_host": "16",
-        "politeness.per_site": "16",
-        "politeness.per_address": "16",
-        "fetch.allow_private_addresses": "true",
+        "fetch.allow_addresses": '["127.0.0.0/8"]',
         "render.hosts": f'["{HOST}:{PORT}"]',
         "render.browsers": str(browsers),
     }
@@ -84,7 +81,7 @@ def _row(name: str, opened: int, good: int, cost: Cost) -> float:
 
 def compare(count: int) -> bool:
     """Measure all of them on the same pages; tell whether fscrawl is fast enough."""
-    browser = find(None)
+    browser = find()
     if browser is None:
         raise SystemExit("no Chromium is installed: apt-get install chromium-headless-shell")
     python, speeds = scrapy_venv.python(), {}

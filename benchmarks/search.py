@@ -1,10 +1,9 @@
 """What an index of searches costs, and what it gives: pages of Debian's rust-doc, as many as asked for.
 
-    python -m benchmarks.search [--pages N] [--trigram]
+    python -m benchmarks.search [--pages N]
 
 A dataset is made of the texts of rust-doc, again and again under other hosts until there are N pages, without a crawl.
-Then an index is made, and asked by a process of its own, as a user does it. One merge more adds a hundredth. --trigram
-shows what SQLite's other tokenizer would cost, for the same pages.
+Then an index is made, and asked by a process of its own, as a user does it. One merge more adds a hundredth.
 """
 
 from __future__ import annotations
@@ -25,15 +24,13 @@ import pyarrow as pa
 
 from benchmarks import corpus
 from fscrawl import urls
-from fscrawl.dataset import schema, search_index, search_shard
-from fscrawl.dataset.crew import Crew
+from fscrawl.dataset import schema, search
 from fscrawl.dataset.dataset_dir import MANIFEST, DatasetDir
 from fscrawl.dataset.formats import Parquet
-from fscrawl.dataset.manifest import Manifest, Part
-from fscrawl.dataset.search_words import TOKENIZER
+from fscrawl.dataset.manifest import Counts, Manifest, Part
+from fscrawl.dataset.options import Options
 from fscrawl.parse.text import read
 from fscrawl.util.progress import SILENT
-from tests.support.trees import Inline
 
 _PART_ROWS = 25_000
 _ASKED = ("iterator", "borrow checker", '"hash map"', "str*", "the", "the of a -nothing", "xyzzy")
@@ -43,12 +40,8 @@ _MB = 1e6
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.search", description="The index of searches.")
     parser.add_argument("--pages", type=int, default=20_000, help="in the dataset (default 20000)")
-    parser.add_argument("--trigram", action="store_true", help="with SQLite's tokenizer of three letters")
     arguments = parser.parse_args()
     corpus.install()
-    if arguments.trigram:
-        given = search_shard._SCHEMA  # noqa: SLF001 - only to compare
-        search_shard._SCHEMA = given.replace(f'"{TOKENIZER}"', '"trigram"')  # noqa: SLF001
     with tempfile.TemporaryDirectory(prefix="search-") as directory:
         _measure(Path(directory), arguments.pages)
 
@@ -95,18 +88,26 @@ def _parts(directory: DatasetDir, rows: Iterator[dict[str, Any]], first: int = 0
 
 
 def _indexed(directory: DatasetDir, parts: list[Part], what: str, text_bytes: int) -> None:
-    made = Manifest("fscrawl", "c1", {}, {"records": 0, "pages": 0}, {}, {}, (), tuple(parts))
-    directory.write_json(MANIFEST, made.as_json())
+    made = Manifest(
+        made_by="fscrawl",
+        crawl="c1",
+        options=Options(),
+        counts=Counts(0, 0, 0, 0, 0),
+        left_out={},
+        fields={},
+        runs=(),
+        parts=tuple(parts),
+    )
+    directory.write_json(MANIFEST, made)
     directory.path("search").mkdir(exist_ok=True)
     before, began = time.process_time(), time.perf_counter()
     had = _memory()
-    pages = search_index.update(directory, made, Crew(Inline(), 1, SILENT, lambda: 0))
+    search.update(directory, made, SILENT)
     spent, took = time.process_time() - before, time.perf_counter() - began
-    files = list(directory.path("search").glob("*.sqlite"))
+    files = list(directory.path("search").iterdir())
     size = sum(path.stat().st_size for path in files)
     ratio = f", {size / text_bytes:.2f} of the text" if text_bytes else ""
-    cpu_ms = 1000 * spent / pages
-    print(f"{what}: indexed in {took:.1f} s ({cpu_ms:.3f} ms of CPU for each of {pages:,} pages);")
+    print(f"{what}: indexed in {took:.1f} s ({spent:.1f} s of CPU);")
     print(f"  {len(files)} files, {size / _MB:.0f} MB{ratio}; memory grew by {_memory() - had:.0f} MB", flush=True)
 
 

@@ -13,7 +13,7 @@ from demo.site import HOSTS, Site, seeds
 from demo.web import PORT
 
 CRAWL = Path(__file__).resolve().parent.parent / "crawl.py"
-SETTINGS = ("politeness.delay=0.05", "fetch.allow_private_addresses=true", 'crawl.scope="any"')
+SETTINGS = ("politeness.delay=0.05", "fetch.allow_addresses=['127.0.0.0/8']", 'crawl.scope="any"')
 DEADLINE_S = 300.0
 
 

@@ -12,19 +12,15 @@ import contextlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from fscrawl import __version__, interrupts
-from fscrawl.commands import modules
-from fscrawl.commands.warm_up import warm_up
+from fscrawl import interrupts
+from fscrawl.commands.common import find_root, root_of
+from fscrawl.commands.program import parse
 from fscrawl.errors import EXIT_UNREAD, FscrawlError, OutputError, UsageError
 from fscrawl.util.at_limit import as_our_error
 from fscrawl.util.own_code import check_program
 from fscrawl.util.safe_path import forget_programs, protect_children
 from fscrawl.util.terminal import discard_output, flush_output, say_error
-
-if TYPE_CHECKING:
-    from fscrawl.commands.parser import Program
 
 _OPEN_FILES = "/proc/self/fd"  # see `storage.safe_open`
 
@@ -60,9 +56,10 @@ def _run(arguments: Sequence[str] | None) -> int:
             raise UsageError(f"{_OPEN_FILES} is not there; fscrawl opens files by it, so /proc must be mounted")
         words = sys.argv[1:] if arguments is None else arguments
         with as_our_error():
-            with warm_up(list(words)):
-                options = parser(words).parse_args(words)
-                check_program(getattr(options, "root", None))
+            options = parse(words)
+            if hasattr(options, "root"):
+                options.root = find_root(options) if options.command == "try" else root_of(options)
+            check_program(getattr(options, "root", None))
             return int(options.run(options))
     except FscrawlError as error:
         return _failed(error)
@@ -72,20 +69,3 @@ def _failed(error: FscrawlError) -> int:
     with contextlib.suppress(BrokenPipeError):  # then the exit code says it alone
         say_error(f"fscrawl: {error}")
     return error.exit_code
-
-
-def parser(words: Sequence[str] = ()) -> Program:
-    """Return the parser of the command that `words` begin with; of all commands if they begin with none."""
-    from fscrawl.commands.parser import Program  # noqa: PLC0415 - loaded while the server of workers loads
-
-    whole = Program(
-        prog="fscrawl",
-        description="A web crawler for a few machines that share a directory.",
-        epilog="fscrawl help COMMAND, or fscrawl COMMAND --help, describes a command.",
-        allow_abbrev=False,
-    )
-    whole.add_argument("--version", action="version", version=f"fscrawl {__version__}")
-    commands = whole.add_commands()
-    for command in modules(words):
-        command.add(commands)
-    return whole

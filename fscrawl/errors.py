@@ -43,7 +43,22 @@ class UsageError(FscrawlError):
 
 
 class SettingsError(UsageError):
-    """A setting is unknown or has a bad value. The text names the file, the setting, and what would be right."""
+    """A setting is unknown or has a bad value.
+
+    problem   what is wrong, and what would be right
+    name      of the setting, such as politeness.delay; "" if it is about a whole file
+    where     the file; "" if the setting was given by --set or from Python
+
+    >>> print(SettingsError("must be 0 or more", "politeness.delay", "crawl.toml"))
+    crawl.toml: politeness.delay: must be 0 or more
+    """
+
+    def __init__(self, problem: str, name: str = "", where: str = "") -> None:
+        super().__init__(problem, name, where)
+        self.problem, self.name, self.where = problem, name, where
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in (self.where, self.name, self.problem) if part)
 
 
 class NoBrowserError(SettingsError):

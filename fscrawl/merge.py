@@ -5,13 +5,12 @@ The steps of a run, in order; `fscrawl.dataset` has the vocabulary, and a module
     plan        which pages are new                                       plan
     extract     read them from the tree in batches, make rows             extract, reading
     dedupe      mark duplicates, apply the limit                          dedupe, similar
-    write       the rows of a group of batches become parts of tables     write, tables, formats
-    join        segments become Parquet files and archives                parquet_files, archives, wacz, cdxj
+    write       the rows of a group of batches become parts               write, tables, formats, warc
     failures    the tree's errors become a table                          write, tables
     manifest    commit the run                                            manifest, card
-    index       of searches, if it is wanted                              search_index
+    index       of searches, if it is wanted                              search
 
-Extract, write and join run on several processes of this machine, or on a Dask cluster (`crew`).
+Extract and write run on several processes of this machine, or on a Dask cluster (`crew`).
 
 Promise: if a merge is killed at any moment and run again, the dataset becomes the same, part for part. A merge that is
 refused changes no dataset, not even with --rebuild. A page that cannot be read is reported, counted and left out; the
@@ -28,25 +27,27 @@ from pathlib import Path
 from typing import Any
 
 from fscrawl import hostnames
-from fscrawl.dataset import archives, dedupe, intact, parquet_files, plan, search_index, wacz
+from fscrawl.dataset import dedupe, plan, search
 from fscrawl.dataset.card import card
 from fscrawl.dataset.crew import Crew, open_crew
-from fscrawl.dataset.dataset_dir import CARD, FOLDERS, MANIFEST, STATE, DatasetDir
+from fscrawl.dataset.dataset_dir import CARD, FOLDERS, MANIFEST, OPTIONS, STATE, DatasetDir, Made
 from fscrawl.dataset.extract import BatchResult, extract_batch
 from fscrawl.dataset.job import Job
-from fscrawl.dataset.manifest import Manifest, Part, RunResult, after_run
+from fscrawl.dataset.manifest import Counts, FieldCounts, Manifest, RunResult, after_run
 from fscrawl.dataset.needs import missing
-from fscrawl.dataset.options import Filters, Options, choose
+from fscrawl.dataset.options import ARCHIVE, Filters, Options, choose
+from fscrawl.dataset.pdf_text import NO_PYPDF
 from fscrawl.dataset.site_fields import check_columns, with_sites
-from fscrawl.dataset.write import GroupResult, part_name, segment_name, write_failures, write_group
+from fscrawl.dataset.write import GroupResult, cut_into_groups, write_failures, write_group
 from fscrawl.errors import UsageError
+from fscrawl.parse import pdf
 from fscrawl.parse.items import MOST as MOST_ITEMS
 from fscrawl.sites.site_file import SiteFile
 from fscrawl.storage.inside import is_inside
 from fscrawl.storage.layout import LINKS
 from fscrawl.store import Tree
 from fscrawl.util.humanize import number_of
-from fscrawl.util.installed import command
+from fscrawl.util.installed import command, to_install
 from fscrawl.util.progress import SILENT, ProgressLine
 
 _MAX_NAMED = 5  # of the broken pages
@@ -88,12 +89,12 @@ def merge(
         run = len(before.runs) + 1 if before else 1
         job = Job(root.absolute(), directory.root, run, options, tree.record.crawl, site, directory.writer)
         check_columns(job)
-        indexed = search_index.is_wanted(directory, options, asked=index)
+        indexed = search.is_wanted(directory, options, asked=index)
         _name_unmatched(options, tree, warn)
         most = _rows_allowed(options, before)
         with open_crew(job, processes, scheduler, line) as crew:
             _tidy(job, before, line, over=over, indexed=indexed)  # only now: there is nothing more to be refused
-            if before is not None and most == 0 and intact.has_failures(before, options):
+            if before is not None and most == 0 and _has_failures(before, options):
                 warn(f"the limit of {number_of(options.limit or 0, 'record')} has been reached; nothing was done")
                 manifest = before
             else:
@@ -101,7 +102,7 @@ def merge(
                 line.begin("tidying up", unit="")
                 manifest = _commit(job, before, result, warn)
             if indexed:
-                search_index.update(directory, manifest, crew)
+                search.update(directory, manifest, line)
         return manifest
 
 
@@ -127,7 +128,7 @@ def _tidy(job: Job, before: Manifest | None, line: ProgressLine, *, over: bool, 
     if over:
         directory.start_over()
     if indexed:
-        search_index.keep(directory)
+        search.keep(directory)
     directory.sweep()
     for name in directory.names(STATE):
         if name.startswith("run-") and f"{STATE}/{name}" != plan.run_directory(job.run):
@@ -149,19 +150,24 @@ def _name_unmatched(options: Options, tree: Tree, warn: Warn) -> None:
 def _before(directory: DatasetDir, warn: Warn) -> Manifest | None:
     """Return the manifest of the last run; None if there was none. What has become of its files is checked."""
     before = directory.manifest()
-    intact.check_runs(directory, before)
-    return None if before is None else intact.checked(directory, before, warn)
+    directory.check_runs(before)
+    return None if before is None else directory.whole(before, warn)
+
+
+def _has_failures(before: Manifest, options: Options) -> bool:
+    """Tell whether the failures are there in each format of tables."""
+    return sum(part.has_failures for part in before.parts) >= sum(style != ARCHIVE for style in options.formats)
 
 
 def _options(
     directory: DatasetDir, tree: Tree, given: dict[str, Any], warn: Warn, before: Manifest | None, *, over: bool
 ) -> Options:
     """Return the options of the run. `over`: it starts over, so those of the dataset do not count."""
-    found = None if over else intact.options_of(directory, before)
+    found = None if over else directory.made_of(before)
     root = directory.root
-    if found is not None and found[0] != tree.record.crawl:
-        raise UsageError(f"{root} is of crawl {found[0]}, not {tree.record.crawl}; give another directory")
-    kept = None if found is None else found[1]
+    if found is not None and found.crawl != tree.record.crawl:
+        raise UsageError(f"{root} is of crawl {found.crawl}, not {tree.record.crawl}; give another directory")
+    kept = None if found is None else found.options
     return choose(with_sites(given, kept, tree.controls.settings_if_there(), tree.root, warn), kept, str(root))
 
 
@@ -169,7 +175,7 @@ def _rows_allowed(options: Options, before: Manifest | None) -> int | None:
     """Return how many rows --limit still allows; None without it."""
     if options.limit is None:
         return None
-    return max(0, options.limit - (before.counts["records"] if before else 0))
+    return max(0, options.limit - (before.counts.records if before else 0))
 
 
 # -- the steps
@@ -185,26 +191,31 @@ def _run(job: Job, crew: Crew, before: Manifest | None, most: int | None, warn: 
     counts = dedupe.mark_duplicates(job, batches, earlier, most, crew.line, pages)
     groups = _write(job, crew, batches)
     parts = [part for group in groups for part in group.parts]
-    parts += _join_tables(job, crew, batches, groups)
-    parts += _join_archives(job, crew, groups)
     parts += write_failures(job, crew.line, failures)
-    left_out = sum((each.left_out for each in batches), Counter({"dropped": counts.dropped}))
+    left_out = Counter({"duplicate": counts.dropped})
+    for each in batches:
+        left_out.update(each.left_out)
     return RunResult(tuple(parts), _counts(job.options, counts, groups), dict(+left_out), _fields(batches))
 
 
-def _counts(options: Options, counts: dedupe.Counts, groups: list[GroupResult]) -> dict[str, int]:
+def _counts(options: Options, counts: dedupe.Counts, groups: list[GroupResult]) -> Counts:
     """Count the kept records by kind, as `PageRecord.kind` says it, and the duplicates that were looked for."""
-    near = {"near_duplicates": counts.near_duplicates} if options.reads_text else {}
     redirects, others = (sum(getattr(group, kind) for group in groups) for kind in ("redirects", "others"))
-    kinds = {"pages": counts.records - redirects - others, "redirects": redirects, "others": others}
-    return {"records": counts.records, **kinds, "duplicates": counts.duplicates, **near}
+    return Counts(
+        records=counts.records,
+        pages=counts.records - redirects - others,
+        redirects=redirects,
+        others=others,
+        duplicates=counts.duplicates,
+        near_duplicates=counts.near_duplicates if options.reads_text else None,
+    )
 
 
 def _about(before: Manifest | None) -> tuple[int, int]:
     """Give how many pages and failures the tree had when it was last merged; 0: it is not known."""
     if before is None:
         return 0, 0
-    return before.counts["records"] + sum(before.left_out.values()), before.counts.get("errors", 0)
+    return before.counts.records + sum(before.left_out.values()), before.counts.errors or 0
 
 
 def _plan(job: Job, earlier: list[int], line: ProgressLine, about: int) -> None:
@@ -214,8 +225,8 @@ def _plan(job: Job, earlier: list[int], line: ProgressLine, about: int) -> None:
     scratch = plan.run_directory(job.run)
     if Path(scratch).name in job.directory.names(STATE):  # what is there was made by a plan that is lost, or torn
         job.directory.remove(scratch)
-    if job.directory.read_json(intact.OPTIONS) is None:  # they are fixed only now: nothing made so far depends on them
-        job.directory.write_json(intact.OPTIONS, {"crawl": job.crawl, "options": job.options.values()}, durable=True)
+    if job.directory.size(OPTIONS) is None:  # they are fixed only now: nothing made so far depends on them
+        job.directory.write_json(OPTIONS, Made(job.crawl, job.options), durable=True)
     line.begin("listing pages", about, "pages", about=True)
     plan.make(job.directory, job.tree, Filters(job.options), earlier, job.run, line.advance)
 
@@ -248,7 +259,13 @@ def _report_broken(job: Job, batches: list[BatchResult], warn: Warn) -> None:
 
 def _report_unread(batches: list[BatchResult], warn: Warn) -> None:
     """Say of how many documents text or items are missing. They are in the dataset all the same."""
-    unread = sum((batch.unread for batch in batches), Counter())
+    unread: Counter[str] = Counter()
+    for batch in batches:
+        unread.update(batch.unread)
+    if without := unread.pop(NO_PYPDF, 0):
+        pdfs, install = number_of(without, "PDF"), to_install(pdf.EXTRA)
+        its = "its" if without == 1 else "their"
+        warn(f"{pdfs} without {its} text: {NO_PYPDF}. To have the text: {install}; then merge again with --rebuild")
     for why, number in unread.most_common(_MAX_NAMED):
         warn(f"the text of {number_of(number, 'PDF')} is missing or not whole: {why}")
     others = unread.total() - sum(number for _, number in unread.most_common(_MAX_NAMED))
@@ -259,50 +276,18 @@ def _report_unread(batches: list[BatchResult], warn: Warn) -> None:
 
 
 def _write(job: Job, crew: Crew, batches: list[BatchResult]) -> list[GroupResult]:
-    groups = dedupe.cut_into_groups(batches, archived=job.options.archives, joined=job.options.joined)
-    sizes = [sum(batches[number].rows for number in group.batches) for group in groups]
+    groups = cut_into_groups(batches)
+    sizes = [sum(batches[number].rows for number in group) for group in groups]
     step = f"writing {', '.join(job.options.formats)}"
     return list(crew.run(step, (partial(write_group, job, *each) for each in enumerate(groups)), sizes))
 
 
-def _join_tables(job: Job, crew: Crew, batches: list[BatchResult], groups: list[GroupResult]) -> list[Part]:
-    """Join the groups' segments of tables to Parquet files."""
-    tasks, sizes = [], []
-    for index, file in enumerate(parquet_files.cut_into_files(groups)):
-        begin, end = groups[file[0]].batches.start, groups[file[-1]].batches.stop
-        join = partial(parquet_files.join_table, job, in_order=dedupe.in_order(batches[begin:end]))
-        for table in groups[file[0]].tables:
-            rows = sum(groups[number].tables[table][0] for number in file)
-            tasks.append(partial(join, table, part_name(job.run, index), file, rows))
-            sizes.append(rows if table == parquet_files.PAGES else 0)
-    return list(crew.run("joining tables", tasks, sizes)) if tasks else []
-
-
-def _join_archives(job: Job, crew: Crew, groups: list[GroupResult]) -> list[Part]:
-    """Join the groups' segments to archives."""
-    segments = [(index, group) for index, group in enumerate(groups) if group.segment_bytes]
-    if not segments:
-        return []
-    parts = archives.cut_into_parts([group.segment_bytes for _, group in segments])
-    tasks = [
-        partial(
-            archives.join_segments,
-            job,
-            part_name(job.run, number),
-            [segment_name(segments[position][0]) for position in archive],
-        )
-        for number, archive in enumerate(parts)
-    ]
-    sizes = [sum(segments[position][1].rows for position in archive) for archive in parts]
-    return [part for made in crew.run("joining archives", tasks, sizes) for part in made]
-
-
-def _fields(batches: list[BatchResult]) -> dict[str, list[int]]:
+def _fields(batches: list[BatchResult]) -> dict[str, FieldCounts]:
     totals: dict[str, list[int]] = {}
     for batch in batches:
         for name, counts in batch.found.items():
             totals[name] = [a + b for a, b in zip(totals.get(name, [0, 0, 0]), counts, strict=True)]
-    return totals
+    return {name: FieldCounts(*counts) for name, counts in totals.items()}
 
 
 # -- the end
@@ -317,20 +302,15 @@ def _commit(job: Job, before: Manifest | None, result: RunResult, warn: Warn) ->
             directory.discard(part.path)
         directory.remove(plan.run_directory(job.run))
         directory.discard(plan.seen_name(job.run))
-        _write_papers(job, before)  # a run that was killed here may have written its own
+        directory.update(CARD, card(job, before))  # a run that was killed here may have written its own
         warn("nothing new since the last run")
         return before
-    manifest = after_run(before, job.run, result, crawl=job.crawl, options=job.options.values())
+    manifest = after_run(before, job.run, result, crawl=job.crawl, options=job.options)
     directory.remove_parts(job.run, but=manifest.paths)
-    _write_papers(job, manifest)
+    directory.update(CARD, card(job, manifest))
     directory.sync([*(part.path for part in result.parts), plan.seen_name(job.run)])
-    directory.write_json(MANIFEST, manifest.as_json(), durable=True)
+    directory.write_json(MANIFEST, manifest, durable=True)
     for path in (before.paths if before else set()) - manifest.paths:
         directory.discard(path)
     directory.remove(plan.run_directory(job.run))
     return manifest
-
-
-def _write_papers(job: Job, manifest: Manifest) -> None:
-    for name, text in ((CARD, card(job, manifest)), (wacz.ALL, wacz.all_of(manifest))):
-        job.directory.update(name, text)

@@ -18,7 +18,9 @@ from itertools import takewhile
 from pathlib import Path
 from textwrap import wrap
 
-from fscrawl import __version__, cli
+from fscrawl import __version__
+from fscrawl.commands import ALIASES, COMMANDS
+from fscrawl.commands.program import Parser, Program
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 PAGE = CHECKOUT / "docs/man/fscrawl.1"
@@ -45,12 +47,13 @@ _FILES = (
     ("DIR/.fscrawl/", "what the machines need to work together"),
 )
 _ENVIRONMENT = (
+    ("FSCRAWL_ROOT", "the tree, if --root does not name one"),
     ("FSCRAWL_…", "variables that the settings may name, for passwords; --allow-env permits others"),
-    ("FSCRAWL_BROWSER", "the Chromium that opens pages which scripts make"),
+    ("FSCRAWL_BROWSER", "the Chromium that opens JavaScript pages"),
 )
 _CODES = (
     ("0", "the command has done what it should"),
-    ("1", "it has done it, and the result is not what one hopes for"),
+    ("1", "the command has finished, but nothing useful was found or stored"),
     ("2", "the command line, a setting or a file that they name is wrong, or a package is missing"),
     ("75", "the tree, the dataset or the report cannot be used: not there, not mounted, read-only, full"),
     ("129", "ended because its terminal was closed (SIGHUP)"),
@@ -78,9 +81,6 @@ def _complain() -> int:
 
 def page() -> str:
     """Return the page's text."""
-    whole = cli.parser()
-    [commands] = [action for action in whole._actions if isinstance(action, argparse._SubParsersAction)]  # noqa: SLF001
-    summaries = {action.dest: action.help or "" for action in commands._choices_actions}  # noqa: SLF001
     lines = [
         '.\\" Written by tools/man_page.py from the parsers of the commands. Do not edit it: run make docs-write.',
         f'.TH FSCRAWL 1 {_date()} "fscrawl {__version__}" "User Commands"',
@@ -96,8 +96,8 @@ def page() -> str:
         *_paragraphs(_ABOUT),
         ".SH COMMANDS",
     ]
-    for name, parser in commands.choices.items():
-        lines += _command(name, summaries[name], parser)
+    for name, parser in Program().commands.items():
+        lines += _command(name, COMMANDS[name][1], parser)
     for title, rows in (("FILES", _FILES), ("ENVIRONMENT", _ENVIRONMENT), ("EXIT STATUS", _CODES)):
         lines += [f".SH {title}", *_terms(rows)]
     lines += [".SH SEE ALSO", *_text(_SEE)]
@@ -110,12 +110,15 @@ def _date() -> str:
     return found[1]
 
 
-def _command(name: str, summary: str, parser: argparse.ArgumentParser) -> Iterator[str]:
-    actions = [each for each in parser._actions if not isinstance(each, argparse._HelpAction)]  # noqa: SLF001
+def _command(name: str, summary: str, parser: Parser) -> Iterator[str]:
+    actions = [each for each in parser.arguments if "--help" not in each.option_strings]
+    alias = next((alias for alias, of in ALIASES.items() if of == name), "")
     yield f".SS fscrawl {name}"
     yield from _synopsis(f"fscrawl {name}", [_word(action) for action in actions])
     yield ".PP"
     yield from _text(" ".join((parser.description or f"{summary}.").split()))
+    if alias:
+        yield from _text(f"{alias.capitalize()} is the same command.")
     for action in actions:
         yield ".TP"
         yield _written(action)

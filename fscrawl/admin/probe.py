@@ -18,21 +18,19 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from fscrawl import interrupts
 from fscrawl.errors import TreeError
+from fscrawl.storage.mounts import mount_at
 from fscrawl.storage.probe_directory import ProbeDirectory
 from fscrawl.store import Tree
 
 LONGEST_WAIT_S = 1.0  # for an append or a new name to be seen
 _LATE_S = 0.25  # later than this is worth a warning
 _STEP_S = 0.01
-_MOUNTS = Path("/proc/self/mountinfo")
 _NAMES = ("page", "second", "log")
 _OLD, _NEW = b"old\n", b"new\n"  # of the same length: sshfs may cut a replaced file at its old size
 _UNABLE = frozenset({errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL, errno.EEXIST, errno.EMLINK})
@@ -72,7 +70,8 @@ def probe(
 ) -> Mount:
     """Try the file system of `tree`; warn of what is unsafe. TreeError if a crawl there would lose data."""
     directory = ProbeDirectory(tree.files, tree.machine)
-    kind = _kind_of(directory.real_root())
+    on = mount_at(tree.root)
+    kind = "" if on is None else on.kind
     where = f"{tree.root}: this file system ({kind})" if kind else f"{tree.root}: this file system"
     with interrupts.later():
         directory.make()
@@ -147,33 +146,3 @@ def _replace(directory: ProbeDirectory, where: str, waiting: _Waiting) -> None:
 def _is_unable(error: TreeError) -> bool:
     """Tell whether the file system never supports this; otherwise it only failed this time."""
     return isinstance(error.__cause__, OSError) and error.__cause__.errno in _UNABLE
-
-
-def _kind_of(path: str) -> str:
-    try:
-        table = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape")
-    except OSError:
-        return ""
-    return kind_in(table, path)
-
-
-def kind_in(table: str, path: str) -> str:
-    """Give the type of the file system that `path` is on, by a /proc/self/mountinfo; "" if it has none (proc(5)).
-
-    The longest mount point counts. If there are several mounts on the same point, the last one counts.
-
-    >>> table = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\\n2 1 0:9 / /mnt/a\\\\040b rw - fuse.sshfs host: rw\\n"
-    >>> kind_in(table, "/mnt/a b/tree"), kind_in(table, "/mnt/a"), kind_in("", "/")
-    ('fuse.sshfs', 'ext4', '')
-    """
-    best, kind = "", ""
-    for line in table.splitlines():
-        before, dash, after = line.partition(" - ")
-        fields = before.split(" ")
-        if not dash or len(fields) < 5:
-            continue
-        point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[4])
-        inside = point in ("/", path) or path.startswith(f"{point}/")
-        if inside and len(point) >= len(best):
-            best, kind = point, after.split(" ")[0]
-    return kind

@@ -86,7 +86,7 @@ def crawl(
         "site": None if site is None else path_of("site", site, "file"),
         "refresh": _age(refresh),
         "reseed": bool(reseed),
-        "follow": False,
+        "wait": False,
         "allow_env": _names(allow_env),
     }
     with Bar(sys.stderr, silent=not progress) as bar, _Process(task) as process:

@@ -1,4 +1,4 @@
-"""The commands. A module declares its options in `add`, and does it in `run`, which returns the exit code.
+"""The commands. A module declares their options in `add`, and does one in `run`, which returns the exit code.
 
 Only the module of the command that is asked for is loaded, and what only one command needs is imported when it runs. So
 each of them starts without delay.
@@ -6,32 +6,22 @@ each of them starts without delay.
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Sequence
-from typing import Any
-
-# command → module, in the order of --help
-MODULES = {
-    "crawl": "crawl",
-    "status": "status",
-    "pause": "steer",
-    "resume": "steer",
-    "stop": "steer",
-    "retry": "retry",
-    "merge": "merge",
-    "search": "search",
-    "report": "report",
-    "dashboard": "dashboard",
-    "audit": "audit",
-    "show": "show",
-    "try": "try_url",
-    "doctor": "doctor",
-    "completion": "completion",
+# command → its module and its line in --help, in the order of --help
+COMMANDS = {
+    "crawl": ("crawl", "start a crawl; or continue or join the crawl in a tree"),
+    "status": ("status", "print what the machines do: pages/s, errors, pending URLs"),
+    "pause": ("steer", "make all machines stop fetching, from all hosts or from one, until resumed"),
+    "resume": ("steer", "undo pause and stop"),
+    "stop": ("steer", "stop all machines; they first finish the fetches under way, and nothing is lost"),
+    "retry": ("retry", "try failed URLs once more, in a running or a finished crawl"),
+    "merge": ("merge", "export a tree as a dataset: Parquet, WARC, WACZ, JSON lines, CSV"),
+    "search": ("search", "find stored pages by words of their titles and texts"),
+    "report": ("report", "write what the dashboard shows into one HTML file"),
+    "dashboard": ("dashboard", "serve a web page that shows a crawl while it runs"),
+    "audit": ("audit", "check every file of a tree, and repair it"),
+    "show": ("show", "print what the tree knows about a URL, and why it is missing"),
+    "try": ("try_url", "fetch one page, store nothing, and show what a crawl would make of it"),
+    "doctor": ("doctor", "check this machine, the share and the crawl on it"),
+    "completion": ("completion", "print a script that completes commands and options in your shell"),
 }
-
-
-def modules(words: Sequence[str] = ()) -> list[Any]:
-    """Load the module of the command that `words` begin with; of all commands if they begin with none."""
-    named = MODULES.get(words[0]) if words else None
-    names = [named] if named is not None else list(dict.fromkeys(MODULES.values()))
-    return [importlib.import_module(f"fscrawl.commands.{name}") for name in names]
+ALIASES = {"export": "merge"}

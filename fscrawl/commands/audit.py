@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from fscrawl import interrupts, store
-from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree
+from fscrawl.commands.common import Program, add_command, add_root, open_tree
 from fscrawl.commands.site_option import add_site, with_site
 from fscrawl.config.seeds import read_seeds
 from fscrawl.config.watcher import settings_of
@@ -20,12 +20,11 @@ fscrawl audit --root /mnt/shared --repair    repair; best while no machine is cr
 _EXIT_CODES = "exit codes: 0 nothing is wrong (any more), 1 something is wrong\n"
 
 
-def add(commands: Commands[Parser]) -> None:
+def add(program: Program) -> None:
     audit = add_command(
-        commands,
+        program,
         "audit",
         run,
-        summary="check every file of a tree, and repair it",
         description="Check every file of the tree, and that every linked URL is stored, failed or pending.",
         examples=_EXAMPLES,
         notes=_EXIT_CODES,

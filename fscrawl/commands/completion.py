@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from fscrawl.commands import modules
-from fscrawl.commands.common import Commands, add_command
-from fscrawl.commands.parser import Parser, Program
+from fscrawl.commands import COMMANDS
+from fscrawl.commands.common import Program, add_command
 from fscrawl.errors import EXIT_OK
 from fscrawl.util.terminal import write
 
@@ -21,12 +20,11 @@ fscrawl completion fish > ~/.config/fish/completions/fscrawl.fish
 """
 
 
-def add(commands: Commands[Parser]) -> None:
+def add(program: Program) -> None:
     completion = add_command(
-        commands,
+        program,
         "completion",
         run,
-        summary="print a script that completes commands and options in your shell",
         description="Print a completion script for a shell. It completes commands, options, files and directories.",
         examples=_EXAMPLES,
     )
@@ -41,26 +39,22 @@ def run(options: argparse.Namespace) -> int:
     return EXIT_OK
 
 
-def _parser() -> Program:
-    """Return the parser of all commands, as `cli` has it, with what the shells cannot know otherwise.
+def _parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands, with what the shells cannot know otherwise.
 
-    These are paths, and the names that `merge` checks itself. A command is described by its line in `fscrawl --help`.
+    These are paths, also where a tree may stand in the place of a URL, and the names that `merge` checks itself. A
+    command is described by its line in `fscrawl --help`.
     """
     import shtab  # noqa: PLC0415
 
     from fscrawl.dataset.options import FORMATS, TEXTS  # noqa: PLC0415
 
     names = {"--format": FORMATS, "--text": TEXTS}
-    whole = Program(prog="fscrawl", allow_abbrev=False)
-    whole.add_argument("--version", action="store_true", help="print the version")
-    all_ = whole.add_commands()
-    for command in modules():
-        command.add(all_)
-    for action in all_._choices_actions:  # noqa: SLF001 - it has no public name
-        all_.choices[action.dest].description = action.help
-    for parser in all_.choices.values():
-        for action in parser._actions:  # noqa: SLF001 - it has no public name
-            if action.metavar in ("DIR", "FILE"):
-                action.complete = shtab.DIRECTORY if action.metavar == "DIR" else shtab.FILE  # type: ignore[attr-defined]
+    program = Program()
+    for name, parser in program.commands.items():
+        parser.description = COMMANDS[name][1]
+        for action in parser.arguments:
+            if action.metavar in ("DIR", "FILE", "URL"):
+                action.complete = shtab.FILE if action.metavar == "FILE" else shtab.DIRECTORY  # type: ignore[attr-defined]
             action.choices = names.get(action.option_strings[0] if action.option_strings else "", action.choices)
-    return whole
+    return program.parser

@@ -14,7 +14,6 @@ from fscrawl.engine.run import Result
 from fscrawl.http.error_classes import HELP
 from fscrawl.monitor import not_stored
 from fscrawl.monitor.snapshot import Snapshot
-from fscrawl.store import STOP
 from fscrawl.util.humanize import number_of, size
 from fscrawl.util.installed import command, path_word
 from fscrawl.util.terminal import plain
@@ -33,11 +32,11 @@ def summary(
 
     `site`: the site file, which the next command needs, too. `has_documents`: the tree has files that are not HTML.
     """
-    yield _headline(root, result, tree)
+    yield _headline(result, tree)
     yield f"this machine  {_machine(result)}"
     if tree is not None:
         yield f"the tree      {_tree(tree, goes_on=result.ending != 'finished')}"
-        yield from _failures(root, tree.errors())
+        yield from _failures(root, tree.errors(), result.counts.private)
         yield from (f"{label:14}{plain(text)}" for label, text in not_stored.lines(tree.not_stored))
     if tree is not None and tree.stopped_labels:
         yield f"not fetched   what has a label of crawl.stopped_labels: {plain(', '.join(tree.stopped_labels))}"
@@ -49,7 +48,7 @@ def summary(
     yield f"next          {_next(root, result, tree, first, same_site)}"
 
 
-def _headline(root: Path, result: Result, tree: Snapshot | None) -> str:
+def _headline(result: Result, tree: Snapshot | None) -> str:
     if result.ending == "finished":
         missing = f", but seeds are missing: {result.fault}" if result.fault else ""
         left = "all other tasks are done" if tree is not None and tree.stopped_labels else "nothing is left to fetch"
@@ -61,7 +60,7 @@ def _headline(root: Path, result: Result, tree: Snapshot | None) -> str:
     left = f"; {number_of(pending, 'URL')} {'is' if pending == 1 else 'are'} pending, and what is stored is kept"
     why = {
         "interrupted": "interrupted",
-        "stopped": f"{STOP} is in {root}",
+        "stopped": "by fscrawl stop",
         "max_pages": "crawl.max_pages is reached",
     }
     return f"stopped: {why[result.ending]}{left}"
@@ -79,13 +78,15 @@ def _kinds(counts: Counts) -> str:
     said += [f"{counts.others:,} of other types"] if counts.others else []
     kept = counts.kept.total()
     said += [f"{counts.unchanged - kept:,} unchanged"] if counts.unchanged > kept else []
-    said += [f"{kept:,} kept that failed now ({_listed(counts.kept)})"] if kept else []
+    gone = counts.kept["http-4xx"]
+    said += [f"{gone:,} gone (http-4xx)"] if gone else []
+    said += [f"{kept - gone:,} kept that failed now ({_listed(counts.kept)})"] if kept > gone else []
     said += [number_of(counts.errors.total(), "failure")] if counts.errors else []
     return ", ".join(said)
 
 
 def _listed(numbers: Counter[str]) -> str:
-    return ", ".join(f"{number:,} {name}" for name, number in numbers.most_common())
+    return ", ".join(f"{number:,} {name}" for name, number in numbers.most_common() if name != "http-4xx")
 
 
 def _tree(tree: Snapshot, *, goes_on: bool) -> str:
@@ -97,11 +98,14 @@ def _tree(tree: Snapshot, *, goes_on: bool) -> str:
     return facts + (f"; {at_work} {'machine goes' if at_work == 1 else 'machines go'} on" if at_work else "")
 
 
-def _failures(root: Path, errors: Counter[str]) -> Iterator[str]:
-    """Yield a line for each class, with what helps."""
+def _failures(root: Path, errors: Counter[str], private: str) -> Iterator[str]:
+    """Yield a line for each class, with what helps. `private`: the line that allows a private address."""
     fscrawl = command()
     for name, number in errors.most_common():
         helps = HELP.get(name, "").format(fscrawl=fscrawl, root=path_word(root))
+        if private and name == "blocked-address":
+            helps = f"if it is yours, write {private} below [fetch] in {root}/{FILE}; then:  "
+            helps += f"{command('retry', root)} --class blocked-address"
         yield f"  {number:>6,} {name:15} {helps}".rstrip()
     if errors:
         yield f"         to see why one failed:  {command('show', root)} URL"

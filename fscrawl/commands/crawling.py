@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 
 from fscrawl import interrupts, store, urls
 from fscrawl.admin.probe import probe
+from fscrawl.commands.common import assignments
 from fscrawl.commands.site_option import read_file
 from fscrawl.config import settings
+from fscrawl.config.fixed import check_same
 from fscrawl.config.list_files import wait_for_lists
-from fscrawl.config.missing import missing
 from fscrawl.config.seeds import line_of_seed, read_given, read_seeds, wait_for_seeds
-from fscrawl.config.watcher import parse_file, read_settings
+from fscrawl.config.watcher import missing, parse_file, read_settings
 from fscrawl.engine.machine import Machine
 from fscrawl.engine.progress import Progress
 from fscrawl.engine.rejoin import run_until_over
@@ -46,16 +47,17 @@ if TYPE_CHECKING:
     from fscrawl.sites.site_file import SiteFile
 
 
-_GIVE_SEEDS = "give --seed URL, --seeds FILE or --site FILE"
+_GIVE_SEEDS = "give a URL, --seeds FILE or --site FILE"
 
 
 def crawl(options: argparse.Namespace) -> int:
     """Do the command; return its exit code."""
-    mode = "json" if options.log_json else "quiet" if options.quiet else "line"
-    result, machines = run(options, Progress(mode, verbose=options.verbose))
+    options.set = assignments(options)
+    options.seed += options.words
+    result, machines = run(options, Progress(options.mode, verbose=options.verbose))
     from fscrawl.commands.crawl_summary import summary  # noqa: PLC0415 - only the end needs it
 
-    if not options.quiet or result.exit_code:
+    if options.mode != "quiet" or result.exit_code:
         has_documents = _has_any(options.root / FILES)
         lines = summary(
             options.root,
@@ -87,7 +89,7 @@ def run(options: argparse.Namespace, progress: Progress) -> tuple[Result, Machin
         options.workers,
         options.threads,
         reseed=options.reseed,
-        follow=options.follow,
+        wait=options.wait,
         refresh_before=_refresh_before(options.refresh),
         allow_env=tuple(options.allow_env),
     )
@@ -233,7 +235,7 @@ def _refresh_before(age: str | None) -> str:
 def _given_seeds(options: argparse.Namespace, progress: Progress) -> dict[str, str]:
     """Return the seeds of the command line, normalised, each with its label.
 
-    A bad --seed is an error, a bad line in a file a warning.
+    A bad URL is an error, a bad line in a file a warning.
     """
     found = {}
     for text in options.seed:
@@ -253,13 +255,15 @@ def _given_seeds(options: argparse.Namespace, progress: Progress) -> dict[str, s
 
 
 def _about_seed(text: str, error: ValueError) -> str:
-    """Say what is wrong with a --seed, and what was probably meant."""
+    """Say what is wrong with a seed, and what was probably meant."""
     with contextlib.suppress(OSError):  # as of a name that is too long for a file
+        if text and Path(text).is_dir():
+            return f"{text}: it is a directory, not a URL; did you mean --root {text}?"
         if Path(text).is_file():
-            return f"--seed {text}: it is a file, not a URL; did you mean --seeds {text}?"
+            return f"{text}: it is a file, not a URL; did you mean --seeds {text}?"
     is_told = "; " in str(error) or urls.normalise(text) is not None
     advice = "" if is_told else "; a seed must be a complete URL, like https://example.org/"
-    return f"--seed {urls.without_login(text)}: {error}{advice}"
+    return f"{urls.without_login(text) or repr(text)}: {error}{advice}"
 
 
 def _said(path: Path) -> str:
@@ -303,9 +307,7 @@ def _open_or_create(
     tree.files.take_umask()
     chosen = read_settings(tree, progress.warn)
     if assignments:
-        from fscrawl.config.given_again import check_same  # noqa: PLC0415 - most runs need not load it
-
-        check_same(chosen, assignments, tree.controls.settings_if_there() or "", f"{root}/{settings.FILE}")
+        check_same(chosen, assignments, f"{root}/{settings.FILE}")
     tree.files.fsync = chosen.store.fsync
     return tree, chosen
 

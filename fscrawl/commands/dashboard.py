@@ -6,7 +6,7 @@ import argparse
 import shlex
 
 from fscrawl import interrupts
-from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree
+from fscrawl.commands.common import Program, add_command, add_root, open_tree
 from fscrawl.errors import UsageError
 from fscrawl.util.installed import to_install
 from fscrawl.util.user_text import shown
@@ -19,12 +19,11 @@ ssh -L 8712:127.0.0.1:8712 server                    watch from another machine
 """
 
 
-def add(commands: Commands[Parser]) -> None:
+def add(program: Program) -> None:
     dashboard = add_command(
-        commands,
+        program,
         "dashboard",
         run,
-        summary="serve a web page that shows a crawl while it runs",
         description="Serve a web page that shows the crawl: live curves, machines, hosts, pages, failures.",
         examples=_EXAMPLES,
     )
@@ -33,7 +32,7 @@ def add(commands: Commands[Parser]) -> None:
         "--port", type=_port, default=_PORT, metavar="N", help=f"port (default {_PORT}); 0: any free port"
     )
     dashboard.add_argument(
-        "--host", type=_address, default="127.0.0.1", metavar="H", help="address to listen on (default 127.0.0.1)"
+        "--bind", type=_address, default="127.0.0.1", metavar="A", help="address to listen on (default 127.0.0.1)"
     )
     dashboard.add_argument(
         "--control",
@@ -52,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"dashboard needs {error.name}: {to_install('dashboard')}") from error
     if options.control:
         open_tree(options.root, writing=True)
-    return serve(options.root, options.host, options.port, VERBS if options.control else {})
+    return serve(options.root, options.bind, options.port, VERBS if options.control else {})
 
 
 def _address(text: str) -> str:

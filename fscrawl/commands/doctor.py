@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from fscrawl import interrupts
-from fscrawl.commands.common import Commands, Parser, add_allow_env, add_command, add_root, add_workers
+from fscrawl.commands.common import Program, add_allow_env, add_command, add_root, add_workers
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT
 from fscrawl.util.progress import ProgressLine
 from fscrawl.util.terminal import say, say_json
@@ -18,12 +18,11 @@ fscrawl doctor --root /mnt/shared --repair        write crawl.toml again if some
 _EXIT_CODES = "exit codes: 0 no problem, 1 there is a problem; nothing is fetched\n"
 
 
-def add(commands: Commands[Parser]) -> None:
+def add(program: Program) -> None:
     doctor = add_command(
-        commands,
+        program,
         "doctor",
         run,
-        summary="check this machine, the share and the crawl on it",
         description="Check this machine, the directory, and the crawl in it if there is one. Say how to solve each"
         " problem.",
         examples=_EXAMPLES,

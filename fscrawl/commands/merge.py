@@ -7,10 +7,9 @@ import importlib.util
 from datetime import UTC, datetime
 
 from fscrawl import interrupts
-from fscrawl.commands.common import Commands, Parser, add_command, add_root, directory, file, positive
+from fscrawl.commands.common import Program, add_command, add_root, directory, file, positive
 from fscrawl.commands.site_option import add_site, read_file
-from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, FscrawlError, UsageError
-from fscrawl.util.children import end_server
+from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, UsageError
 from fscrawl.util.progress import ProgressLine
 from fscrawl.util.terminal import say
 
@@ -25,12 +24,11 @@ are those of the first run.
 """
 
 
-def add(commands: Commands[Parser]) -> None:
+def add(program: Program) -> None:
     merge = add_command(
-        commands,
+        program,
         "merge",
         run,
-        summary="export a tree as a dataset: Parquet, WARC, WACZ, JSON lines, CSV",
         description="Export what has been crawled as a dataset. Machines may be crawling.",
         examples=_EXAMPLES,
         notes=_NOTES,
@@ -38,6 +36,7 @@ def add(commands: Commands[Parser]) -> None:
     add = merge.add_argument
     add_root(merge)
     add(
+        "-o",
         "--out",
         required=True,
         type=directory,
@@ -48,16 +47,16 @@ def add(commands: Commands[Parser]) -> None:
         "--format",
         action="append",
         metavar="F",
-        help="parquet (default), warc, wacz, jsonl, jsonl.zst, csv; repeatable",
+        help="parquet (default), warc, jsonl, jsonl.zst, csv; repeatable",
     )
-    add("--text", metavar="HOW", help="visible (default), main, fast (main, but roughly), none")
+    add("--text", metavar="HOW", help="visible (default), main, none")
     add("--language", action="store_true", help="detect the language of each text, as columns of its own")
     add("--no-html", action="store_true", help="leave the pages' bodies out of the tables")
     add("--files", action="store_true", help="put the bytes of PDFs, images, … into the tables, too")
     add("--fields", type=file, metavar="FILE", help="a file of rules (CSS, XPath, …) for columns of your own")
     add_site(merge)
     add("--dedupe", action="store_true", help="leave out duplicates and near-duplicates")
-    add("--noindex", action="store_true", help="keep pages that ask not to be indexed")
+    add("--keep-noindex", action="store_true", help="keep pages that ask not to be indexed")
     add("--host", action="append", metavar="GLOB", help="only these hosts, e.g. '*.example.org'; repeatable")
     add("--status", action="append", metavar="S", help="only this HTTP status, e.g. 200 or 2xx; repeatable")
     add("--since", metavar="WHEN", help="only pages fetched since: a date, time, or age like 7d")
@@ -71,17 +70,9 @@ def add(commands: Commands[Parser]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    try:
-        return _run(options)
-    except FscrawlError:
-        end_server()  # it may still be loading, and would keep the caller's pipes open until it has done so
-        raise
-
-
-def _run(options: argparse.Namespace) -> int:
     interrupts.keeps("finished parts are kept; the same command goes on")
     try:
-        from fscrawl.dataset import card, crew, search_shards  # noqa: PLC0415 - a crawl need not load it
+        from fscrawl.dataset import card, crew, search  # noqa: PLC0415 - a crawl need not load it
         from fscrawl.merge import merge  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise UsageError(_needs(options, error.name)) from error
@@ -102,8 +93,8 @@ def _run(options: argparse.Namespace) -> int:
             index=options.index,
         )
     first, *more = card.report(manifest)
-    say(first + line.in_time(), *more, *search_shards.report(options.out))
-    return EXIT_OK if manifest.counts["pages"] else EXIT_UNUSABLE_RESULT
+    say(first + line.in_time(), *more, *search.report(options.out))
+    return EXIT_OK if manifest.counts.pages else EXIT_UNUSABLE_RESULT
 
 
 def _needs(options: argparse.Namespace, package: str | None) -> str:
@@ -131,7 +122,7 @@ def _chosen(options: argparse.Namespace) -> dict[str, object]:
         "files": options.files or None,
         "fields": options.fields and choices.rules(options.fields),
         "dedupe": options.dedupe or None,
-        "noindex": options.noindex or None,
+        "noindex": options.keep_noindex or None,
         "hosts": options.host and tuple(map(choices.host, options.host)),
         "status": options.status and tuple(map(choices.status, options.status)),
         "since": None if options.since is None else choices.since(options.since, datetime.now(UTC)),

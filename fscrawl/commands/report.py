@@ -7,19 +7,18 @@ import os
 from pathlib import Path
 
 from fscrawl import interrupts
-from fscrawl.commands.common import Commands, Parser, add_command, add_root, file, open_tree
+from fscrawl.commands.common import Program, add_command, add_root, file, open_tree
 from fscrawl.errors import EXIT_OK, UsageError, tree_error
 from fscrawl.util.humanize import number_of
 from fscrawl.util.progress import ProgressLine
 from fscrawl.util.terminal import say
 
 
-def add(commands: Commands[Parser]) -> None:
+def add(program: Program) -> None:
     report = add_command(
-        commands,
+        program,
         "report",
         run,
-        summary="write what the dashboard shows into one HTML file",
         description="Write the views of the dashboard into one HTML file: curves of the whole crawl, machines, labels,"
         " failures, hosts. It opens in a browser from the disk. The tree is not changed; machines may be crawling.",
         examples="fscrawl report --root /mnt/shared --out report.html\n",

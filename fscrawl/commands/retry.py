@@ -6,7 +6,7 @@ import argparse
 import textwrap
 
 from fscrawl import hostnames, interrupts
-from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree
+from fscrawl.commands.common import Program, add_command, add_root, open_tree
 from fscrawl.config.watcher import settings_of
 from fscrawl.errors import EXIT_OK, UsageError
 from fscrawl.http.error_classes import CLASSES
@@ -17,18 +17,17 @@ from fscrawl.util.progress import ProgressLine
 from fscrawl.util.terminal import say
 
 _EXAMPLES = """\
-fscrawl retry --root /mnt/shared --class timeout,http-5xx
+fscrawl retry --root /mnt/shared --class timeout --class http-5xx
 fscrawl retry --root /mnt/shared --host '*.example.org'
 """
 _CLASSES = textwrap.fill(f"classes: {', '.join(CLASSES)}", 79, subsequent_indent="  ", break_on_hyphens=False) + "\n"
 
 
-def add(commands: Commands[Parser]) -> None:
+def add(program: Program) -> None:
     retry = add_command(
-        commands,
+        program,
         "retry",
         run,
-        summary="try failed URLs once more, in a running or a finished crawl",
         description="Put failed URLs back on the to-do list. Running machines fetch them; otherwise the next crawl"
         " does.",
         examples=_EXAMPLES,
@@ -40,8 +39,8 @@ def add(commands: Commands[Parser]) -> None:
         dest="classes",
         action="append",
         default=[],
-        metavar="C,C",
-        help="only these classes (default: all but robots)",
+        metavar="C",
+        help="only this class, or these: C,C; repeatable (default: all but robots)",
     )
     retry.add_argument("--host", action="append", default=[], metavar="GLOB", help="only these hosts; repeatable")
 

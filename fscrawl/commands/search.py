@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fscrawl import hostnames, urls
-from fscrawl.commands.common import Commands, Parser, add_command, directory, positive
+from fscrawl.commands.common import Program, add_command, directory, positive
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, UsageError
 from fscrawl.util.humanize import number_of
 from fscrawl.util.terminal import plain, say, say_error, say_json, say_styled
@@ -30,17 +30,15 @@ exit codes: 0 there are pages, 1 there is none
 _MOST = 1000
 
 
-def add(commands: Commands[Parser]) -> None:
+def add(program: Program) -> None:
     search = add_command(
-        commands,
+        program,
         "search",
         run,
-        summary="find stored pages by words of their titles and texts",
         description="Find pages of a dataset by the words of their titles and texts, the best ones first.",
         examples=_EXAMPLES,
         notes=_NOTES,
     )
-    search.dashed_words = True
     add = search.add_argument
     add("words", nargs="+", metavar="WORD", help="what pages must have")
     add("--dataset", required=True, type=directory, metavar="DIR", help="the dataset, made with fscrawl merge --index")
@@ -50,18 +48,13 @@ def add(commands: Commands[Parser]) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    try:
-        from fscrawl.dataset.search import search, to_make  # noqa: PLC0415 - a crawl need not load it
-    except ModuleNotFoundError as error:  # Python may have been built without SQLite
-        raise UsageError(f"search needs {error.name}, which this Python has not; use another Python") from error
-    from fscrawl.dataset.search_words import parse  # noqa: PLC0415
+    from fscrawl.dataset.search import search, to_make  # noqa: PLC0415 - a crawl need not load it
 
     if options.limit > _MOST:
         raise UsageError(f"--limit {options.limit}: at most {_MOST}")
-    query = parse(" ".join(options.words))
     hosts = [hostnames.option(each, globs=True) for each in options.host]
     began = time.monotonic()
-    found = search(options.dataset, query, hosts, options.limit)
+    found = search(options.dataset, " ".join(options.words), hosts, options.limit)
     if found.missing:
         rows = f"{number_of(found.missing, 'record')} of the dataset"
         say_error(f"not in the index yet: {rows}; to add what is missing:  {to_make(options.dataset)}")

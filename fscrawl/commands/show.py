@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fscrawl import store
-from fscrawl.commands.common import Commands, Parser, add_command, add_root, asked_for, file, no_body, open_tree
+from fscrawl.commands.common import Program, add_command, add_root, asked_for, file, no_body, open_tree
 from fscrawl.commands.site_option import add_site, with_site
 from fscrawl.config.seeds import read_seeds
 from fscrawl.config.watcher import settings_of
@@ -41,20 +41,19 @@ _EXIT_CODES = "exit codes: 0 the page is stored, 1 it is not\n"
 _MAX_LINES = 10  # printed for a person; --json has them all
 
 
-def add(commands: Commands[Parser]) -> None:
+def add(program: Program) -> None:
     show = add_command(
-        commands,
+        program,
         "show",
         run,
-        summary="print what the tree knows about a URL, and why it is missing",
         description="Print what the tree knows about a URL: its files and its record. If it is not stored, say why.",
         examples=_EXAMPLES,
         notes=_EXIT_CODES,
     )
     show.add_argument(
-        "url", metavar="URL", nargs="+", help="the complete URL, a request as in seeds.txt, or the 24 digits of a key"
+        "words", metavar="URL", nargs="+", help="the complete URL, a request as in seeds.txt, or the 24 digits of a key"
     )
-    add_root(show)
+    add_root(show, has_words=True)
     add_site(show)
     show.add_argument("--inlinks", action="store_true", help="list all pages that link to it (reads every link file)")
     show.add_argument(
@@ -66,7 +65,7 @@ def add(commands: Commands[Parser]) -> None:
 def run(options: argparse.Namespace) -> int:
     from fscrawl.monitor.explain import explain  # noqa: PLC0415 - a crawl need not load it
 
-    asked = asked_for(options.url)
+    asked = asked_for(options.words)
     rules = None if options.fields is None else _rules(options.fields)
     tree = open_tree(options.root)
     with ProgressLine() as line:

@@ -10,7 +10,7 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from fscrawl import interrupts
-from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree
+from fscrawl.commands.common import Program, add_command, add_root, open_tree
 from fscrawl.errors import EXIT_OK, TreeBusyError
 from fscrawl.util.terminal import say_json, say_styled, show_cursor
 
@@ -27,12 +27,11 @@ fscrawl status --root /mnt/shared --json | jq .pages_per_s
 """
 
 
-def add(commands: Commands[Parser]) -> None:
+def add(program: Program) -> None:
     status = add_command(
-        commands,
+        program,
         "status",
         run,
-        summary="print what the machines do: pages/s, errors, pending URLs",
         description="Print what the machines do. Only their heartbeats are read, no page; the crawl is not disturbed.",
         examples=_EXAMPLES,
     )

@@ -8,18 +8,14 @@ from collections.abc import Iterator
 
 from fscrawl import interrupts
 from fscrawl.admin import signs
-from fscrawl.commands.common import Commands, Parser, add_command, add_root, open_tree
+from fscrawl.commands import COMMANDS
+from fscrawl.commands.common import Program, add_command, add_root, open_tree
 from fscrawl.config.watcher import settings_of
 from fscrawl.errors import EXIT_OK, FscrawlError
 from fscrawl.monitor.resuming import to_go_on
 from fscrawl.store import Tree
 from fscrawl.util.terminal import say
 
-_SUMMARIES = {
-    "pause": "make all machines stop fetching, from all hosts or from one, until resumed",
-    "resume": "undo pause and stop",
-    "stop": "stop all machines; they first finish the fetches under way, and nothing is lost",
-}
 _MORE = {"resume": " Hosts that were paused by --host stay so until --host names them."}
 _EXAMPLES = {
     "pause": ("", " --host www.example.org --host localhost:8080"),
@@ -28,17 +24,16 @@ _EXAMPLES = {
 }
 
 
-def add(commands: Commands[Parser]) -> None:
-    for name, summary in _SUMMARIES.items():
+def add(program: Program) -> None:
+    for name, flags in _EXAMPLES.items():
+        summary = COMMANDS[name][1]
         command = add_command(
-            commands,
+            program,
             name,
             run,
-            summary=summary,
             description=f"{summary[0].upper()}{summary[1:]}.{_MORE.get(name, '')}",
-            examples="".join(f"fscrawl {name} --root /mnt/shared{flags}\n" for flags in _EXAMPLES[name]),
+            examples="".join(f"fscrawl {name} --root /mnt/shared{each}\n" for each in flags),
         )
-        command.set_defaults(verb=name)
         add_root(command)
         if name != "stop":
             command.add_argument(
@@ -46,20 +41,20 @@ def add(commands: Commands[Parser]) -> None:
                 action="append",
                 default=[],
                 metavar="HOST",
-                help="only this host; may be repeated (default: the whole crawl)",
+                help="only this host; repeatable (default: the whole crawl)",
             )
 
 
 def run(options: argparse.Namespace) -> int:
     tree = open_tree(options.root, writing=True)
-    if options.verb == "resume":
+    if options.command == "resume":
         _resume(tree, options.host)
         return EXIT_OK
-    with _whole(options.verb):
-        names = [signs.stop(tree)] if options.verb == "stop" else signs.pause(tree, options.host)
+    with _whole(options.command):
+        names = [signs.stop(tree)] if options.command == "stop" else signs.pause(tree, options.host)
     say(f"{signs.created(names)}; machines obey within {_delay(tree)}")
     say(*to_go_on(options.root, names))
-    for line in signs.unknown(tree, options.host) if options.verb == "pause" and options.host else []:
+    for line in signs.unknown(tree, options.host) if options.command == "pause" and options.host else []:
         say(f"{line}; the sign counts when such a host is met")
     return EXIT_OK
 

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from fscrawl import store, urls
 from fscrawl.commands.common import (
-    Commands,
-    Parser,
+    Program,
     add_allow_env,
     add_command,
+    add_root,
+    add_settings,
     asked_for,
-    directory,
+    assignments,
     no_body,
     open_tree,
 )
@@ -53,23 +54,20 @@ _EXIT_CODES = "exit codes: 0 a crawl would store the page, 1 it would not\n"
 _MAX_LINES = 20  # of links, for a person; --json has them all
 
 
-def add(commands: Commands[Parser]) -> None:
+def add(program: Program) -> None:
     command = add_command(
-        commands,
+        program,
         "try",
         run,
-        summary="fetch one page, store nothing, and show what a crawl would make of it",
         description="Fetch one page by the rules of a crawl, and show what would come of it. Nothing is stored.",
         examples=_EXAMPLES,
         notes=_EXIT_CODES,
     )
-    command.add_argument("url", metavar="URL", nargs="+", help="the complete URL, or a request as in seeds.txt")
-    command.add_argument("--root", type=directory, metavar="DIR", help="the crawl whose crawl.toml and seeds count")
+    command.add_argument("words", metavar="URL", nargs="+", help="the complete URL, or a request as in seeds.txt")
+    add_root(command, has_words=True)
     add_site(command)
     command.add_argument("--stored", action="store_true", help="do not fetch it: read the page that the tree has")
-    command.add_argument(
-        "--set", action="append", default=[], metavar="K=V", help="a setting, e.g. crawl.scope=any; repeatable"
-    )
+    add_settings(command, "another setting, e.g. crawl.order=depth; repeatable")
     add_allow_env(command)
     command.add_argument("--json", action="store_true", help="print everything as one JSON object")
 
@@ -78,13 +76,13 @@ def run(options: argparse.Namespace) -> int:
     from fscrawl.monitor.attempt import attempt, attempt_stored  # noqa: PLC0415 - a crawl need not load it
 
     tree = _opened(options.root)
-    asked = asked_for(options.url)
+    asked = asked_for(options.words)
     try:
         url = read_seed(asked)
     except ValueError as error:
         raise UsageError(f"{urls.without_login(asked)}: {error}") from None
     with _limited() as read, ProgressLine() as line:
-        settings, seeds = _crawl_of(tree, options.root, url, options.set, line)
+        settings, seeds = _crawl_of(tree, options.root, url, assignments(options), line)
         settings = with_site(settings, options.site, options.root)
         if options.stored:
             if tree is None:
@@ -120,10 +118,11 @@ def _browser(settings: Settings, warn: Callable[[str], None]) -> Iterator[Render
     if not settings.render.is_on:
         yield None
         return
-    from fscrawl.engine.browsers import executable, no_browser, one_browser  # noqa: PLC0415 - a crawl need not load it
+    from fscrawl.engine.browsers import one_browser  # noqa: PLC0415 - a crawl need not load it
+    from fscrawl.render.executable import find, not_found  # noqa: PLC0415 - as above
 
-    if executable(settings.render) is None:
-        raise SettingsError(no_browser(settings.render))
+    if find() is None:
+        raise SettingsError(not_found())
     with one_browser(settings.render, warn) as render:
         yield render
 

@@ -69,19 +69,17 @@ def _complaint(value: str) -> str:
         return f"{value!a} is not a network"
 
 
-def permits(private: bool, networks: Iterable[str]) -> Callable[[str], bool]:
+def permits(networks: Iterable[str]) -> Callable[[str], bool]:
     """Return the function that tells whether an address is permitted: if it is public or in one of `networks`.
 
-    With `private`, every address is permitted.
-
-    >>> rule = permits(False, ["10.0.0.0/8"])
+    >>> rule = permits(["10.0.0.0/8"])
     >>> rule("10.1.2.3"), rule("::ffff:10.1.2.3"), rule("192.168.0.1"), rule("8.8.8.8")
     (True, True, False, True)
     """
     allowed = [ipaddress.ip_network(network) for network in networks]
 
     def permitted(address: str) -> bool:
-        return private or is_public(address) or any(_unmapped(address) in network for network in allowed)
+        return is_public(address) or any(_unmapped(address) in network for network in allowed)
 
     return permitted
 
@@ -97,7 +95,7 @@ def leads_inside(name: str, permitted: Callable[[str], bool]) -> bool:
 
     Other names are not resolved. This is for requests through a proxy, which resolves names itself.
 
-    >>> rule = permits(False, [])
+    >>> rule = permits([])
     >>> [leads_inside(name, rule) for name in ("[::1]", "10.0.0.1", "a.localhost", "8.8.8.8", "a.example")]
     [True, True, True, False, False]
     """

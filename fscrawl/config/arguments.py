@@ -6,8 +6,6 @@ import re
 import tomllib
 from typing import Any
 
-from fscrawl.util.user_text import shown
-
 
 def name_in(assignment: str) -> str:
     """Give what stands before the value, which may be a password.
@@ -20,22 +18,8 @@ def name_in(assignment: str) -> str:
 
 
 def assigned(text: str) -> Any:
+    """Read a value as TOML; what is none is a string."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except (ValueError, RecursionError):
         return text
-
-
-class Argument:
-    """The value of one `--set`, with the methods of `TomlFile` that messages need."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def key(self, *path: str) -> str:  # noqa: ARG002 - an argument is its own place
-        return "--set"
-
-    value = key
-
-    def typed(self, *path: str) -> str:  # noqa: ARG002
-        return shown(self._text) or '""'

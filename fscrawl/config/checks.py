@@ -171,20 +171,5 @@ def _no_range(value: str) -> str:
     )
 
 
-def limits(values: dict[str, int]) -> str | None:
-    """Check a table of limits by media types.
-
-    >>> limits({"image/*": 0})
-    'a table of media types and numbers of bytes; that of "image/*" must be 1 or more'
-    """
-    what = "a table of media types and numbers of bytes"
-    for name, value in values.items():
-        if not is_range(name):
-            return f"{what}; {_no_range(name)}"
-        if value < 1:
-            return f"{what}; that of {to_toml(name)} must be 1 or more"
-    return None
-
-
 def file_name(value: str) -> str | None:
     return None if value.strip() and value.isprintable() else "the path of a file"

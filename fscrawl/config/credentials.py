@@ -42,13 +42,14 @@ class Variables:
         """
         if not name.startswith(PREFIX) and name not in self._allowed:
             raise SettingsError(
-                f"{where}: the environment variable {name} may not be used in settings; rename it to {PREFIX}{name},"
-                f" or allow it on this machine with --allow-env {name}"
+                f"the environment variable {name} may not be used in settings; rename it to {PREFIX}{name},"
+                f" or allow it on this machine with --allow-env {name}",
+                where,
             )
         if name not in self._environment:
-            raise SettingsError(f"{where}: the environment variable {name} is not set on this machine")
+            raise SettingsError(f"the environment variable {name} is not set on this machine", where)
         if not self._environment[name].isprintable():
-            raise SettingsError(f"{where}: the environment variable {name} must be one line of printable characters")
+            raise SettingsError(f"the environment variable {name} must be one line of printable characters", where)
         return self._environment[name]
 
 

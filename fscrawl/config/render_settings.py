@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fscrawl.config import checks
-from fscrawl.config.declared import setting
+from fscrawl.config.value_types import setting
 
-BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 BLOCKED = ("image", "font", "media", "stylesheet", "frame")
 
 
@@ -23,12 +22,6 @@ class RenderSettings:
         'which pages of other hosts are rendered: "never", "empty" (those with scripts and hardly any text), "always"',
         checks.one_of("never", "empty", "always"),
     )
-    executable: str | None = setting(
-        None,
-        "the browser: " + ", ".join(BROWSERS) + "; absent: the first of them that is there. FSCRAWL_BROWSER, a variable"
-        " of each machine, names another one",
-        checks.one_of(*BROWSERS),
-    )
     wait: str = setting(
         "idle",
         'until when a page is waited for: "load"; "idle": nothing is being loaded, and five seconds have passed on the'
@@ -36,22 +29,13 @@ class RenderSettings:
         checks.wait,
     )
     timeout: float = setting(30.0, "seconds that a page may take in the browser", checks.more_than_zero)
-    max_bytes: int = setting(
-        20971520, "how many bytes a page may load beside itself, and its DOM may have", checks.at_least(1)
-    )
     browsers: int = setting(4, "how many browsers run on each machine, one page at a time in each", checks.at_least(1))
-    memory: int = setting(
-        1073741824, "bytes of memory that a browser may have; if it has more, it is ended", checks.at_least(100_000_000)
-    )
     block: tuple[str, ...] = setting(
         ("image", "font", "media", "frame"),
         "what is not loaded: " + ", ".join(BLOCKED),
         checks.names_of("kinds of requests", BLOCKED),
     )
     scroll: int = setting(0, "how often to scroll to the end of the page, for pages that then grow", checks.at_least(0))
-    hash_routes: bool = setting(
-        True, 'pages of one URL whose addresses differ behind "#/" or "#!" are pages of their own, as scripts make them'
-    )
     screenshot: bool = setting(False, "store a picture of the page, too")
 
     @property

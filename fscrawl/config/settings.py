@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 from fscrawl import __version__
 from fscrawl.config import checks, unknown
 from fscrawl.config.addresses import check_networks
-from fscrawl.config.arguments import Argument, assigned, name_in
+from fscrawl.config.arguments import assigned, name_in
 from fscrawl.config.credentials import check_auth
-from fscrawl.config.declared import setting as _setting
 from fscrawl.config.proxies import check_proxies
 from fscrawl.config.render_settings import RenderSettings
 from fscrawl.config.site_text import NOT_KEPT, TABLE, render_site
-from fscrawl.config.value_types import checked
+from fscrawl.config.value_types import checked, written
+from fscrawl.config.value_types import setting as _setting
 from fscrawl.errors import SettingsError
 from fscrawl.parse.follow import ELEMENTS, USUAL
 from fscrawl.parse.media_types import PDF, WITH_LINKS
@@ -67,14 +67,6 @@ class CrawlSettings:
     max_hosts_per_domain: int = _setting(
         10_000,
         "how many hosts of one registrable domain to crawl; some domains make up host names without end",
-        checks.at_least(1),
-    )
-    max_path_depth: int = _setting(
-        32, "how many segments the path of a URL may have; some sites make ever longer paths", checks.at_least(1)
-    )
-    max_repeats: int = _setting(
-        3,
-        "how often one to three segments of a path may repeat in a row; in /a/b/a/b/a/b they repeat three times",
         checks.at_least(1),
     )
     follow_nofollow: bool = _setting(
@@ -125,19 +117,6 @@ class PolitenessSettings:
     robots: bool = _setting(True, "obey robots.txt")
     delay: float = _setting(1.0, "seconds between two requests to one host", checks.at_least(0))
     per_host: int = _setting(1, "how many requests to one host may run at the same time", checks.at_least(1))
-    per_site: int = _setting(
-        8,
-        "how many requests to all hosts of one registrable domain may run at the same time, on each machine",
-        checks.at_least(1),
-    )
-    per_address: int = _setting(
-        8, "how many requests to one IP address may run at the same time, on each machine", checks.at_least(1)
-    )
-    address_delay: float = _setting(
-        0.125,
-        "seconds between two requests of one machine to one IP address, whatever its hosts; never more than delay",
-        checks.at_least(0),
-    )
     adaptive: bool = _setting(True, "increase the delay of a host that is slow or fails, up to max_delay")
     max_delay: float = _setting(
         60.0, "the longest delay in seconds, even if robots.txt asks for a longer Crawl-delay", checks.at_least(0)
@@ -161,14 +140,6 @@ class FetchSettings:
         checks.more_than_zero,
     )
     max_bytes: int = _setting(10485760, "the largest body in bytes, as received and decompressed", checks.at_least(1))
-    max_bytes_by_type: dict[str, int] = field(
-        default_factory=dict,
-        metadata={
-            "help": 'the same for some media types: {"application/pdf" = 52428800, "image/*" = 5000000}',
-            "check": checks.limits,
-            "secret": False,
-        },
-    )
     accept: tuple[str, ...] = _setting(
         ("text/html", "application/xhtml+xml"),
         'media types to store, also "image/*" and "*/*"; any other type gets a record without a body',
@@ -181,9 +152,10 @@ class FetchSettings:
     )
     retries: int = _setting(3, "how often to try again after a failure that may pass", checks.at_least(0))
     retry_posts: bool = _setting(False, "try a POST or PATCH again, too, that the server may have done: for searches")
-    allow_private_addresses: bool = _setting(False, "fetch from private, loopback and link-local addresses, too")
     allow_addresses: tuple[str, ...] = _setting(
-        (), 'private networks to fetch from, for example "10.0.0.0/8"', check_networks
+        (),
+        'networks to fetch from although they are private, or this computer: ["10.0.0.0/8", "127.0.0.0/8"]',
+        check_networks,
     )
     headers: dict[str, str] = field(
         default_factory=dict,
@@ -296,7 +268,7 @@ def parse(text: str, where: str = FILE, record: TreeRecord | None = None) -> Set
     2.0
     >>> parse("[politeness]\\ndelai = 2")
     Traceback (most recent call last):
-    fscrawl.errors.SettingsError: crawl.toml:2:1: unknown setting politeness.delai; did you mean politeness.delay?
+    fscrawl.errors.SettingsError: crawl.toml: politeness.delai: unknown setting; did you mean politeness.delay?
     """
     file = TomlFile(text, where)
     settings = Settings() if record is None else fixed_by(record)
@@ -307,12 +279,12 @@ def parse(text: str, where: str = FILE, record: TreeRecord | None = None) -> Set
             settings = replace(settings, sites=read_sites(table, file))
             continue
         if not isinstance(table, dict):
-            raise SettingsError(f"{file.key(section)}: {unknown.no_section(section, table, names())}")
+            raise SettingsError(unknown.no_section(section, table, names()), where=where)
         if section not in SECTIONS and not table:
-            raise SettingsError(f"{file.key(section)}: {unknown.section(section, names())}")
+            raise SettingsError(unknown.section(section, names()), where=where)
         for name, value in table.items():
-            settings = _with(settings, section, name, value, file)
-    return _consistent(settings, file)
+            settings = _with(settings, section, name, value, where)
+    return _consistent(settings, where)
 
 
 def apply(settings: Settings, assignments: Iterable[str]) -> Settings:
@@ -325,14 +297,14 @@ def apply(settings: Settings, assignments: Iterable[str]) -> Settings:
         path, equals, text = assignment.partition("=")
         section, dot, name = path.strip().partition(".")
         if re.match(rf"\[*{TABLE}s?\b", path.strip()):
-            raise SettingsError(f"--set {name_in(assignment)}: [[{TABLE}]] tables must be written into {FILE}")
+            raise SettingsError(f"[[{TABLE}]] tables must be written into {FILE}", name_in(assignment))
         if not equals or not dot:
             said = name_in(assignment)
             near = unknown.nearest(said.rstrip("…"), names())
-            hint = f"did you mean {near}=…?" if near else "for example --set politeness.delay=0.5"
-            raise SettingsError(f"--set {said}: must be section.name=value; {hint}")
-        settings = _with(settings, section, name, assigned(text.strip()), Argument(text))
-    return _consistent(settings, Argument(""))
+            hint = f"did you mean {near}=…?" if near else "for example politeness.delay=0.5"
+            raise SettingsError(f"must be section.name=value; {hint}", said)
+        settings = _with(settings, section, name, assigned(text.strip()))
+    return _consistent(settings)
 
 
 def render(settings: Settings, *, secrets: bool = True) -> str:
@@ -370,18 +342,17 @@ def names() -> list[str]:
     return [f"{section}.{f.name}" for section in SECTIONS for f in fields(getattr(Settings(), section))]
 
 
-def _with(settings: Settings, section: str, name: str, value: Any, source: TomlFile | Argument) -> Settings:
+def _with(settings: Settings, section: str, name: str, value: Any, where: str = "") -> Settings:
     group = getattr(settings, section) if section in SECTIONS else None
     found = None if group is None else {f.name: f for f in fields(group)}.get(name)
     if group is None or found is None:
-        raise SettingsError(f"{source.key(section, name)}: {unknown.setting(section, name, names())}")
+        raise SettingsError(unknown.setting(section, name, names()), unknown.full_name(section, name), where)
     try:
         new = checked(found, value)
     except ValueError as error:
-        at, full = source.value(section, name), f"{section}.{name}"
         is_secret = found.metadata["secret"] or _may_have_login(value)
-        said = full if is_secret else f"{full} = {source.typed(section, name)}"
-        raise SettingsError(f"{at}: {said}: must be {error}") from None
+        said = "" if is_secret else f"{written(value)}: "
+        raise SettingsError(f"{said}must be {error}", f"{section}.{name}", where) from None
     return replace(settings, **{section: replace(group, **{name: new})})
 
 
@@ -392,11 +363,12 @@ def _may_have_login(value: Any) -> bool:
     return "@" in value if isinstance(value, str) else isinstance(value, list) and any(map(_may_have_login, value))
 
 
-def _consistent(settings: Settings, source: TomlFile | Argument) -> Settings:
+def _consistent(settings: Settings, where: str = "") -> Settings:
     fleet = settings.fleet
     if fleet.dead_after < 3 * fleet.beat:
         raise SettingsError(
-            f"{source.value('fleet', 'dead_after')}: fleet.dead_after = {fleet.dead_after:g}: must be at least 3 times"
-            f" fleet.beat, which is {fleet.beat:g}"
+            f"{fleet.dead_after:g}: must be at least 3 times fleet.beat, which is {fleet.beat:g}",
+            "fleet.dead_after",
+            where,
         )
     return settings

@@ -11,15 +11,32 @@ from typing import Any
 
 from fscrawl.util.toml_text import one_line, to_toml
 
+_SYNONYMS = {  # the words of other tools
+    "include": "crawl.allow",
+    "exclude": "crawl.deny",
+    "reject": "crawl.deny",
+    "depth": "crawl.max_depth",
+    "level": "crawl.max_depth",
+    "limit": "crawl.max_pages",
+    "domains": "crawl.scope",
+    "wait": "politeness.delay",
+    "download_delay": "politeness.delay",
+    "obey_robots": "politeness.robots",
+    "robotstxt_obey": "politeness.robots",
+    "javascript": "render.hosts",
+}
 _PAGE = "docs/reference/settings.md"
 
 
 def nearest(text: str, known: Sequence[str]) -> str | None:
-    """Return the full name that is most like a name with or without a section.
+    """Return the full name that is most like a name with or without a section, or that means the same.
 
     >>> nearest("delai", ["crawl.scope", "politeness.delay"])
     'politeness.delay'
     """
+    meant = _SYNONYMS.get(_bare(text) or text)
+    if meant in known:
+        return meant
     whole = difflib.get_close_matches(text, known, 1)
     if whole:
         return whole[0]
@@ -31,16 +48,19 @@ def setting(section: str, name: str, known: Sequence[str]) -> str:
     """Say what is wrong with `section.name`.
 
     >>> setting("crawl", "delay", ["crawl.scope", "politeness.delay"])
-    'unknown setting crawl.delay; delay belongs to [politeness]'
+    'unknown setting; delay belongs to [politeness]'
     """
-    said = f"unknown setting {one_line(section)}.{one_line(name)}"
     owner = _owner(name, known)
     if owner and section in _sections(known):
-        return f"{said}; {name} belongs to [{owner}]"
+        return f"unknown setting; {name} belongs to [{owner}]"
     near = nearest(f"{section}.{name}", known)
     if near:
-        return f"{said}; did you mean {near}?"
-    return f"{said}; the sections are {', '.join(_sections(known))}; {_PAGE} lists all settings"
+        return f"unknown setting; did you mean {near}?"
+    return f"unknown setting; the sections are {', '.join(_sections(known))}; {_PAGE} lists all settings"
+
+
+def full_name(section: str, name: str) -> str:
+    return f"{one_line(section)}.{one_line(name)}"
 
 
 def section(name: str, known: Sequence[str]) -> str:

@@ -1,16 +1,35 @@
-"""The types of settings: which values of TOML fit a field, and what they become. Pure."""
+"""How a setting is declared, a field of a dataclass, and the types of settings: which values of TOML fit them. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import Field
+from dataclasses import Field, field
 from typing import Any, NamedTuple
 
+from fscrawl.config.checks import Check
 from fscrawl.util.toml_text import to_toml
-from fscrawl.util.user_text import has_surrogates
+from fscrawl.util.user_text import has_surrogates, shown
 
+_POWERS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 _MOST = 10**18  # whole numbers are below it
+
+
+def setting(default: Any, help_: str, check: Check | None = None, *, secret: bool = False) -> Any:
+    """Declare a setting. `secret`: no message shows its value."""
+    return field(default=default, metadata={"help": help_, "check": check, "secret": secret})
+
+
+def written(value: Any) -> str:
+    """Give a value as a message shows it.
+
+    >>> written("fast"), written(1e3), written([1, 2])
+    ('"fast"', '1000.0', '[1, 2]')
+    """
+    try:
+        return shown(repr(value) if isinstance(value, float) else to_toml(value))
+    except ValueError:  # Python writes no number of more than 4,300 digits
+        return "…"
 
 
 def _is_text(value: Any) -> bool:
@@ -36,7 +55,8 @@ def _is_whole_number(value: Any) -> bool:
 def _as_whole_number(value: Any) -> str | None:
     if isinstance(value, float) and value.is_integer():
         return str(int(value)) if abs(value) < 1e15 else None
-    return str(int(value)) if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value) else None
+    found = re.fullmatch(r"([0-9]{1,9})\s*([kKmMgG])?(?:i?[bB])?", value) if isinstance(value, str) else None
+    return str(int(found[1]) * _POWERS[(found[2] or "").lower()]) if found else None
 
 
 def _as_number(value: Any) -> str | None:
@@ -81,7 +101,7 @@ _TYPES = {
     "bool": _Type("true or false", lambda value: isinstance(value, bool), bool, _as_truth),
     "int": _WHOLE_NUMBER,
     "int | None": _WHOLE_NUMBER,
-    "float": _Type("a number below 1e9", _is_number, float, _as_number, "2.5"),
+    "float": _Type("a number of seconds", _is_number, float, _as_number, "2.5"),
     "str": _TEXT,
     "str | None": _TEXT,
     "tuple[str, ...]": _Type(
@@ -90,12 +110,6 @@ _TYPES = {
         tuple,
         _as_list,
         '["a", "b"]',
-    ),
-    "dict[str, int]": _Type(
-        "a table of whole numbers",
-        lambda value: isinstance(value, dict) and all(map(_is_whole_number, value.values())),
-        dict,
-        example='{"application/pdf" = 52428800}',
     ),
     "dict[str, str]": _Type(
         "a table of strings",
@@ -109,10 +123,12 @@ _TYPES = {
 def checked(setting: Field[Any], value: Any) -> Any:
     """Return a value of TOML as the field of a settings class holds it; ValueError with what it must be."""
     kind = _TYPES[str(setting.type)]
-    if not kind.fits(value):
-        raise ValueError(kind.right(value, secret=setting.metadata["secret"]))
-    value = kind.convert(value)
     check = setting.metadata["check"]
+    if not kind.fits(value):
+        in_a_list = [value] if kind.meant is _as_list and _is_text(value) else None
+        said = check(tuple(in_a_list)) if check and in_a_list else None  # what was meant would not do either
+        raise ValueError(said or kind.right(value, secret=setting.metadata["secret"]))
+    value = kind.convert(value)
     right = (check(value) if check else None) or _size(value)
     if right:
         raise ValueError(right)

@@ -20,14 +20,15 @@ from dataclasses import replace
 from fscrawl.config import settings
 from fscrawl.config.edited_text import EditedText, Faults
 from fscrawl.config.fixed import check_fixed
-from fscrawl.config.missing import missing
 from fscrawl.config.seeds import reading
 from fscrawl.config.settings import Settings
 from fscrawl.errors import NoBrowserError, SettingsError, TreeError
+from fscrawl.parse.media_types import PDF, Ranges
 from fscrawl.sites.rules import origins
 from fscrawl.storage.caches import CACHES_LIVE_S, caches_live_s
 from fscrawl.storage.records import TreeRecord, timestamp
 from fscrawl.store import PAUSE, SEEDS, STOP, Tree
+from fscrawl.util.installed import to_install
 
 _POLL_S = 0.25
 _WRITING_S = 15.0  # a local file that somebody writes does not stay the same for so long
@@ -49,9 +50,24 @@ def parse_file(text: str, where: str, record: TreeRecord | None = None) -> Setti
     """
     if not text.strip():
         raise SettingsError(
-            f"{where}: the file is empty; write your settings again; one line, [crawl], gives all their defaults"
+            "the file is empty; write your settings again; one line, [crawl], gives all their defaults", where=where
         )
     return settings.parse(text, where, record)
+
+
+def missing(settings: Settings) -> str:
+    """Say in one line what settings ask for and this machine cannot do, and how it can be helped; "" if it can do all.
+
+    The crawl goes on without it.
+    """
+    fetch = settings.fetch
+    if PDF not in fetch.accept_links or PDF not in Ranges(fetch.accept):
+        return ""
+    from fscrawl.parse import pdf  # noqa: PLC0415 - it loads the parsers
+
+    if pdf.is_installed():
+        return ""
+    return f"PDF files are stored, but not searched for links, since pypdf is missing: {to_install(pdf.EXTRA)}"
 
 
 def _parsed(tree: Tree, text: str) -> Settings:
@@ -65,7 +81,7 @@ def _where(tree: Tree) -> str:
 def _fitting(tree: Tree, text: str) -> Settings:
     """Read settings; SettingsError if they are wrong, or differ from what was fixed when the tree was made."""
     found = _parsed(tree, text)
-    check_fixed(tree.record, found, _where(tree), text)
+    check_fixed(tree.record, found, _where(tree))
     return found
 
 

@@ -6,7 +6,7 @@ Vocabulary:
   plan      the pages of a run, sorted by host and then by key
   batch     a stretch of the plan that is read from the tree at once; its rows go to a file of the run (`extract`)
   verdict   what is decided about a row when all rows of the run are known: is it kept, is it a duplicate (`dedupe`)
-  group     consecutive batches that become one part of each table, or one segment of an archive (`write`)
+  group     consecutive batches that become one part of each table, and one archive (`write`)
   part      a file of the dataset: written under a temporary name, then renamed, and never changed afterwards
 
 Promise: the result of a step depends only on the results before it and on the tree's files: a batch on its stretch of

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
+
+import msgspec
 
 from fscrawl import __version__
 from fscrawl.dataset.extract import ITEM_FIELD
@@ -14,31 +15,35 @@ from fscrawl.util.humanize import number_of, size
 from fscrawl.util.terminal import plain
 
 _LEFT_OUT = {
-    "filtered": "not asked for",
-    "noindex": "that ask not to be indexed (--noindex keeps them)",
-    "dropped": "duplicates (--dedupe)",
-    "broken": "that cannot be read, which the next merge tries again",
+    "status": ("page", "with another --status"),
+    "since": ("page", "older than --since"),
+    "host": ("page", "of hosts that --host does not name"),
+    "include": ("page", "with a URL that --include does not match"),
+    "exclude": ("page", "with a URL that --exclude matches"),
+    "noindex": ("page", "marked noindex (--keep-noindex keeps such pages)"),
+    "duplicate": ("duplicate", "(--dedupe)"),
+    "broken": ("page", "that cannot be read; the next merge tries again"),
 }
 
 
 def report(manifest: Manifest) -> Iterator[str]:
     """Yield the lines that say what a dataset holds, safe for a terminal."""
     counts, left_out = manifest.counts, manifest.left_out
-    kinds = f"{number_of(counts['pages'], 'page')}, {number_of(counts['redirects'], 'redirect')}"
-    text = f"records: {kinds}, {counts['others']:,} of other types"
-    yield f"{text}; failures: {counts['errors']:,}" if "errors" in counts else text
-    near = counts.get("near_duplicates")  # None: texts were not read
-    if counts["duplicates"] or near:
-        found = f"duplicates: {number_of(counts['duplicates'], 'page')}"
+    kinds = f"{number_of(counts.pages, 'page')}, {number_of(counts.redirects, 'redirect')}"
+    text = f"records: {kinds}, {counts.others:,} of other types"
+    yield text if counts.errors is None else f"{text}; failures: {counts.errors:,}"
+    near = counts.near_duplicates
+    if counts.duplicates or near:
+        found = f"duplicates: {number_of(counts.duplicates, 'page')}"
         yield found if near is None else f"{found}, and {number_of(near, 'near-duplicate')}"
-    for reason, words in _LEFT_OUT.items():
+    for reason, (what, why) in _LEFT_OUT.items():
         if left_out.get(reason):
-            yield f"left out: {left_out[reason]:,} {words}"
+            yield f"left out: {number_of(left_out[reason], what)} {why}"
     for name, each in manifest.fields.items():
-        covered = each["found"] + each["missing"]
+        covered = each.found + each.missing
         what = "item" if name.startswith(ITEM_FIELD) else "page"
-        bad = f", {each['bad']:,} with a value of the wrong type" if each["bad"] else ""
-        yield f"field {plain(name)}: found on {each['found']:,} of {number_of(covered, what)}{bad}"
+        bad = f", {each.bad:,} with a value of the wrong type" if each.bad else ""
+        yield f"field {plain(name)}: found on {each.found:,} of {number_of(covered, what)}{bad}"
     for folder, parts in _by_folder(manifest.parts).items():
         data = size(sum(part.bytes for part in parts))
         yield f"{folder:12} {number_of(len(parts), 'file')}, {data}, {number_of(rows_of(parts), 'row')}"
@@ -68,7 +73,7 @@ def card(job: Job, manifest: Manifest) -> str:
         "",
         "The owners of the pages decide who may use them and how; the column `robots` has what they said to robots.",
         "",
-        "Options: `" + json.dumps({**manifest.options, "fields": bool(job.options.fields)}) + "`",
+        f"Options: `{_options(job)}`",
     ]
     for table, schema in schemas(job).items():
         lines += ["", f"## {table}", "", "| column | type | meaning |", "|---|---|---|"]
@@ -77,6 +82,11 @@ def card(job: Job, manifest: Manifest) -> str:
             meaning = meaning.replace("<", "&lt;")  # Markdown would take <title> for a tag
             lines.append(f"| `{column.name}` | {column.type} | {meaning} |")
     return "\n".join(lines) + "\n"
+
+
+def _options(job: Job) -> str:
+    """Give the options as JSON; of the rules only whether there are some."""
+    return msgspec.json.encode({**msgspec.structs.asdict(job.options), "fields": bool(job.options.fields)}).decode()
 
 
 def _is_in(part: Part, table: str) -> bool:

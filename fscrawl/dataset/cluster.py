@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from fscrawl import __version__
-from fscrawl.dataset import tally
 from fscrawl.dataset.dataset_dir import STATE
-from fscrawl.dataset.job import Job
+from fscrawl.dataset.job import Job, told_by
 from fscrawl.dataset.needs import missing
 from fscrawl.dataset.writer import LOCK
 from fscrawl.errors import FscrawlError, UsageError
@@ -68,7 +67,7 @@ def _telling(topic: str, task: Callable[[], Any]) -> Any:
             worker.log_event(topic, done)
             done, told_at = 0, time.monotonic()
 
-    with tally.told_by(tell):
+    with told_by(tell):
         result = task()
     worker.log_event(topic, done)
     return result

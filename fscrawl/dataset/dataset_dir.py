@@ -2,8 +2,8 @@
 
     manifest.json   what the dataset holds (`manifest`); written last, it commits a run
     README.md       its card (`card`)
-    pages/ links/ items/ errors/ warc/ warc-index/ wacz/ jsonl/ jsonl.zst/ csv/       parts (`formats`, `archives`)
-    search/         the index of searches, if it was asked for (`search_shards`)
+    pages/ links/ items/ errors/ warc/ warc-index/ jsonl/ jsonl.zst/ csv/             parts (`write`)
+    search/         the index of searches, if it was asked for (`search`)
     .merge/         options.json, lock, writer-<n> (`writer`), seen-<run>.parquet (`dedupe`); run-<run>/ while a run
                     is under way
 
@@ -17,21 +17,24 @@ import contextlib
 import errno
 import fcntl
 import hashlib
-import json
 import os
+import re
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from fscrawl.dataset import door, writer
-from fscrawl.dataset.manifest import FORMAT, Manifest, Part
-from fscrawl.dataset.options import FORMATS
+from fscrawl.dataset.manifest import Manifest, Part
+from fscrawl.dataset.options import FORMATS, Options, check
 from fscrawl.errors import FscrawlError, TreeError, UnfitFileError, UsageError, reason, tree_error
 from fscrawl.storage import atomic
 from fscrawl.storage.inside import what_is_around
+from fscrawl.util.humanize import number_of
 
 MANIFEST = "manifest.json"
 CARD = "README.md"
@@ -40,9 +43,20 @@ FOLDERS = (
     *(each for each in FORMATS if each != "parquet"),
 )
 STATE = ".merge"
+OPTIONS = f"{STATE}/options.json"
 _WRONG_NAME = frozenset({errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
 # What Arrow says of bytes that are no Parquet has no number.
 _DAMAGE = frozenset({None, errno.ENOENT, errno.EISDIR})
+_SEEN = re.compile(r"seen-(\d+)\.parquet")
+_OTHER_VERSION = "if a newer fscrawl has written it, update this one; else start again with --rebuild"
+T = TypeVar("T")
+
+
+class Made(msgspec.Struct, frozen=True):
+    """What a dataset is made of, and how: the same for all of its runs. In `OPTIONS`, from its first run on."""
+
+    crawl: str
+    options: Options
 
 
 class DatasetDir:
@@ -105,10 +119,7 @@ class DatasetDir:
             atomic.sync_directory(str(self.root.parent))
 
     def update(self, name: str, text: str) -> None:
-        """Write a text if the file has another one; remove the file if the text is empty."""
-        if not text:
-            self.discard(name)
-            return
+        """Write a text if the file has another one."""
         data = text.encode()
         with contextlib.suppress(FileNotFoundError, UnfitFileError):  # the latter is replaced, too: it is longer
             if door.read(self.root, name, len(data)) == data:
@@ -119,25 +130,21 @@ class DatasetDir:
         """Open a file, and give a path for whatever library reads it. Raises OSError."""
         return door.reading(self.root, name)
 
-    def each(self, names: Iterable[str]) -> Iterator[Path]:
-        """Do what `reading` does for one file after the other: a dataset may have more than may be open."""
-        for name in names:
-            with self.reading(name) as path:
-                yield path
-
-    def read_json(self, name: str) -> Any:
-        """Read a JSON file; None if it is not there."""
+    def read_json(self, name: str, kind: type[T]) -> T | None:
+        """Read a JSON file; None if it is not there. UsageError if it is something else than a `kind`."""
         try:
-            return json.loads(door.read(self.root, name))
+            return msgspec.json.decode(door.read(self.root, name), type=kind)
         except FileNotFoundError:
             return None
+        except msgspec.ValidationError as error:
+            raise UsageError(f"{self.root / name}: not what a merge writes ({error}); {_OTHER_VERSION}") from error
         except (OSError, ValueError, RecursionError) as error:
             raise unreadable(self.root / name, error) from error
 
-    def read_scratch(self, name: str) -> Any:
+    def read_scratch(self, name: str, kind: type[T]) -> T | None:
         """Read a JSON file of a run that was interrupted; None if it is not there, or torn: then it is made again."""
         try:
-            return json.loads(door.read(self.root, name))
+            return msgspec.json.decode(door.read(self.root, name), type=kind)
         except (FileNotFoundError, ValueError):
             return None
 
@@ -168,7 +175,7 @@ class DatasetDir:
             path.unlink()
 
     def write_json(self, name: str, value: Any, *, durable: bool = False) -> None:
-        self.write(name, json.dumps(value, indent=1, ensure_ascii=False) + "\n", durable=durable)
+        self.write(name, msgspec.json.format(msgspec.json.encode(value), indent=1).decode() + "\n", durable=durable)
 
     def part(self, name: str, rows: int) -> Part:
         """Describe a file that is complete, for the manifest."""
@@ -180,6 +187,13 @@ class DatasetDir:
         """Tell whether a file is there, and as long as the manifest says."""
         try:
             return self.size(part.path) == part.bytes
+        except OSError:
+            return False
+
+    def is_same(self, part: Part) -> bool:
+        """Tell whether a file has the bytes that it had. After a power failure they may be zeros."""
+        try:
+            return self.part(part.path, part.rows) == part
         except OSError:
             return False
 
@@ -203,16 +217,49 @@ class DatasetDir:
 
     def manifest(self) -> Manifest | None:
         """Read the manifest; None before the first run has ended."""
-        values: dict[str, Any] | None = self.read_json(MANIFEST)
-        if values is None:
-            return None
-        path = self.root / MANIFEST
-        try:
-            if values.get("format", 0) > FORMAT:
-                raise UsageError(f"{path}: format {values['format']} is newer; update fscrawl, or use --rebuild")
-            return Manifest.from_json(values)
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise UsageError(f"{path}: not a manifest ({error!r}); start again with --rebuild") from error
+        return self.read_json(MANIFEST, Manifest)
+
+    def check_runs(self, before: Manifest | None) -> None:
+        """Raise UsageError if there were more runs than the manifest names: it is an old copy, or was removed.
+
+        The next run would write over the files of the second one, and beside those of later ones: pages would come
+        twice.
+        """
+        named = len(before.runs) if before else 0
+        found = map(_SEEN.fullmatch, self.names(STATE))
+        last = max((int(name[1]) for name in found if name), default=0)
+        if last > named + 1:  # one more may have been under way
+            what = "an old copy" if before else "missing"
+            raise UsageError(
+                f"{self.path(MANIFEST)}: {what}: there were {number_of(last, 'run')}, or one fewer; put back what the"
+                " last one has written, or start again with --rebuild"
+            )
+
+    def made_of(self, before: Manifest | None) -> Made | None:
+        """Give the crawl and the options that a dataset was made with; None if it is new."""
+        made = self.read_json(OPTIONS, Made)
+        if made is None and before is not None:  # somebody has removed the file
+            made = Made(before.crawl, before.options)
+        if made is not None:
+            try:
+                check(made.options)
+            except UsageError as error:
+                raise UsageError(
+                    f"{self.path(OPTIONS)}: not what a merge writes ({error}); {_OTHER_VERSION}"
+                ) from error
+        return made
+
+    def whole(self, before: Manifest, warn: Callable[[str], None]) -> Manifest:
+        """Name files that are missing or cut. Return the manifest without failures among them: they are made anew."""
+        spoilt = [part for part in before.parts if not self.is_whole(part)]
+        lost = [part for part in spoilt if not part.has_failures]
+        if lost:
+            more = len(lost) - 1
+            others = f", as {'is' if more == 1 else 'are'} {number_of(more, 'other file')}" if more else ""
+            what = f"missing, or not as long as {MANIFEST} says{others}"
+            warn(f"{self.path(lost[0].path)}: {what}; to make all files anew, add --rebuild")
+        gone = {part.path for part in spoilt if part.has_failures}
+        return msgspec.structs.replace(before, parts=tuple(part for part in before.parts if part.path not in gone))
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[None]:

@@ -10,7 +10,6 @@ means: in an earlier run, or before it in the plan. A duplicate always points to
 
 from __future__ import annotations
 
-import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -31,14 +30,6 @@ from fscrawl.util.progress import ProgressLine
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Of the bodies of a group, if it becomes segments only, which are joined later. So all processes have one to write
-# until the end, and none of them takes long.
-_SEGMENT_BYTES, _LEAST_SEGMENT_BYTES, _SEGMENTS = 64 << 20, 16 << 20, 16
-# The same of a group that becomes files, too. A small crawl has eight groups, which can be written at the same time,
-# unless they would be very small.
-_GROUP_BYTES, _LEAST_GROUP_BYTES, _GROUPS = 1024 << 20, 128 << 20, 8
-_ARCHIVED_BYTES = 512 << 20  # and if it also becomes a segment of an archive, which has at most 1 GB
-_GROUP_ROWS = 500_000
 _KEY = "S24"
 _REMEMBERED = frozenset({"key", "identity", "signature", "url", "fetched_at"})  # columns of rows that SEEN is made of
 
@@ -61,44 +52,6 @@ class Counts:
     duplicates: int
     near_duplicates: int
     dropped: int
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """The numbers of its batches. `in_order`: their rows are sorted by the names of hosts, and then by key."""
-
-    batches: range
-    in_order: bool = False
-
-
-def cut_into_groups(batches: Sequence[BatchResult], *, archived: bool = False, joined: bool = False) -> list[Group]:
-    """Cut a run's batches into groups. `archived`: they also become segments of archives; `joined`: only segments.
-
-    >>> cut_into_groups([BatchResult(300_000, 1), BatchResult(200_000, 1), BatchResult(3000, 1)])
-    [Group(batches=range(0, 2), in_order=False), Group(batches=range(2, 3), in_order=False)]
-    """
-    most, least, count = _ARCHIVED_BYTES if archived else _GROUP_BYTES, _LEAST_GROUP_BYTES, _GROUPS
-    if joined:
-        most, least, count = _SEGMENT_BYTES, _LEAST_SEGMENT_BYTES, _SEGMENTS
-    most = min(most, max(least, sum(each.raw_bytes for each in batches) // count))
-    found: list[range] = []
-    begin = rows = raw = 0
-    for index, each in enumerate(batches):
-        if index > begin and (rows + each.rows > _GROUP_ROWS or raw + each.raw_bytes > most):
-            found.append(range(begin, index))
-            begin, rows, raw = index, 0, 0
-        rows += each.rows
-        raw += each.raw_bytes
-    cut = [*found, range(begin, len(batches))] if batches else found
-    return [Group(group, in_order(batches[group.start : group.stop])) for group in cut]
-
-
-def in_order(batches: Sequence[BatchResult]) -> bool:
-    """Tell whether rows are sorted by names of hosts, too. With ports they may not be: a.example_80 > a.example-b."""
-    ends = [each.ends for each in batches if each.rows]
-    return all(ends) and all(
-        before[1] == after[0] or before[1][1] < after[0][1] for before, after in itertools.pairwise(ends)
-    )
 
 
 def mark_duplicates(

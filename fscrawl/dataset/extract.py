@@ -12,26 +12,23 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from operator import attrgetter
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 
-from fscrawl import urls
 from fscrawl.dataset import similar
-from fscrawl.dataset.job import Job
+from fscrawl.dataset.job import Job, pages_done
 from fscrawl.dataset.page_files import is_noindex
 from fscrawl.dataset.pdf_text import PdfText
 from fscrawl.dataset.plan import Batch, run_directory
 from fscrawl.dataset.reading import THREADS, ReadPage, pages
-from fscrawl.dataset.tally import pages_done
-from fscrawl.dataset.warc_record import base32_sha1
+from fscrawl.dataset.warc import base32_sha1
 from fscrawl.parse import fields as field_rules
 from fscrawl.parse import language as languages
 from fscrawl.parse import links
@@ -57,33 +54,26 @@ ARROW_END = b"ARROW1"
 _WRITING = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
 
 
-@dataclass
-class BatchResult:
-    """What a batch has: rows in its file, bytes of their bodies, pages left out by reason, and broken pages."""
+class BatchResult(msgspec.Struct):
+    """What a batch has.
+
+    bytes        of the file of its rows
+    left_out     pages left out, by reason
+    broken       (host, key, what is wrong with the page)
+    found        field → number of pages it was found on, missing on, bad on
+    cut_items    pages with more items than are taken
+    unread       documents whose text is missing or not whole, by the reason
+    columns      of its rows
+    """
 
     rows: int = 0
-    raw_bytes: int = 0
-    left_out: Counter[str] = field(default_factory=Counter)
-    broken: list[tuple[str, str, str]] = field(default_factory=list)  # host, key, what is wrong with it
-    found: dict[str, list[int]] = field(
-        default_factory=dict
-    )  # field → number of pages it was found on, missing on, bad on
-    cut_items: int = 0  # pages with more items than are taken
-    unread: Counter[str] = field(default_factory=Counter)  # documents whose text is missing or not whole, by the reason
-    columns: list[str] = field(default_factory=list)  # of its rows
-    # host directory and host name of the first row and of the last one; empty if the names do not sort the rows
-    ends: list[tuple[str, str]] = field(default_factory=list)
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> BatchResult:
-        left_out = Counter(values["left_out"])
-        broken = [tuple(each) for each in values["broken"]]
-        ends = [(host, name) for host, name in values["ends"]]
-        unread = Counter(values["unread"])
-        return cls(**{**values, "left_out": left_out, "broken": broken, "unread": unread, "ends": ends})
-
-    def as_json(self) -> dict[str, Any]:
-        return vars(self)
+    bytes: int = 0
+    left_out: dict[str, int] = {}
+    broken: list[tuple[str, str, str]] = []
+    found: dict[str, list[int]] = {}
+    cut_items: int = 0
+    unread: dict[str, int] = {}
+    columns: list[str] = []
 
 
 def rows_name(index: int) -> str:
@@ -96,37 +86,35 @@ def result_name(index: int) -> str:
 
 def extract_batch(job: Job, batch: Batch) -> BatchResult:
     """Do a batch, unless it was done before the run was interrupted, by a version whose rows have the same columns."""
-    done = job.directory.read_scratch(job.scratch(result_name(batch.index)))
-    is_there = done is not None and job.directory.ends_with(job.scratch(rows_name(batch.index)), ARROW_END)
-    if is_there and done.get("columns") == job.rows.names:
+    name = job.scratch(rows_name(batch.index))
+    done = job.directory.read_scratch(job.scratch(result_name(batch.index)), BatchResult)
+    if done is not None and done.columns == job.rows.names and job.directory.ends_with(name, ARROW_END):
         pages_done(len(batch))
-        return BatchResult.from_json(done)
-    if done is not None or job.directory.size(job.scratch(rows_name(batch.index))) is not None:
-        for name in job.directory.files(run_directory(job.run)):
-            if name.endswith(".done.json"):  # groups may have been made of its other rows
-                job.directory.discard(name)
+        return done
+    if done is not None or job.directory.size(name) is not None:
+        for other in job.directory.files(run_directory(job.run)):
+            if other.rpartition("/")[2].startswith("group-"):  # groups may have been made of its other rows
+                job.directory.discard(other)
     result = BatchResult(columns=job.rows.names)
     with (
-        job.directory.publish(job.scratch(rows_name(batch.index))) as temporary,
+        job.directory.publish(name) as temporary,
         pa.OSFile(str(temporary), "wb") as sink,
         pa.ipc.new_file(sink, job.rows, options=_WRITING) as writer,
         ThreadPoolExecutor(THREADS, thread_name_prefix="merge") as pool,
         contextlib.closing(PdfText()) as pdf_text,
     ):
-        rows, order = _Rows(job), _Order()
+        rows = _Rows(job)
         for page in pages(job, batch.names(), pool):
             _add_page(job, page, rows, result, pdf_text)
             pages_done(1)
-            if page.record is not None:
-                order.add(page.name[0], page.record.url)
             if rows.held_bytes >= _FLUSH_BYTES:
                 writer.write_batch(rows.flush())
         if len(rows):
             writer.write_batch(rows.flush())
-    result.ends = order.ends if order.is_kept else []
+    result.bytes = job.directory.size(name) or 0
     if result.broken:
         job.tree.check_there()
-    job.directory.write_json(job.scratch(result_name(batch.index)), result.as_json())
+    job.directory.write_json(job.scratch(result_name(batch.index)), result)
     return result
 
 
@@ -148,12 +136,11 @@ def rows_of(job: Job, index: int, columns: list[str] | None = None) -> Iterator[
 
 def _add_page(job: Job, page: ReadPage, rows: _Rows, result: BatchResult, pdf_text: PdfText) -> None:
     if page.record is None:
-        result.left_out[page.why] += 1
+        _add(result.left_out, page.why)
         if page.broken:
             result.broken.append((*page.name, page.broken))
         return
     result.rows += 1
-    result.raw_bytes += sum(len(each or b"") for each in (page.body, page.dom, page.picture))
     parse = _parse if page.record.file is None else partial(_parse_document, pdf_text=pdf_text)
     record, seen = page.record, page.body
     if page.dom is not None:  # what the scripts have made is what the page says
@@ -163,6 +150,10 @@ def _add_page(job: Job, page: ReadPage, rows: _Rows, result: BatchResult, pdf_te
         with contextlib.suppress(TimeoutError), time_limit(_OF_USERS_S, of_processor=True):
             found.update(_of_site(job, record, seen, result))
     rows.add(page, page.record, found)
+
+
+def _add(counts: dict[str, int], reason: str) -> None:
+    counts[reason] = counts.get(reason, 0) + 1
 
 
 def _of_site(job: Job, record: PageRecord, body: bytes, result: BatchResult) -> dict[str, Any]:
@@ -204,7 +195,7 @@ def _parse_document(
     if record.file == "pdf":
         text, why = pdf_text.of(body)
         if why:
-            result.unread[why] += 1
+            _add(result.unread, why)
     elif record.file in TEXTS:
         content_type = record.headers.get("content-type")
         encoding = sniff_encoding(body, content_type, record.url)
@@ -266,22 +257,6 @@ def _header_language(record: PageRecord) -> str | None:
     values = {*listed(record.headers.get("content-language", ""))}
     value = values.pop() if len(values) == 1 else ""
     return value if value and len(value) <= 35 and value.isprintable() else None
-
-
-class _Order:
-    """Are the rows, which are sorted by host directory and key, also sorted by the names of the hosts and key?"""
-
-    def __init__(self) -> None:
-        self.ends: list[tuple[str, str]] = []
-        self.is_kept = True
-
-    def add(self, host: str, url: str) -> None:
-        here = host, urls.hostname(url)
-        if not self.ends:
-            self.ends = [here, here]
-        elif here != self.ends[1]:
-            self.is_kept &= self.ends[1][1] < here[1]
-            self.ends[1] = here
 
 
 class _Rows:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import csv
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from io import BufferedIOBase
 from pathlib import Path
@@ -25,7 +25,6 @@ _ROW_GROUP_BYTES = 16 << 20
 # that keep equal pieces once need little for the second one. https://huggingface.co/blog/parquet-cdc
 # Smaller ones would make the files a quarter larger.
 _CHUNKING = {"min_chunk_size": 1 << 20, "max_chunk_size": 4 << 20}
-_HAS_CHUNKING = int(pa.__version__.partition(".")[0]) >= 21
 # Columns whose values repeat within a part. For the others a dictionary would cost time and save nothing.
 _REPEATED = frozenset(
     """
@@ -44,14 +43,12 @@ class TableWriter(Protocol):
 
 
 class Parquet:
-    """A Parquet file with a page index. `sorted_by`: the columns by which all its rows are sorted, for its metadata."""
+    """A Parquet file with a page index."""
 
-    def __init__(self, path: Path, schema: pa.Schema, sorted_by: Sequence[str] = ()) -> None:
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
         self.rows = 0
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = self._waiting_bytes = 0
-        order = [(name, "ascending") for name in sorted_by]
-        more = {"use_content_defined_chunking": _CHUNKING} if _HAS_CHUNKING else {}
         self._writer = pq.ParquetWriter(
             path,
             schema,
@@ -62,8 +59,7 @@ class Parquet:
                 name for name in schema.names if name not in {"html", "rendered_html", "text", "headers", "body"}
             ],
             write_page_index=True,
-            sorting_columns=pq.SortingColumn.from_ordering(schema, order) if order else None,
-            **more,
+            use_content_defined_chunking=_CHUNKING,
         )
 
     def write(self, rows: pa.RecordBatch) -> None:
@@ -155,19 +151,20 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tab and newli
 
 
 def cell(value: Any) -> Any:
-    """Return a value as a cell. An apostrophe is put before what a spreadsheet would take for a formula.
+    """Return a value as a cell; a list is one of JSON. An apostrophe is put before what a spreadsheet would take for
+    a formula.
 
     https://owasp.org/www-community/attacks/CSV_Injection
 
     >>> cell('=HYPERLINK("http://a.example/")'), cell(-1), cell(["a", "b"]), cell(None)
-    ('\\'=HYPERLINK("http://a.example/")', -1, 'a b', '')
+    ('\\'=HYPERLINK("http://a.example/")', -1, '["a","b"]', '')
     """
     if value is None:
         return ""
     if isinstance(value, datetime):
         return rfc3339(value)
     if isinstance(value, list):
-        value = " ".join(map(str, value))
+        value = compact_json([rfc3339(each) if isinstance(each, datetime) else each for each in value])
     if not isinstance(value, str):
         return value
     value = _CONTROL.sub("", value)
@@ -175,19 +172,15 @@ def cell(value: Any) -> Any:
 
 
 class TableFormat(NamedTuple):
-    """`path`: of a part, with {table} and {part} in it; `writer` opens the file.
-
-    It is given the path, the schema, and the columns by which all rows will be sorted, if there are some.
-    """
+    """`path`: of a part, with {table} and {part} in it; `writer` opens the file."""
 
     path: str
-    writer: Callable[[Path, pa.Schema, Sequence[str]], TableWriter]
+    writer: Callable[[Path, pa.Schema], TableWriter]
 
 
-JOINED = "parquet"  # the table format whose parts are made of segments
 TABLE_FORMATS = {
     "parquet": TableFormat("{table}/{part}.parquet", Parquet),
-    "jsonl": TableFormat("jsonl/{table}/{part}.jsonl.gz", lambda path, *_: JsonLines(path, "gzip")),
-    "jsonl.zst": TableFormat("jsonl.zst/{table}/{part}.jsonl.zst", lambda path, *_: JsonLines(path, "zstd")),
-    "csv": TableFormat("csv/{table}/{part}.csv", lambda path, schema, _: Csv(path, schema)),
+    "jsonl": TableFormat("jsonl/{table}/{part}.jsonl.gz", lambda path, _: JsonLines(path, "gzip")),
+    "jsonl.zst": TableFormat("jsonl.zst/{table}/{part}.jsonl.zst", lambda path, _: JsonLines(path, "zstd")),
+    "csv": TableFormat("csv/{table}/{part}.csv", Csv),
 }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -142,10 +144,35 @@ class Job:
         """Return the path of a file of this run, relative to the dataset."""
         return f"{run_directory(self.run)}/{name}"
 
-    def __getstate__(self) -> tuple[Any, ...]:
-        return self.root, self.out, self.run, self.options, self.crawl, self.site, self.writer
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Job, (self.root, self.out, self.run, self.options, self.crawl, self.site, self.writer)
 
-    def __setstate__(self, state: tuple[Any, ...]) -> None:
-        names = ("root", "out", "run", "options", "crawl", "site", "writer")
-        for name, value in zip(names, state, strict=True):
-            object.__setattr__(self, name, value)
+
+# -- how many pages the running task has worked on
+
+# A task says it for each few pages, so that a progress line moves while a batch of five hundred is under way. To whom,
+# is up to the crew that runs the task: in its processes a shared number, on a cluster a message from time to time.
+Tell = Callable[[int], object]
+_tell: ContextVar[Tell | None] = ContextVar("tell", default=None)
+
+
+def pages_done(number: int) -> None:
+    """The running task has worked on so many more pages."""
+    tell = _tell.get()
+    if tell is not None:
+        tell(number)
+
+
+def tell_by(tell: Tell) -> None:
+    """Whatever runs in this thread from now on is told by `tell`."""
+    _tell.set(tell)
+
+
+@contextlib.contextmanager
+def told_by(tell: Tell) -> Iterator[None]:
+    """What runs inside is told by `tell`."""
+    token = _tell.set(tell)
+    try:
+        yield
+    finally:
+        _tell.reset(token)

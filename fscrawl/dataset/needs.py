@@ -12,8 +12,7 @@ from fscrawl.parse import language as languages
 from fscrawl.parse import text as page_text
 from fscrawl.util.installed import to_install
 
-_EXTRAS = {"main": "main-text", "fast": "fast-text"}
-_LANGUAGE = "language"
+_MAIN_TEXT, _LANGUAGE = "main-text", "language"
 
 
 def missing(text: str | None, *, language: bool) -> str:
@@ -34,10 +33,10 @@ def missing(text: str | None, *, language: bool) -> str:
 def lacking(text: str | None, *, language: bool) -> Iterator[tuple[str, str]]:
     """Yield what is lacking for `--text` and `--language`."""
     try:
-        if text in _EXTRAS:
-            page_text.read(b"", text)
+        if text == "main":
+            page_text.main_content(b"")
     except ImportError as error:
-        yield f"--text {text} needs {error.name}", _EXTRAS[text or ""]
+        yield f"--text main needs {error.name}", _MAIN_TEXT
     try:
         if language:
             _try_language()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from fscrawl import hostnames
 from fscrawl.errors import UsageError, reason
@@ -20,19 +21,16 @@ from fscrawl.util.ages import moment_of
 from fscrawl.util.expressions import Expressions, WrongExpressionError, compiled
 from fscrawl.util.user_text import decode
 
-FORMATS = ("parquet", "warc", "wacz", "jsonl", "jsonl.zst", "csv")
-ARCHIVES = frozenset({"warc", "wacz"})
-_JOINED = frozenset({"parquet", *ARCHIVES})  # their files are made of segments
-TEXTS = ("visible", "main", "fast", "none")
-_TYPES = {"since": str, "since_said": str, "limit": int}  # of options whose default is None
+FORMATS = ("parquet", "warc", "jsonl", "jsonl.zst", "csv")
+ARCHIVE = "warc"  # all others are tables
+TEXTS = ("visible", "main", "none")
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The choices of `fscrawl merge`.
 
     formats   of FORMATS
-    text      "visible", "main" (the main content, by trafilatura), "fast" (by resiliparse) or "none"
+    text      "visible", "main" (the main content, by trafilatura) or "none"
     language  whether the language of texts is detected.
     html      whether tables have the pages' bodies
     files     whether tables have the bodies of documents that are not HTML
@@ -68,39 +66,15 @@ class Options:
     @property
     def reads_text(self) -> bool:
         """Whether pages must be parsed: archives alone need no text."""
-        in_tables = (self.text != "none" or self.language) and not ARCHIVES.issuperset(self.formats)
+        in_tables = (self.text != "none" or self.language) and {*self.formats} != {ARCHIVE}
         return bool(self.fields or self.site) or self.dedupe or in_tables
 
     @property
     def archives(self) -> bool:
-        """Whether there is a format of archives."""
-        return not ARCHIVES.isdisjoint(self.formats)
-
-    @property
-    def joined(self) -> bool:
-        """Whether all formats are made of segments, so that these may be small."""
-        return _JOINED.issuperset(self.formats)
-
-    def values(self) -> dict[str, Any]:
-        """Return the options as values of JSON; `from_values` reads them."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
-
-    @classmethod
-    def from_values(cls, values: dict[str, Any]) -> Options:
-        """Read what `values` gave; TypeError, AttributeError or UsageError if it is something else."""
-        arguments: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in values.items()}
-        found = cls(**arguments)
-        for each in fields(cls):
-            value: Any = getattr(found, each.name)
-            are_texts = not isinstance(value, tuple) or all(isinstance(one, str) for one in value)
-            is_of_type = type(value) is _TYPES.get(each.name, type(each.default))
-            if not are_texts or not (is_of_type or (value is None and each.default is None)):
-                raise TypeError(f"{each.name} = {value!r}")
-        _check(found)
-        return found
+        return ARCHIVE in self.formats
 
 
-def _check(options: Options) -> None:
+def check(options: Options) -> None:
     """Raise UsageError for a value that nobody could have given: somebody has edited what a dataset keeps."""
     for each in options.formats:
         one_of(each, FORMATS, "--format")
@@ -223,17 +197,21 @@ class Filters:
         """Tell whether pages of a host directory may be wanted. If not, their records need not be read."""
         return not self._hosts or any(host.may_name(directory) for host in self._hosts)
 
-    def takes(self, record: PageRecord) -> bool:
-        return bool(self._status.fullmatch(str(record.status))) and self._takes(url_of(record.url), record.fetched_at)
+    def reason(self, record: PageRecord) -> str:
+        """Say which option leaves a page out of the dataset; "" if none does."""
+        if not self._status.fullmatch(str(record.status)):
+            return "status"
+        return self._reason(url_of(record.url), record.fetched_at)
 
     def takes_failure(self, record: ErrorRecord) -> bool:
-        """Like `takes`, but without the status: --status is about pages only."""
-        return self._takes(url_of(record.url), record.failed_at)
+        """Tell whether a failure belongs to the dataset. --status is about pages only."""
+        return not self._reason(url_of(record.url), record.failed_at)
 
-    def _takes(self, url: str, moment: str) -> bool:
-        return (
-            moment >= self._since  # both are RFC 3339 of the same length
-            and (not self._hosts or any(host.has(url) for host in self._hosts))
-            and (self._include is None or self._include.matches(url))
-            and not self._exclude.matches(url)
-        )
+    def _reason(self, url: str, moment: str) -> str:
+        if moment < self._since:  # both are RFC 3339 of the same length
+            return "since"
+        if self._hosts and not any(host.has(url) for host in self._hosts):
+            return "host"
+        if self._include is not None and not self._include.matches(url):
+            return "include"
+        return "exclude" if self._exclude.matches(url) else ""

@@ -21,8 +21,8 @@ import time
 from typing import IO
 
 from fscrawl.parse import pdf
-from fscrawl.util.installed import to_install
 
+NO_PYPDF = "pypdf is missing"
 _MEMORY_BYTES = 2 * 1024**3
 _LIMIT_S = 60.0  # and for each byte:
 _LIMIT_S_PER_BYTE = 6e-6  # a manual of 9 MB with 700 pages takes 26 s
@@ -46,7 +46,7 @@ class PdfText:
     def of(self, body: bytes) -> tuple[str | None, str]:
         """Give the text of a PDF (None: nothing could be read), and why it is not whole ("": it is)."""
         if not pdf.is_installed():
-            return None, f"pypdf is missing: {to_install(pdf.EXTRA)}"
+            return None, NO_PYPDF
         if self._process is not None and self._process.poll() is not None:
             self.close()  # an interrupt of the terminal ends it, too
         process = self._process = self._process or _start()

@@ -117,7 +117,7 @@ def _read_bodies(job: Job, pages: list[ReadPage]) -> list[ReadPage]:
 def _read_record(job: Job, name: Name) -> ReadPage:
     host, key = name
     try:
-        data = read_retrying(job, LINKS, host, key)
+        data = read_path(job.tree, job.tree.tree_path(LINKS, host, key))
         record = None if data is None else PageRecord.from_json(data)
     except RecordError as error:
         return ReadPage(name, why="broken", broken=f"its record cannot be read: {error}")
@@ -125,8 +125,8 @@ def _read_record(job: Job, name: Name) -> ReadPage:
         return ReadPage(name, why="broken", broken="its record is gone")
     if wrong := flaw(record, host, key):
         return ReadPage(name, why="broken", broken=f"its record is wrong: {wrong}")
-    if not job.filters.takes(record):
-        return ReadPage(name, why="filtered")
+    if why := job.filters.reason(record):
+        return ReadPage(name, why=why)
     if not job.options.noindex and is_noindex(record):
         return ReadPage(name, why="noindex")
     return ReadPage(name, record)
@@ -169,8 +169,3 @@ def _picture(job: Job, name: Name, size: int) -> bytes | None:
     with contextlib.suppress(RecordError):
         return read_path(job.tree, job.tree.body_path(*name, PICTURE), most=size)
     return None
-
-
-def read_retrying(job: Job, room: str, host: str, key: str, most: int | None = None) -> bytes | None:
-    """Do what `read_path` does, for a file of a page by its name."""
-    return read_path(job.tree, job.tree.tree_path(room, host, key), most)

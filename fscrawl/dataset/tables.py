@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from fscrawl import urls
 from fscrawl.dataset import asked, schema
 from fscrawl.dataset.job import Job
+from fscrawl.dataset.page_files import read_path
 from fscrawl.dataset.plan import hosts_of
-from fscrawl.dataset.reading import read_retrying
 from fscrawl.dataset.surt import surt
 from fscrawl.errors import RecordError
 from fscrawl.request import url_of
@@ -23,7 +23,6 @@ from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.storage.records import ErrorRecord
 from fscrawl.util.parallel import READERS, in_turn
 
-SORTED_BY = {"pages": ("url_host_name", "key")}  # unless names of hosts sort otherwise than their directories
 _ERROR_ROWS = 5000
 
 _key_of_url = lru_cache(1 << 14)(urls.key)
@@ -178,7 +177,7 @@ def _failed(job: Job) -> Iterator[tuple[str, str]]:
 
 def _failure(job: Job, host: str, key: str) -> ErrorRecord | None:
     try:
-        data = read_retrying(job, ERRS, host, key) or b""
+        data = read_path(job.tree, job.tree.tree_path(ERRS, host, key)) or b""
         record = ErrorRecord.from_json(data)
     except RecordError:
         return None

@@ -1,70 +1,45 @@
-"""A group: its kept rows become a part of each table as JSON lines or CSV, and segments of Parquet files and archives.
+"""A group of batches: its kept rows become one part of each table, in each format, and an archive.
 
-.merge/run-<run>/group-<n>.<table>.parquet    a segment of a table; `parquet_files` joins them
-.merge/run-<run>/group-<n>.done.json          GroupResult; when this file exists, the group is done
+.merge/run-<run>/group-<n>.json    GroupResult; when this file exists, the group is done
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Iterator, Sequence
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fscrawl.dataset import parquet_join, tables, warc
-from fscrawl.dataset.dedupe import Group, verdicts_of
-from fscrawl.dataset.extract import ARROW_END, rows_of
-from fscrawl.dataset.formats import JOINED, TABLE_FORMATS, TableWriter
-from fscrawl.dataset.job import Job
+from fscrawl.dataset import tables
+from fscrawl.dataset.dedupe import verdicts_of
+from fscrawl.dataset.extract import BatchResult, rows_of
+from fscrawl.dataset.formats import TABLE_FORMATS, TableWriter
+from fscrawl.dataset.job import Job, pages_done
 from fscrawl.dataset.manifest import Part
-from fscrawl.dataset.tally import pages_done
+from fscrawl.dataset.warc import ArchiveWriter
 from fscrawl.util.progress import ProgressLine
 
+# Of the files of a group's batches, which are compressed by LZ4. So a part has some 300 MB at most as Parquet, and an
+# archive of pictures, which cannot be compressed, less than 1 GB. A smaller dataset has up to eight groups, so that all
+# processes have some to write.
+_GROUP_BYTES = 768 << 20
+_LEAST_GROUP_BYTES, _GROUPS = 16 << 20, 8
+_GROUP_ROWS = 250_000  # an archive's index is sorted in memory
 
-@dataclass(frozen=True, slots=True)
-class GroupResult:
-    """What a group has made: its number of kept rows, its parts, and the bytes of its segment (0 without one).
 
-    `redirects`, `others`: rows of these kinds; all others are pages. `batches`: which ones it is made of. `tables`:
-    rows and bytes of its segments of Parquet, by table.
+class GroupResult(msgspec.Struct, frozen=True):
+    """What a group has made. `batches`: the numbers of its first batch, and of the one behind its last.
+
+    `rows`: those that were kept; of these `redirects` and `others`.
     """
 
-    rows: int
-    parts: tuple[Part, ...]
-    segment_bytes: int
+    batches: tuple[int, int]
+    rows: int = 0
     redirects: int = 0
     others: int = 0
-    batches: range = range(0)
-    tables: dict[str, tuple[int, int]] = field(default_factory=dict)
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> GroupResult:
-        parts = tuple(Part(**each) for each in values["files"])
-        kinds = values["redirects"], values["others"]
-        found = {name: (rows, size) for name, (rows, size) in values["tables"].items()}
-        return cls(values["rows"], parts, values["bytes"], *kinds, range(*values["batches"]), found)
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "rows": self.rows,
-            "redirects": self.redirects,
-            "others": self.others,
-            "files": [asdict(part) for part in self.parts],
-            "bytes": self.segment_bytes,
-            "batches": [self.batches.start, self.batches.stop],
-            "tables": self.tables,
-        }
-
-
-def segment_name(index: int) -> str:
-    return f"group-{index:06}"
-
-
-def table_segment(index: int, table: str) -> str:
-    return f"{segment_name(index)}.{table}.parquet"
+    parts: tuple[Part, ...] = ()
 
 
 def part_name(run: int, index: int) -> str:
@@ -76,103 +51,82 @@ def part_name(run: int, index: int) -> str:
     return f"part-{run:04}-{index:05}"
 
 
-def write_group(job: Job, index: int, group: Group) -> GroupResult:
+def cut_into_groups(batches: Sequence[BatchResult]) -> list[range]:
+    """Cut a run's batches into groups of about the same size, each of which is written by one process.
+
+    >>> cut_into_groups([BatchResult(rows=200_000, bytes=1), BatchResult(rows=200_000, bytes=1)])
+    [range(0, 1), range(1, 2)]
+    """
+    total = sum(each.bytes for each in batches)
+    rows = sum(each.rows for each in batches)
+    count = max(-(-total // _GROUP_BYTES), -(-rows // _GROUP_ROWS), min(_GROUPS, total // _LEAST_GROUP_BYTES), 1)
+    ends: dict[int, int] = {}
+    before = 0
+    for number, each in enumerate(batches):
+        ends[int((before + each.bytes / 2) * count / total)] = number + 1
+        before += each.bytes
+    return [range(begin, end) for begin, end in zip([0, *ends.values()], ends.values(), strict=False)]
+
+
+def write_group(job: Job, index: int, group: range) -> GroupResult:
     """Do a group, unless it was done before the run was interrupted."""
-    name = job.scratch(f"{segment_name(index)}.done.json")
-    done = job.directory.read_scratch(name)
-    begin, end = group.batches.start, group.batches.stop
-    if done is not None and done["batches"] == [begin, end]:  # another version may cut them otherwise
-        result = GroupResult.from_json(done)
-        if _is_whole(job, index, result):
-            pages_done(result.rows)
-            return result
-    result = _write(job, index, group)
-    job.directory.write_json(name, result.as_json())
+    name = job.scratch(f"group-{index:06}.json")
+    result = job.directory.read_scratch(name, GroupResult)
+    is_this = result is not None and result.batches == (group.start, group.stop)  # another version may cut otherwise
+    if result is not None and is_this and all(map(job.directory.is_same, result.parts)):
+        pages_done(result.rows)
+        return result
+    result = _write(job, part_name(job.run, index), group)
+    job.directory.write_json(name, result)
     return result
 
 
-def _is_whole(job: Job, index: int, result: GroupResult) -> bool:
-    """Tell whether what a group has made is there. After a power failure, files that had their names may be short."""
-    directory = job.directory
-    tables_there = (
-        directory.ends_with(job.scratch(table_segment(index, table)), parquet_join.MAGIC)
-        and directory.size(job.scratch(table_segment(index, table))) == size
-        for table, (_, size) in result.tables.items()
-    )
-    return all(map(directory.is_whole, result.parts)) and all(tables_there) and _has_segment(job, index, result)
-
-
-def _has_segment(job: Job, index: int, result: GroupResult) -> bool:
-    if not result.segment_bytes:
-        return True
-    name = job.scratch(segment_name(index))
-    has_pages = "wacz" not in job.options.formats or job.directory.size(f"{name}.pages.jsonl") is not None
-    is_there = job.directory.size(f"{name}.warc.gz") == result.segment_bytes
-    return is_there and has_pages and job.directory.ends_with(f"{name}.arrow", ARROW_END)
-
-
-def _write(job: Job, index: int, group: Group) -> GroupResult:
-    batches = group.batches
-    if not any(pc.any(verdicts_of(job, batch)["keep"]).as_py() for batch in batches):
-        pages_done(sum(verdicts_of(job, batch).num_rows for batch in batches))
-        return GroupResult(0, (), 0, batches=batches)
+def _write(job: Job, part: str, group: range) -> GroupResult:
+    batches = (group.start, group.stop)
+    if not any(pc.any(verdicts_of(job, batch)["keep"]).as_py() for batch in group):
+        pages_done(sum(verdicts_of(job, batch).num_rows for batch in group))
+        return GroupResult(batches)
     names = {
-        (table, style): job.scratch(table_segment(index, table))
-        if style == JOINED
-        else TABLE_FORMATS[style].path.format(table=table, part=part_name(job.run, index))
+        (table, style): TABLE_FORMATS[style].path.format(table=table, part=part)
         for style in job.options.formats
         if style in TABLE_FORMATS
         for table in tables.of_pages(job)
     }
+    archive_names = [f"warc/{part}.warc.gz", f"warc-index/{part}.parquet"] if job.options.archives else []
     rows = redirects = others = 0
     with contextlib.ExitStack() as stack:
-        writers = {key: _open(stack, job, name, *key, in_order=group.in_order) for key, name in names.items()}
-        segment = _open_segment(stack, job, index) if job.options.archives else None
-        for kept, verdicts in _kept(job, batches):
+        writers = {key: _open(stack, job, name, *key) for key, name in names.items()}
+        archive = _open_archive(stack, job, *archive_names) if archive_names else None
+        for kept, verdicts in _kept(job, group):
             rows += kept.num_rows
             moved = pc.is_valid(kept["redirect"])
             redirects += pc.sum(moved).as_py()
             others += pc.sum(pc.and_not(pc.is_valid(kept["skipped"]), moved)).as_py()
             _write_tables(job, kept, verdicts, writers)
-            if segment is not None:
-                segment.write(kept, verdicts)
-    parts = tuple(job.directory.part(name, writers[key].rows) for key, name in names.items() if key[1] != JOINED)
-    segments = {
-        key[0]: (writers[key].rows, job.directory.size(name) or 0) for key, name in names.items() if key[1] == JOINED
-    }
-    return GroupResult(rows, parts, _segment_bytes(job, index), redirects, others, batches, segments)
+            if archive is not None:
+                archive.write(kept, verdicts)
+    parts = [job.directory.part(name, writers[key].rows) for key, name in names.items()]
+    parts += [job.directory.part(name, rows) for name in archive_names]
+    return GroupResult(batches, rows, redirects, others, tuple(parts))
 
 
-def _open(
-    stack: contextlib.ExitStack, job: Job, name: str, table: str, style: str, *, in_order: bool = False
-) -> TableWriter:
+def _open(stack: contextlib.ExitStack, job: Job, name: str, table: str, style: str) -> TableWriter:
     temporary = stack.enter_context(job.directory.publish(name))
-    sorted_by = tables.SORTED_BY.get(table, ()) if in_order else ()
-    writer = TABLE_FORMATS[style].writer(temporary, tables.schemas(job)[table], sorted_by)
+    writer = TABLE_FORMATS[style].writer(temporary, tables.schemas(job)[table])
     stack.callback(writer.close)
     return writer
 
 
-def _open_segment(stack: contextlib.ExitStack, job: Job, index: int) -> warc.SegmentWriter:
-    temporary = stack.enter_context(job.directory.publish(job.scratch(f"{segment_name(index)}.warc.gz")))
-    index_file = stack.enter_context(job.directory.publish(job.scratch(f"{segment_name(index)}.arrow")))
-    pages = None
-    if "wacz" in job.options.formats:
-        pages = stack.enter_context(job.directory.publish(job.scratch(f"{segment_name(index)}.pages.jsonl")))
-    segment = warc.SegmentWriter(temporary, index_file, job, pages)
-    stack.callback(segment.close)
-    return segment
+def _open_archive(stack: contextlib.ExitStack, job: Job, name: str, index: str) -> ArchiveWriter:
+    temporary, index_file = (stack.enter_context(job.directory.publish(each)) for each in (name, index))
+    archive = ArchiveWriter(temporary, index_file, name, job.crawl)
+    stack.callback(archive.close)
+    return archive
 
 
-def _segment_bytes(job: Job, index: int) -> int:
-    if not job.options.archives:
-        return 0
-    return job.directory.size(job.scratch(f"{segment_name(index)}.warc.gz")) or 0
-
-
-def _kept(job: Job, batches: range) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+def _kept(job: Job, group: range) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
     """Yield the kept rows of a group, and their verdicts."""
-    for batch in batches:
+    for batch in group:
         verdicts = verdicts_of(job, batch)
         start = 0
         for rows in rows_of(job, batch):

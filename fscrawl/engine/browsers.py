@@ -19,34 +19,27 @@ from typing import TYPE_CHECKING
 from fscrawl import interrupts
 from fscrawl.config.render_settings import RenderSettings
 from fscrawl.errors import NoBrowserError
-from fscrawl.render.executable import find
+from fscrawl.render.executable import VARIABLE, find
 from fscrawl.render.lanes import Lanes
-from fscrawl.render.messages import NO_BROWSER, Flag, KeeperSetup, Listening, listen, new_address
+from fscrawl.render.messages import (
+    MAX_BYTES,
+    MEMORY_BYTES,
+    NO_BROWSER,
+    Flag,
+    KeeperSetup,
+    Listening,
+    listen,
+    new_address,
+)
 from fscrawl.util.humanize import number_of
 
 if TYPE_CHECKING:  # it loads what fetches
     from fscrawl.handlers.rendering import Render
 
-VARIABLE = "FSCRAWL_BROWSER"
 _ONE_PAGE_WAITS_S = 60.0  # for a browser that starts
 _WAITING_PAGES = 1024  # of each lane, in the kernel; more of them wait in their workers
 _AGAIN_S = 5.0  # between two starts of a keeper that dies
 _MOST_IN_VAIN = 3  # keepers in a row whose browser does not start, while no other keeper has one
-
-
-def executable(settings: RenderSettings) -> str | None:
-    """Give the path of the browser to use; None if there is none."""
-    return find(os.environ.get(VARIABLE) or settings.executable)
-
-
-def no_browser(settings: RenderSettings) -> str:
-    """Say that `executable` has found none, and what would be right."""
-    named = os.environ.get(VARIABLE)
-    what = (
-        f"{VARIABLE}={named}" if named else f"render.executable = {settings.executable}" if settings.executable else ""
-    )
-    where = f"{what}: there is no such program" if what else "there is no Chromium on this machine"
-    return f"render: {where}; install chromium-headless-shell or chromium (Debian), or name one in {VARIABLE}"
 
 
 @contextlib.contextmanager
@@ -63,12 +56,15 @@ def one_browser(settings: RenderSettings, warn: Callable[[str], None]) -> Iterat
 
 
 class Browsers:
-    def __init__(self, warn: Callable[[str], None]) -> None:
+    def __init__(
+        self, warn: Callable[[str], None], *, memory_bytes: int = MEMORY_BYTES, max_bytes: int = MAX_BYTES
+    ) -> None:
+        """`memory_bytes`, `max_bytes`: as in `KeeperSetup`."""
+        self._memory_bytes, self._max_bytes = memory_bytes, max_bytes
         self.address = new_address()
         self._warn = warn
         self._listening: Listening | None = None
         self._setup: KeeperSetup | None = None
-        self._by: tuple[object, ...] = ()  # the settings that the keepers were started by
         self._keepers: list[BaseProcess] = []
         self._started_at = float("-inf")
         self._in_vain = 0
@@ -84,8 +80,8 @@ class Browsers:
             if self._keepers:
                 self.close()
             return None
-        if self._by != _of_keepers(settings):
-            self._begin(settings)
+        if len(self._keepers) != settings.browsers:
+            self._begin(settings.browsers)
         elif not all(keeper.is_alive() for keeper in self._keepers):
             self._replace()
         if self._in_vain < _MOST_IN_VAIN or self._setup is None:
@@ -93,16 +89,15 @@ class Browsers:
         said = f"render: the browser {self._setup.executable} does not start, so this machine leaves"
         return NoBrowserError(f"{said}; doctor says why; install another one, or name it in {VARIABLE}")
 
-    def _begin(self, settings: RenderSettings) -> None:
+    def _begin(self, number: int) -> None:
         self._end_keepers()
         if self._listening is None:
             self._listening = listen(self.address, _WAITING_PAGES)
             if os.geteuid() == 0:
                 self._warn("render: as root, the browser runs without its sandbox; crawl as another user")
-        found = executable(settings) or ""  # without one, each page says so
-        self._setup = KeeperSetup(found, settings.memory, settings.max_bytes, quick_only=settings.browsers > 1)
-        self._keepers = [self._started(number) for number in range(settings.browsers)]
-        self._by = _of_keepers(settings)
+        found = find() or ""  # without one, each page says so
+        self._setup = KeeperSetup(found, self._memory_bytes, self._max_bytes, quick_only=number > 1)
+        self._keepers = [self._started(each) for each in range(number)]
         self._in_vain, self._told = 0, False
         self._started_at = time.monotonic()
 
@@ -150,7 +145,7 @@ class Browsers:
         for keeper in self._keepers:
             keeper.kill()  # its browser's reaper does the rest
             keeper.join()
-        self._keepers, self._by, self._has_started = [], (), {}
+        self._keepers, self._has_started = [], {}
 
     def close(self) -> None:
         """End the keepers, and give up their socket."""
@@ -166,8 +161,3 @@ def _serve(listening: Listening, setup: KeeperSetup) -> None:
     from fscrawl.render.keeper import serve  # noqa: PLC0415 - a crawl without [render] needs none of it
 
     serve(listening, setup)
-
-
-def _of_keepers(settings: RenderSettings) -> tuple[object, ...]:
-    """Give the settings that keepers are started by: another one needs new keepers."""
-    return settings.executable, settings.browsers, settings.memory, settings.max_bytes

@@ -41,10 +41,10 @@ class Load(NamedTuple):
 class Idleness:
     """Looks at the load again and again, and notices what a user may not expect."""
 
-    def __init__(self, now: float, partition: str, *, follow: bool) -> None:
-        """`partition`: what is divided among the machines, "host" or "url". `follow`: it waits for new seeds."""
+    def __init__(self, now: float, partition: str, *, waits: bool) -> None:
+        """`partition`: what is divided among the machines, "host" or "url". `waits`: it waits for new seeds."""
         self._by_url = partition == "url"
-        self._follow = follow
+        self._waits = waits
         self._busy_at = self._had_work_at = now
         self._noticed: set[Reason] = set()
 
@@ -70,8 +70,8 @@ class Idleness:
         """Say why nothing is to be fetched here. `others`: other machines that take part now."""
         if others:
             return all_taken(by_url=self._by_url)
-        if self._follow:
-            return "nothing is left to fetch: waiting for new seeds (--follow)"
+        if self._waits:
+            return "nothing is left to fetch: waiting for new seeds (--wait)"
         return "nothing is left to fetch here: waiting until that is certain"
 
 
@@ -113,8 +113,8 @@ def why_paced(politeness: PolitenessSettings, hosts: Hosts, now: float) -> str:
     if not politeness.delay:
         return ""
     return (
-        f"the pace decides: a host gets one request in {politeness.delay:g} s (politeness.delay), or fewer if it asks"
-        " for that. More workers or machines do not change it"
+        f"speed limit: one request per host every {politeness.delay:g} s (politeness.delay), or fewer if its robots.txt"
+        " asks for that. More workers or machines do not change it"
     )
 
 

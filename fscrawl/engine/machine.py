@@ -109,8 +109,9 @@ class Machine:
             lambda: self._settings,
             self._gets_cookie,
             rng,
+            seeds,
         )
-        self._idleness = Idleness(time.monotonic(), tree.record.partition, follow=options.follow)
+        self._idleness = Idleness(time.monotonic(), tree.record.partition, waits=options.wait)
         self._stored_before = 0
         self._counted = False
         self._elsewhere_before = 0
@@ -254,6 +255,11 @@ class Machine:
             return "fenced"
         return "no network" if self._outage.is_on else ""
 
+    def _waits_for_seeds(self) -> bool:
+        """Tell whether all is done, and the machine stays for new seeds."""
+        counts = self.counts
+        return self._options.wait and not (counts.pending or counts.in_flight or counts.reseeding)
+
     # -- the loop
 
     def _turn(self) -> None:
@@ -299,7 +305,7 @@ class Machine:
             return True
         if self._leaving():
             return False
-        self._finished = not self._options.follow and self._membership.is_over()
+        self._finished = not self._options.wait and self._membership.is_over()
         return not self._finished
 
     def _leaving(self) -> bool:
@@ -359,7 +365,7 @@ class Machine:
         """Give how long to wait for an answer until there may be something new to dispatch or to do."""
         if self._membership.busy or self._bookkeeper.is_behind:
             return 0.0
-        if self._frontier.idle and not self._options.follow:
+        if self._frontier.idle and not self._options.wait:
             self._end_wait_s = min(2 * self._end_wait_s, _END_WAIT_S)
             return self._end_wait_s
         self._end_wait_s = _FIRST_END_WAIT_S
@@ -377,7 +383,7 @@ class Machine:
         counts.reseeding = self._membership.survey.hosts_left
         counts.reseeding_of = self._membership.survey.hosts_in_all
         counts.reseeded = self._membership.survey.records_read
-        counts.state = self._state()
+        counts.state = self._state() or ("waiting for seeds" if self._waits_for_seeds() else "")
         if last:
             self._progress.close(counts)
             return
@@ -388,7 +394,8 @@ class Machine:
     def _say_why_idle(self) -> None:
         """Explain why there is little to do, if that is so. The counts have just been shown."""
         counts = self.counts
-        hindered = bool(counts.state or counts.reseeding) or self._membership.busy or not self._membership.all_known
+        is_moving = self._membership.busy or not self._membership.all_known
+        hindered = bool(self._state() or counts.reseeding) or is_moving
         load = Load(counts.pending, counts.in_flight, self._pool.has_room, hindered)
         politeness, scheduler = self._settings.politeness, self._frontier.scheduler
         reason = self._idleness.look(now := time.monotonic(), load)

@@ -13,11 +13,13 @@ and no other host would be asked meanwhile. Of a page with very many links they 
 
 from __future__ import annotations
 
+import itertools
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from fscrawl import urls
 from fscrawl.config.settings import Settings
 from fscrawl.engine.messages import Answer, TreeUnusable
 from fscrawl.engine.pool import KilledWorker
@@ -46,6 +48,7 @@ from fscrawl.handlers.outcome import (
 )
 from fscrawl.handlers.records import error_record
 from fscrawl.http.answers import Failed
+from fscrawl.http.error_classes import line_to_allow
 from fscrawl.politeness.outage import Outage
 from fscrawl.store import Tree
 from fscrawl.util.terminal import plain
@@ -56,6 +59,7 @@ _MOST_DOUBLINGS = 30
 _FEW_LINKS = 100  # of a page: they are taken in at once, in a millisecond
 _LINKS_AT_ONCE = 250  # some milliseconds; on a busy computer it may take ten times as long
 _MOST_WAITING = 200_000  # links that are not taken in yet: those of two of the largest pages
+_SEEDS_TOLD = 20
 _OVER = object()
 
 
@@ -72,8 +76,12 @@ class Bookkeeper:
         settings: Callable[[], Settings],
         gets_cookie: Callable[[str], bool],
         rng: random.Random,
+        seeds: Iterable[str] = (),
     ) -> None:
-        """`settings`: gives the settings as they are now. `gets_cookie`: tells whether a request would get one now."""
+        """`settings`: gives the settings as they are now. `gets_cookie`: tells whether a request would get one now.
+
+        `seeds`: the first failures of their hosts are told, as far as they are few.
+        """
         self._tree = tree
         self._frontier = frontier
         self._membership = membership
@@ -82,6 +90,7 @@ class Bookkeeper:
         self._settings = settings
         self._gets_cookie = gets_cookie
         self._rng = rng
+        self._unheard = {urls.host(seed) for seed in itertools.islice(seeds, _SEEDS_TOLD)}  # they have not answered yet
         self.counts = Counts()
         self.not_stored = NotStored(frontier.cut, frontier.scheduler.why_given_up)
         self.labels = LabelCounter(tree.files, frontier.pending_by_label, self.not_stored)
@@ -231,6 +240,8 @@ class Bookkeeper:
         self.counts.retried += 1
         self._progress.event(task.url, "passing", error=outcome.class_, message=outcome.message)
         self._judge_host(task, exchange, outcome.class_, outcome.message)
+        give_up_s = self._settings().politeness.give_up_after
+        self._tell_first_failure(task, outcome, f"it is tried for {give_up_s:g} s (politeness.give_up_after)")
         if self._outage.is_on:
             self._frontier.give_back(task)
         else:
@@ -245,6 +256,8 @@ class Bookkeeper:
         self._progress.event(task.url, "failed", error=outcome.class_, message=outcome.message)
         if exchange is not None:
             self._judge_host(task, exchange, outcome.class_, outcome.message)
+        self._tell_first_failure(task, outcome, "it is given up")
+        self.counts.private = line_to_allow(outcome.message) or self.counts.private
         if isinstance(task, RobotsTask):  # it is not counted: each page of the host will be
             self._frontier.scheduler.give_up(task.host, outcome.class_, outcome.message)
         else:
@@ -254,6 +267,13 @@ class Bookkeeper:
             self._count_label(task, "", outcome.replaced)
             self._membership.failed(task, outcome.failed_at)
         self._finish(task, exchange.asked_at if exchange else None, failed=True)
+
+    def _tell_first_failure(self, task: Task, outcome: FailedForNow | FailedForGood, then: str) -> None:
+        """Tell at once that a host of a seed fails: its name may have a mistake."""
+        if task.host in self._unheard:
+            self._unheard.discard(task.host)
+            host = urls.shown_host(task.host)
+            self._progress.note(f"{host} fails ({outcome.class_}): {plain(outcome.message)}; {then}")
 
     def _robots_known(self, outcome: RobotsKnown) -> None:
         task, exchange = outcome.task, outcome.exchange
@@ -387,6 +407,7 @@ class Bookkeeper:
             return
         if exchange.health == "answered":
             by_page = isinstance(task, PageTask)
+            self._unheard.discard(task.host)
             self._frontier.scheduler.answered(task.host, exchange.latency_s, exchange.address, by_page=by_page)
         elif not self._outage.is_on:
             self._frontier.scheduler.failed(task, class_, now, message, asks_for_rest=rest_s > 0)

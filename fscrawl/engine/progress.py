@@ -17,7 +17,7 @@ from typing import Any, Self, TextIO
 from fscrawl.handlers.outcome import Replaced
 from fscrawl.request import body_text, read, shown
 from fscrawl.storage.records import KINDS, Kind
-from fscrawl.util.humanize import lasting, number_of
+from fscrawl.util.humanize import count, lasting, number_of
 from fscrawl.util.progress import LINE_EVERY_S, ProgressLine
 from fscrawl.util.terminal import plain, say_json
 
@@ -44,6 +44,7 @@ class Counts:
     tree_pages                  pages in the tree, as far as the machines have said
     reseeding                   hosts whose link files are still to be read, of `reseeding_of`
     reseeded                    records that this run has read to see their links
+    private                     the line for `crawl.toml` that allows the last private address; "" if there was none
     without_page                a request, in its spelling, that gave no page; "" if there is none
     state                       what keeps this machine from fetching, "" if nothing does
     cut                         URLs left out, by the setting that did it; by "length": they are too long. They are
@@ -67,6 +68,7 @@ class Counts:
     reseeded: int = 0
     state: str = ""
     without_page: str = ""
+    private: str = ""
     errors: Counter[str] = field(default_factory=Counter)
     replaced: Counter[str] = field(default_factory=Counter)
     cut: Counter[str] = field(default_factory=Counter)
@@ -112,7 +114,8 @@ class Counts:
     def after(self, before: Counts) -> Counts:
         """Give the sum with the counts of the runs before; what is left to do is as it is now."""
         summed = {name: getattr(self, name) + getattr(before, name) for name in _DONE}
-        return replace(self, without_page=self.without_page or before.without_page, **summed)
+        first = {name: getattr(self, name) or getattr(before, name) for name in ("without_page", "private")}
+        return replace(self, **first, **summed)
 
 
 class Progress:
@@ -238,8 +241,9 @@ def _facts_of(url: str) -> dict[str, str]:
 
 
 def _summary(counts: Counts, surveyed: str) -> str:
-    failures = sum(counts.errors.values())
+    """Say in few words how the crawl is, so that the line fits into 80 columns."""
     state = f"{counts.state.upper()}, " if counts.state else ""
-    unchanged = f"{counts.unchanged:,} unchanged, " if counts.unchanged else ""
-    facts = f"{number_of(counts.hosts, 'host')}, {number_of(failures, 'failure')}, {counts.in_flight:,} in flight"
-    return f"{counts.tree_pages:,} in the tree, {state}{surveyed}{unchanged}{counts.pending:,} pending, {facts}"
+    in_the_tree = f"{count(counts.tree_pages)} in the tree, " if counts.tree_pages != counts.pages else ""
+    unchanged = f"{count(counts.unchanged)} unchanged, " if counts.unchanged else ""
+    hosts, failures = number_of(counts.hosts, "host"), number_of(counts.errors.total(), "failure")
+    return f"{state}{surveyed}{in_the_tree}{unchanged}{count(counts.pending)} pending, {hosts}, {failures}"

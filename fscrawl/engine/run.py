@@ -14,7 +14,7 @@ class Options:
 
     workers          how many processes; 0: one worker, in the machine's own process
     reseed           read all records again, and do not trust the logs
-    follow           stay when all is done, and wait for new seeds
+    wait             stay when all is done, and wait for new seeds
     refresh_before   ask again for pages that were last fetched or checked before that time (RFC 3339)
     allow_env        environment variables that settings may name, besides FSCRAWL_…
     added_seeds      those that its command has added to the tree: other machines may not have seen them yet
@@ -23,7 +23,7 @@ class Options:
     workers: int
     threads: int
     reseed: bool = False
-    follow: bool = False
+    wait: bool = False
     refresh_before: str = ""
     allow_env: tuple[str, ...] = ()
     added_seeds: tuple[str, ...] = ()

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from fscrawl.config.list_files import check_lists
 from fscrawl.config.settings import Settings
-from fscrawl.engine.browsers import executable, no_browser
 from fscrawl.errors import NoBrowserError, UsageError
+from fscrawl.render.executable import find, not_found
 from fscrawl.util.humanize import number_of, size
 from fscrawl.util.memory import limit_bytes
 
@@ -51,8 +51,8 @@ def check_usable(settings: Settings, allow_env: Collection[str] = ()) -> None:
 
     `allow_env`: as for `Options`.
     """
-    if settings.render.is_on and executable(settings.render) is None:
-        raise NoBrowserError(no_browser(settings.render))
+    if settings.render.is_on and find() is None:
+        raise NoBrowserError(not_found())
     fetch = settings.fetch
     headers = [fetch.headers, *(site.headers for site in settings.sites)]
     names_variables = any("$" in text for each in headers for text in each.values())

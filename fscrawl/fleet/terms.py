@@ -46,7 +46,7 @@ class Term:
     generation       the number of the newest generation; 0 before the first
     mode, members    how near to a seed a URL must be (`crawl.scope`): the hosts or domains; no members for "any"
     allow, deny      the user's expressions
-    max_path_depth, max_repeats, follow_nofollow, max_depth      as in the settings
+    follow_nofollow, max_depth      as in the settings
     partition, shards      of the tree
     machinery        of the tree: names the `.fscrawl` whose generations these are
     sites            digest of the rules of sites that find links in pages; "" if there are none
@@ -58,8 +58,6 @@ class Term:
     members: frozenset[str]
     allow: frozenset[str]
     deny: frozenset[str]
-    max_path_depth: int
-    max_repeats: int
     follow_nofollow: bool
     max_depth: int | None
     partition: str
@@ -89,8 +87,6 @@ class Term:
             members=members_of(crawl.scope, seeds),
             allow=frozenset(crawl.allow),
             deny=frozenset(crawl.deny),
-            max_path_depth=crawl.max_path_depth,
-            max_repeats=crawl.max_repeats,
             follow_nofollow=crawl.follow_nofollow,
             max_depth=crawl.max_depth,
             partition=tree.partition,
@@ -126,8 +122,6 @@ class Term:
             self._is_near_where(other)
             and (not self.allow or (bool(other.allow) and other.allow <= self.allow))
             and self.deny <= other.deny
-            and self.max_path_depth >= other.max_path_depth
-            and self.max_repeats >= other.max_repeats
             and self.sitemaps >= other.sitemaps
         )
 
@@ -149,8 +143,6 @@ class Term:
             "members": sorted(self.members),
             "allow": sorted(self.allow),
             "deny": sorted(self.deny),
-            "max_path_depth": self.max_path_depth,
-            "max_repeats": self.max_repeats,
             "follow_nofollow": self.follow_nofollow,
             "max_depth": self.max_depth,
             "partition": self.partition,
@@ -196,7 +188,7 @@ def _are_texts(value: Any) -> bool:
 
 
 _FITS: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(("generation", "max_path_depth", "max_repeats", "shards"), _is_number),
+    **dict.fromkeys(("generation", "shards"), _is_number),
     **dict.fromkeys(("mode", "partition", "machinery", "sites"), _is_text),
     **dict.fromkeys(("members", "allow", "deny"), _are_texts),
     **dict.fromkeys(("follow_nofollow", "sitemaps"), lambda value: type(value) is bool),

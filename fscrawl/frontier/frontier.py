@@ -296,8 +296,9 @@ class Frontier:
     def take(self, now: float) -> PageTask | RobotsTask | None:
         """Hand out what may be fetched at `now`, or None."""
         while (due := self._retries.pop_due(now)) is not None:
-            self.give_back(due)
-            self.scheduler.schedule(self._by_name[due.host])
+            host = self._by_name[due.host]
+            self._hosts.put_first(host, due, behind=True)
+            self.scheduler.schedule(host)
         task = self.scheduler.take(now)
         if task is None:
             return None

@@ -258,9 +258,9 @@ class Hosts:
         assert host.urgent
         return host.urgent[-1]
 
-    def put_first(self, host: Host, task: PageTask) -> None:
-        """Make a task pending that was handed out before: it is the next to be popped."""
-        host.urgent = [*(host.urgent or ()), task]
+    def put_first(self, host: Host, task: PageTask, *, behind: bool = False) -> None:
+        """Make a task pending that was handed out before: it is the next to be popped. `behind`: of such, the last."""
+        host.urgent = [task, *(host.urgent or ())] if behind else [*(host.urgent or ()), task]
         self._count(host, task.flags.label, 1)
 
     def clear(self, host: Host) -> int:

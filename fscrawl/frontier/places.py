@@ -52,6 +52,9 @@ class Group:
 
 
 Key = TypeVar("Key", int, str)
+PER_SITE, PER_ADDRESS = 8, 8  # requests of a machine to a registrable domain, and to an IP address, at the same time
+ADDRESS_DELAY_S = 0.125  # between two requests of a machine to an IP address; never more than the delay of a host
+
 Schedule = Callable[[float, Host | Group], None]
 
 
@@ -72,10 +75,10 @@ class Places:
 
     def use(self, settings: PolitenessSettings) -> None:
         """Go by edited settings. One host may always have its `per_host`."""
-        self._per_site = max(settings.per_site, settings.per_host)
-        self._slow_per_site = max(settings.per_site // 2, settings.per_host)
-        self._per_address = max(settings.per_address, settings.per_host)
-        self._floor_s = min(settings.address_delay, settings.delay)
+        self._per_site = max(PER_SITE, settings.per_host)
+        self._slow_per_site = max(PER_SITE // 2, settings.per_host)
+        self._per_address = max(PER_ADDRESS, settings.per_host)
+        self._floor_s = min(ADDRESS_DELAY_S, settings.delay)
 
     def limit_slow(self, places: int) -> None:
         """Share `places` among the slow hosts; without this call they have no limit."""

@@ -25,18 +25,19 @@ class Limits(Protocol):
     def allow(self) -> tuple[str, ...]: ...
     @property
     def deny(self) -> tuple[str, ...]: ...
-    @property
-    def max_path_depth(self) -> int: ...
-    @property
-    def max_repeats(self) -> int: ...
 
 
 BAD_PORT = "bad-port"  # what `Scope.refuses` gives for a bad port, which no setting permits
+TRAP = "trap"  # and for a path that grows without end
 # And for what is no URL, or looks like a request and is none: somebody has written it into the tree.
 BAD_REQUEST = "bad-request"
 # In printable ASCII; programs read / ? # @ \ before the first slash in different ways.
 _URL = re.compile(r"https?://[!\"$-.0->A-\[\]-~]++/[!-~]*+\Z")
 _REPEATS_FROM = 4  # slashes in a URL; with fewer, its path cannot repeat itself
+_MOST_SEGMENTS, _MOST_REPEATS = 32, 3  # of a path. In /a/b/a/b/a/b two segments repeat three times
+# One to three segments that are repeated, one time directly after the other.
+_REPEATED = re.compile(rf"/((?:[^/?]+/){{1,3}})\1{{{_MOST_REPEATS},}}")
+WHY_TRAP = f"its path has more than {_MOST_SEGMENTS} segments, or some more than {_MOST_REPEATS} times in a row"
 
 
 def members_of(mode: str, seeds: Iterable[str]) -> frozenset[str]:
@@ -60,13 +61,9 @@ class Scope:
         self._members = members_of(self.mode, seeds)
         self._allow = Expressions(crawl.allow) if crawl.allow else None
         self._deny = Expressions(crawl.deny) if crawl.deny else None
-        self._max_slashes = crawl.max_path_depth + 2
-        self._max_repeats = crawl.max_repeats
-        # One to three segments that are repeated, one time directly after the other.
-        self._repeated = re.compile(rf"/((?:[^/?]+/){{1,3}})\1{{{crawl.max_repeats},}}")
 
     def refuses(self, url: str) -> str | None:
-        """Give what keeps a URL out of the crawl: a setting, BAD_PORT or BAD_REQUEST. None if it belongs to the crawl.
+        """Give what keeps a URL out of the crawl: a setting, BAD_PORT, TRAP or BAD_REQUEST. None if it belongs to it.
 
         `url`: a normal form, or the spelling of a request, which is judged by its URL; or what a record has in place
         of one.
@@ -78,7 +75,7 @@ class Scope:
         >>> scope.refuses("http://other.example/"), scope.refuses("http://example.com/?session=1")
         ('scope', 'deny')
         >>> scope.refuses("http://example.com/" + "a/b/" * 5)
-        'max_repeats'
+        'trap'
         """
         if "#" in url:
             return self._refuses_request(url)
@@ -90,8 +87,8 @@ class Scope:
                 return "scope"
         if bad_port(url) is not None:
             return BAD_PORT
-        if url.count("/") > _REPEATS_FROM and (trap := self._trap(url.partition("?")[0])):
-            return trap
+        if url.count("/") > _REPEATS_FROM and _is_trap(url.partition("?")[0]):
+            return TRAP
         if self._deny is not None and self._deny.matches(url):
             return "deny"
         if self._allow is not None and not self._allow.matches(url):
@@ -109,12 +106,6 @@ class Scope:
         """
         name = hostname(url)
         return (name if self.mode == "host" else site(name)) in self._members
-
-    def _trap(self, path: str) -> str | None:
-        """Give the limit that a URL is beyond. `path`: it, without its query."""
-        if path.count("/") > self._max_slashes:
-            return "max_path_depth"
-        return "max_repeats" if self._repeated.search(path) else None
 
     def _refuses_request(self, text: str) -> str | None:
         return self.refuses(url_of(text)) if is_spelling(text) else BAD_REQUEST
@@ -144,6 +135,9 @@ class Scope:
             return f'scope = "{self.mode}"'
         if rule == "deny" and self._deny is not None:
             return f'deny = "{self._deny.first(url_of(url))}"'
-        if rule == "max_path_depth":
-            return f"max_path_depth = {self._max_slashes - 2}"
-        return f"max_repeats = {self._max_repeats}" if rule == "max_repeats" else rule
+        return rule
+
+
+def _is_trap(path: str) -> bool:
+    """Tell whether a path grows without end. `path`: a URL without its query."""
+    return path.count("/") > _MOST_SEGMENTS + 2 or _REPEATED.search(path) is not None

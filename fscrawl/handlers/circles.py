@@ -7,10 +7,13 @@ Here the circle is seen. The machine knows whether the page would get a cookie n
 worker may have got it.
 
 A page that is stored, and redirects when it is refreshed, stays as it is until the tree shows that the redirect leads
-to an answer: a circle is none. What the tree does not know of the way is asked for first.
+to an answer: a circle is none. What the tree does not know of the way is asked for first, step by step, and then the
+page once more.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from fscrawl import urls
 from fscrawl.errors import RecordError, TreeError
@@ -24,6 +27,8 @@ from fscrawl.labels import sound
 from fscrawl.parse.headers import REDIRECTS
 from fscrawl.storage.records import PageRecord
 from fscrawl.store import Tree
+
+_MOST_WAITS = 6  # of a page for what it redirects to: in all, a minute or the times that the host may be asked
 
 
 def back_to(context: Context, task: PageTask, target: str) -> PageTask | None:
@@ -48,21 +53,23 @@ def back_to(context: Context, task: PageTask, target: str) -> PageTask | None:
     return None
 
 
-def kept_since(context: Context, task: PageTask, target: str | None, answer: Fetched) -> Failed | None:
-    """Give the reason to keep a stored page that redirects to `target` now; None if it leads to an answer."""
+@dataclass(frozen=True, slots=True)
+class Kept(Failed):
+    """Why a stored page that redirects now is kept. `first`: what must be known to decide otherwise; None: nothing."""
+
+    first: PageTask | None = None
+
+
+def kept_since(context: Context, task: PageTask, target: str | None, answer: Fetched) -> Kept | None:
+    """Give the reason to keep a stored page that redirects to `target` now; None if it leads to an answer.
+
+    A page to which another one sends does not wait for a third one: two could send for each other without end.
+    """
     why, ahead = _way(context, task, target)
     if not why:
         return None
-    waits = ahead is not None and not task.flags.redirects
-    return Failed("redirects", f"it redirects to {target}{why}", waits, answer.status, answer.headers)
-
-
-def to_ask_first(context: Context, task: PageTask, target: str | None) -> PageTask | None:
-    """Give the task for what must be known before a page that redirects is asked for again; None: nothing, or it waits.
-
-    Of a page to which another one sends, nothing, and it does not wait: two could send for each other without end.
-    """
-    return None if task.attempt > 1 or task.flags.redirects else _way(context, task, target)[1]
+    first = ahead if task.attempt <= _MOST_WAITS and not task.flags.redirects else None
+    return Kept("redirects", f"it redirects to {target}{why}", False, answer.status, answer.headers, first=first)
 
 
 def _way(context: Context, task: PageTask, target: str | None) -> tuple[str, PageTask | None]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from fscrawl import urls
 from fscrawl.config.settings import Settings
 from fscrawl.fleet.heartbeat import Permit
+from fscrawl.frontier.places import ADDRESS_DELAY_S
 from fscrawl.frontier.scope import Scope
 from fscrawl.handlers.costs import IN_VAIN, in_vain
 from fscrawl.handlers.crawl_config import CrawlConfig
@@ -41,10 +42,11 @@ from fscrawl.parse.documents import page_of
 from fscrawl.parse.follow import chosen
 from fscrawl.parse.headers import first, is_final, media_type
 from fscrawl.parse.links import ParsedPage
-from fscrawl.parse.media_types import NO_MEANING, Limits, Ranges
+from fscrawl.parse.media_types import NO_MEANING, Ranges
 from fscrawl.politeness.redirects import Hops
 from fscrawl.politeness.robots import product_token
 from fscrawl.politeness.robots_cache import RobotsCache
+from fscrawl.render.messages import MAX_BYTES
 from fscrawl.request import Request, names_session, read, url_of
 from fscrawl.sites.rules import Sites
 from fscrawl.store import Tree
@@ -93,7 +95,6 @@ class Context:
         self.rendering = Rendering(settings, Network(_network_rules(self.fetcher, by_itself, scope, settings)), render)
         fetch = settings.fetch
         self.accept = Ranges(fetch.accept)
-        self.limits = Limits(fetch.max_bytes, fetch.max_bytes_by_type)
         self._accept_links = frozenset(fetch.accept_links) - (set() if pdf.is_installed() else {media_types.PDF})
         self._follow = chosen(settings.crawl.follow)
         self._agent = product_token(settings.politeness.user_agent)
@@ -245,10 +246,10 @@ def _network_rules(fetcher: Fetcher, by_itself: Asking, scope: Scope, settings: 
         lambda url: scope.refuses(url) == "deny",
         scope.names,
         politeness.delay,
-        min(politeness.address_delay, politeness.delay),
+        min(ADDRESS_DELAY_S, politeness.delay),
         politeness.max_rest,
         politeness.adaptive,
-        settings.render.max_bytes,
+        MAX_BYTES,
     )
 
 

@@ -50,7 +50,8 @@ class NetworkRules(NamedTuple):
     asking         how a worker asks by itself; of the page's own host
     denies         tells whether `crawl.deny` names a URL
     names          tells whether the scope names the host of a URL
-    delay_s, address_delay_s, max_rest_s, adaptive, max_bytes   settings
+    delay_s, max_rest_s, adaptive     settings
+    address_delay_s, max_bytes        between requests to a host that is crawled; as in `render.messages.KeeperSetup`
     """
 
     fetcher: Fetcher

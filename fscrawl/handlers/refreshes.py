@@ -12,7 +12,7 @@ from dataclasses import replace
 from fscrawl.frontier.flags import SITEMAP as SITEMAP_FLAG
 from fscrawl.frontier.flags import SITEMAP_PART, flags_of
 from fscrawl.frontier.task import PageTask
-from fscrawl.handlers.circles import to_ask_first
+from fscrawl.handlers.circles import Kept
 from fscrawl.handlers.context import Context
 from fscrawl.handlers.meaning import bad_status
 from fscrawl.handlers.outcome import FailedForNow, Outcome, Replaced, Returned, Unchanged
@@ -43,11 +43,11 @@ class RefreshHandler:
 
         Its age is asked of a refresh, too: a page may be pending twice, since it was not told and since it is old.
         """
-        if task.flags.led_back:
-            return True
         before = self._context.refresh_before
-        old = stored_record(self._tree, task) if before else None
-        return task.flags.refresh if old is None else old.is_older_than(before)
+        old = stored_record(self._tree, task) if before or task.flags.led_back else None
+        if old is None or (task.flags.led_back and old.redirect is not None):
+            return task.flags.refresh
+        return old.is_older_than(before)
 
     def fetch(self, task: PageTask) -> Outcome:
         """Ask whether a page has changed, and store it if it has."""
@@ -91,11 +91,11 @@ class RefreshHandler:
     def _replace(self, task: PageTask, old: PageRecord, answer: Fetched, asked_at: float) -> Outcome:
         """Store the page that has come, unless its status, or the rules of its site, say that it is none."""
         outcome = self._writer.stored(task, answer, old)
+        if isinstance(outcome, Kept) and outcome.first is not None and not self._writer.is_once(task):
+            exchange = self._context.exchange_of(outcome, asked_at, answer.elapsed_s)
+            return FailedForNow(task, exchange, outcome.class_, outcome.message, outcome.first)
         if isinstance(outcome, Failed):
-            kept = self._keep(task, old, answer, outcome.asked_at or asked_at, outcome)
-            if isinstance(kept, FailedForNow) and outcome.class_ == "redirects":
-                return kept._replace(first=to_ask_first(self._context, task, self._writer.target_of(task, answer)))
-            return kept
+            return self._keep(task, old, answer, outcome.asked_at or asked_at, outcome)
         return outcome._replace(replaced=Replaced(old.kind, old.bytes), was_skipped=reason_of(old))
 
     def _keep(

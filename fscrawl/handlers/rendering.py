@@ -22,7 +22,18 @@ from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.cookies import Cookie as CookieOfSite
 from fscrawl.http.cookies import Jar
 from fscrawl.parse.links import ParsedPage
-from fscrawl.render.messages import Answer, Ask, Cookie, GaveWay, GivenUpError, Job, Options, Rendered, Trouble
+from fscrawl.render.messages import (
+    MAX_BYTES,
+    Answer,
+    Ask,
+    Cookie,
+    GaveWay,
+    GivenUpError,
+    Job,
+    Options,
+    Rendered,
+    Trouble,
+)
 from fscrawl.request import Request, read, route_of, spelling, url_of
 from fscrawl.storage.render_record import RenderRecord
 from fscrawl.urls import Joiner
@@ -113,14 +124,13 @@ class Rendering:
         self._options = Options(
             settings.render.wait,
             settings.render.timeout,
-            settings.render.max_bytes,
+            MAX_BYTES,
             frozenset(settings.render.block),
             settings.render.scroll,
             settings.render.screenshot,
             settings.politeness.user_agent,
         )
         self._learned: Lru[str, _Learned] = Lru(_HOSTS)
-        self.routes = settings.render.hash_routes
         self.is_on = render is not None and settings.render.is_on
 
     def why(self, url: str) -> str:
@@ -204,9 +214,8 @@ class Rendering:
         return rendered, network
 
     def _within_bounds(self, rendered: Rendered) -> Rendered | Trouble:
-        most = self._settings.max_bytes
-        if len(rendered.dom) > most:
-            return Trouble(f"its DOM has more than {most} bytes (render.max_bytes)", retry=False)
+        if len(rendered.dom) > MAX_BYTES:
+            return Trouble(f"its DOM is too large (more than {MAX_BYTES} bytes)", retry=False)
         return rendered if rendered.dom else Trouble("its scripts have removed the whole page", retry=False)
 
     def places(self, went_to: Iterable[str], url: str, joiner: Joiner) -> tuple[str, ...]:
@@ -214,13 +223,12 @@ class Rendering:
         found = []
         for written in went_to:
             place = joiner.join(url, written)
-            route = route_of(written) if self.routes else ""
-            found += [] if place is None else [spelling(Request(place, fragment=route))]
+            found += [] if place is None else [spelling(Request(place, fragment=route_of(written)))]
         return tuple(found)
 
     def route(self, written: str, url: str) -> str:
         """Give the route in a reference to `url`, such as in a redirect; "" if it is none that would be rendered."""
-        return route_of(written) if self.routes and self.why(url) else ""
+        return route_of(written) if self.why(url) else ""
 
     def leads_on(self, url: str) -> Callable[[str], bool]:
         """Give what tells whether a link of a page leads on: a route does so only where it will be rendered, too."""

@@ -39,13 +39,12 @@ def _found(context: Context, record: PageRecord, body: bytes) -> tuple[tuple[str
     one that takes too long.
     """
     try:
-        routes = record.is_rendered and context.rendering.routes
         page = context.understand(
             record.url,
             body,
             record.status,
             record.as_seen.headers,
-            with_routes=routes,
+            with_routes=record.is_rendered,
             query_encoding=record.encoding or "",
         )
     except UnreadableError:

@@ -89,10 +89,6 @@ class Writer:
     def _store_body(
         self, task: PageTask, answer: Fetched, body: bytes, type_: str, old: PageRecord | None
     ) -> Stored | Failed:
-        limits = self._context.limits
-        if limits and len(body) > limits.of(type_):  # the server has named another type
-            message = f"the body of type {type_} is larger than {limits.of(type_)} bytes (fetch.max_bytes_by_type)"
-            return Failed("too-large", message, False, answer.status, answer.headers)
         came_at = time.time()
         page, shown = self._read(task, answer, body, type_, old)
         asked_at = None if shown is None else shown.asked_at
@@ -141,7 +137,7 @@ class Writer:
         if not why:
             return page, None
         jar = context.jar_of(task.url)
-        is_last = self._is_last(task) or self._is_once(task)
+        is_last = self._is_last(task) or self.is_once(task)
         shown = rendering.run(task.url, answer, source, jar, why, is_last=is_last)
         if isinstance(shown, Failed):
             return page, self._unrendered(task, shown, why, old)
@@ -153,7 +149,7 @@ class Writer:
                 answer.status,
                 headers,
                 type_,
-                with_routes=rendering.routes,
+                with_routes=True,
                 query_encoding=page.encoding,
             )
         except UnreadableError as error:
@@ -213,7 +209,7 @@ class Writer:
             page = self._context.understand(task.url, b"", answer.status, answer.headers, "text/html")
             if page.unexpected or page.fault:
                 return self._unexpected(task, page, answer)
-        target = self.target_of(task, answer)
+        target = self._target_of(task, answer)
         outlinks = (target,) if target and target != task.url else ()
         if outlinks and (failure := one_too_many(task.flags.redirects, answer, outlinks[0])):
             return failure
@@ -228,7 +224,7 @@ class Writer:
         stored = self.put(task, answer, record, None, old=old)
         return stored._replace(again=back_to(self._context, task, outlinks[0])) if outlinks else stored
 
-    def target_of(self, task: PageTask, answer: Fetched) -> str | None:
+    def _target_of(self, task: PageTask, answer: Fetched) -> str | None:
         """Give the spelling of the request to which a redirect leads; None if it is no URL."""
         [place] = locations(answer.headers)
         target = self._context.joiner.join(url_of(task.url), place)
@@ -324,9 +320,10 @@ class Writer:
 
     def may_try_again(self, task: PageTask, failure: Failed) -> bool:
         """Tell whether another attempt may help, and does not ask for twice what may be wanted once."""
-        return failure.retry and not self._is_last(task) and not (self._is_once(task) and may_be_done(failure))
+        return failure.retry and not self._is_last(task) and not (self.is_once(task) and may_be_done(failure))
 
-    def _is_once(self, task: PageTask) -> bool:
+    def is_once(self, task: PageTask) -> bool:
+        """Tell whether a request is not to be sent again unless a user asks for it."""
         return not self._settings.fetch.retry_posts and is_once(task.url)
 
     def _is_last(self, task: PageTask) -> bool:

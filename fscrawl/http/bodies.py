@@ -146,14 +146,13 @@ def skip_body(reply: Reply, status: int, headers: dict[str, str], *, looks: bool
     `looks`: give its first bytes; b"" if they cannot be had.
     """
     length = 0 if status in (204, 304) else content_length(headers)
-    if status >= 200 and length is not None and length <= _DRAIN_BYTES and "transfer-encoding" not in headers:
-        begins = b""
-        with contextlib.suppress(OSError, HTTPException, ValueError):  # nobody wants it; then the connection ends, too
+    is_small = length is not None and length <= _DRAIN_BYTES and "transfer-encoding" not in headers
+    with contextlib.suppress(OSError, HTTPException, ValueError, TooLargeError):  # nobody wants it
+        if status >= 200 and is_small:
             begins = read_prefix(reply, headers, _DRAIN_BYTES) if looks else reply.whole()
-        reply.release()
-        return begins
-    if looks and length != 0:
-        with contextlib.suppress(OSError, HTTPException, ValueError):
+            reply.release()
+            return begins if looks else b""
+        if looks and length != 0:
             return read_prefix(reply, headers, _BEGIN_BYTES)
     reply.close()
     return b""

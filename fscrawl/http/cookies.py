@@ -118,7 +118,8 @@ class Jar:
         held = self._sites.setdefault(site, {})
         secure = [each for each in held.values() if each.secure]
         news = [cookie for cookie in cookies if _put(held, secure, cookie, now)]
-        _shrink(held, now)
+        _drop_expired(held, now)
+        _shrink(held)
         self._sites.move_to_end(site)
         if not held:
             del self._sites[site]
@@ -139,9 +140,11 @@ class SharedJar(Jar):
         with self._lock:
             news = self._take(site, cookies, now)
             if news:
-                learnt = self._learnt.setdefault(site, {})
-                learnt.update((cookie.key, cookie) for cookie in news)
-                _shrink(learnt, now)  # an answer may set more than a site may have
+                learnt = {**self._learnt.get(site, {}), **{cookie.key: cookie for cookie in news}}
+                held = self._sites.get(site, {})
+                deleted = {key: cookie for key, cookie in learnt.items() if key not in held and _is_over(cookie, now)}
+                _shrink(deleted)
+                self._learnt[site] = deleted | {key: cookie for key, cookie in learnt.items() if key in held}
         return news
 
     def take_learnt(self) -> dict[str, tuple[Cookie, ...]]:
@@ -172,15 +175,16 @@ def _put(held: dict[_Key, Cookie], secure: list[Cookie], cookie: Cookie, now: fl
     return cookie != before
 
 
-def _shrink(held: dict[_Key, Cookie], now: float) -> None:
-    """Keep a site within its limits: drop expired cookies first, then the oldest, those that plain http can set first.
+def _drop_expired(held: dict[_Key, Cookie], now: float) -> None:
+    for key in [key for key, cookie in held.items() if _is_over(cookie, now)]:
+        del held[key]
+
+
+def _shrink(held: dict[_Key, Cookie]) -> None:
+    """Keep a site within its limits: drop the oldest cookies, those that plain http can set first.
 
     So nobody on the network can drive out what came over TLS (RFC 6265bis 5.7).
     """
-    if len(held) <= MAX_PER_SITE and sum(cookie.size_bytes for cookie in held.values()) <= MAX_SITE_BYTES:
-        return
-    for key in [key for key, cookie in held.items() if _is_over(cookie, now)]:
-        del held[key]
     size_bytes = sum(cookie.size_bytes for cookie in held.values())
     ahead = iter(sorted(held, key=lambda key: held[key].secure))  # stable: the oldest comes first
     while len(held) > MAX_PER_SITE or size_bytes > MAX_SITE_BYTES:

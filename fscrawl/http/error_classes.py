@@ -1,12 +1,14 @@
 """The classes of failures: what each one means, and what a person can do about it. Pure, and quick to load."""
 
+import re
+
 CLASSES = {
     "dns": "the host name cannot be resolved",
     "connect": "the connection was refused, reset or cut off",
     "tls": "the certificate is not valid, or the TLS handshake failed",
     "timeout": "the exchange took longer than fetch.timeout or fetch.connect_timeout",
     "protocol": "the answer is not valid HTTP, does not say clearly where it ends or leads, or is a part of the page",
-    "too-large": "the body is larger than fetch.max_bytes (or that of its type), or its chunks are too small,"
+    "too-large": "the body is larger than fetch.max_bytes, or its chunks are too small,"
     " or a head or a redirect is too large",
     "redirects": "more than 20 redirects in a row, so the chain may have no end; browsers give up there, too",
     "decode": "the body cannot be decoded as its Content-Encoding says",
@@ -28,14 +30,14 @@ _RETRY = "{fscrawl} retry --root {root} --class "
 HELP = {
     "dns": "check the host name, and the resolver of this machine; then:  " + _RETRY + "dns",
     "connect": "the host may be back later:  " + _RETRY + "connect",
-    "tls": "a private authority goes into fetch.ca_file; who hung up may be back later:  " + _RETRY + "tls",
+    "tls": "certificate of your own authority: fetch.ca_file; wrong scheme: use http://; else:  " + _RETRY + "tls",
     "timeout": "the host may be faster later:  " + _RETRY + "timeout",
     "protocol": "the server must be mended; if it was:  " + _RETRY + "protocol",
-    "too-large": "raise fetch.max_bytes or fetch.max_bytes_by_type, if the message names it; if not, the server must be"
+    "too-large": "raise fetch.max_bytes, if the message names it; if not, the server must be"
     " mended; then:  " + _RETRY + "too-large",
     "redirects": "nothing: the site is made so; if that was mended:  " + _RETRY + "redirects",
     "decode": "the server must be mended; if it was:  " + _RETRY + "decode",
-    "blocked-address": "if you trust it: fetch.allow_addresses; then:  " + _RETRY + "blocked-address",
+    "blocked-address": "a private address or a port that is never asked; {fscrawl} show names it",
     "proxy": "check fetch.proxies, fetch.proxy_uses and fetch.proxy_failures; then:  " + _RETRY + "proxy",
     "http-4xx": "a dead link, a login (fetch.auth), or too fast (politeness.delay); if that was mended:  "
     + _RETRY
@@ -52,3 +54,25 @@ HELP = {
     "planted": "{fscrawl} audit --root {root}",
     "worker-died": "if the machine had too little memory:  " + _RETRY + "worker-died",
 }
+
+_ALLOW = re.compile(r'write (allow_addresses = \["[^"]+"\])')
+
+
+def private(host: str, address: str) -> str:
+    """Say that a host has an address to which no connection is made, and the line that allows it.
+
+    >>> private("a.example", "10.0.0.1")
+    'a.example has the private address 10.0.0.1; if it is yours, write allow_addresses = ["10.0.0.1"] below [fetch]'
+    """
+    what = f"{address} is a private address" if host == address else f"{host} has the private address {address}"
+    return f'{what}; if it is yours, write allow_addresses = ["{address}"] below [fetch]'
+
+
+def line_to_allow(message: str) -> str:
+    """Give the line for `crawl.toml` that a message of `private` names; "" if it is another message.
+
+    >>> line_to_allow(private("a.example", "10.0.0.1"))
+    'allow_addresses = ["10.0.0.1"]'
+    """
+    found = _ALLOW.search(message)
+    return found[1] if found else ""

@@ -103,4 +103,5 @@ def _lasts(error: BaseException) -> bool:
 
 
 def _one_line(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())
+    said = str(error) if isinstance(error, BlockedAddressError) else f"{type(error).__name__}: {error}"
+    return " ".join(said.split())

@@ -37,10 +37,9 @@ from fscrawl.http.cookies import Jar
 from fscrawl.http.failures import NoDescriptorsError, failure, lacks_descriptors
 from fscrawl.http.keeping import Kept
 from fscrawl.http.site_headers import SiteHeaders
-from fscrawl.http.sockets import ALLOWED_HEAD_BYTES, exchange, may_reach, tls_context
+from fscrawl.http.sockets import ALLOWED_HEAD_BYTES, exchange, may_reach, not_public, tls_context
 from fscrawl.http.wire import Headers, Outgoing, written
-from fscrawl.parse.headers import media_type
-from fscrawl.parse.media_types import NO_MEANING, Limits, may_be_page
+from fscrawl.parse.media_types import may_be_page
 from fscrawl.request import Request
 from fscrawl.sites.rules import Site
 
@@ -84,9 +83,7 @@ class Fetcher:
         named, an unreadable file.
         """
         self._fetch = fetch
-        self._limits = Limits(fetch.max_bytes, fetch.max_bytes_by_type)
-        self._most_bytes = max([fetch.max_bytes, *fetch.max_bytes_by_type.values()])
-        permits = addresses.permits(fetch.allow_private_addresses, fetch.allow_addresses)
+        permits = addresses.permits(fetch.allow_addresses)
         self._permits = lambda address: permits(address) and may_reach(address)
         self._connect_s = min(fetch.connect_timeout, fetch.timeout)
         variables = credentials.Variables(os.environ, allow_env)
@@ -177,7 +174,7 @@ class Fetcher:
         url = sending.request.url
         host = urls.hostname(url)
         if addresses.leads_inside(host, self._permits):
-            return Failed("blocked-address", f"{host} is not a public address (fetch.allow_addresses)", retry=False)
+            return Failed("blocked-address", not_public(host, host), retry=False)
         failed = Failed("proxy", _NO_PROXY, retry=True, unsent=True)
         for _ in self._proxied:
             index = self._rotation.take(urls.host(url))
@@ -223,9 +220,9 @@ class Fetcher:
             head_at = time.monotonic()
             if jar is not None and "set-cookie" in headers:
                 jar.learn(request.url, reply.head.get_all("set-cookie"), time.time())
-            limit, setting = self._limit(headers) if self._limits else (self._fetch.max_bytes, "fetch.max_bytes")
+            limit, setting = self._fetch.max_bytes, "fetch.max_bytes"
             if bounds is not None and bounds.max_bytes < limit:
-                limit, setting = bounds.max_bytes, "render.max_bytes"
+                limit, setting = bounds.max_bytes, "all that a rendered page loads"
             exchange.allowance_bytes += limit + limit // 8 + _CHUNK_LINES_BYTES
             body, begins = None, b""
             if status == 206 and "Range" not in request.headers and not _is_whole(headers):
@@ -241,15 +238,6 @@ class Fetcher:
         except BaseException:
             reply.close()  # a connection with an unread rest of a body must not be used again
             raise
-
-    def _limit(self, headers: dict[str, str]) -> tuple[int, str]:
-        """Give how many bytes a body may have, and the setting that says so.
-
-        What names no type may turn out to be of any: the writer looks again.
-        """
-        named = media_type(headers)
-        limit = self._most_bytes if named in NO_MEANING else self._limits.of(named)
-        return limit, "fetch.max_bytes" if limit == self._fetch.max_bytes else "fetch.max_bytes_by_type"
 
     def tidy(self) -> None:
         """Close the connections that have waited for too long. Exchanges do that, too, as long as there are some."""

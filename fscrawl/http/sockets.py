@@ -23,6 +23,7 @@ from typing import Any
 from fscrawl.config import addresses
 from fscrawl.http import racing, tls
 from fscrawl.http.bodies import TooLargeError
+from fscrawl.http.error_classes import private
 from fscrawl.http.failures import BlockedAddressError
 from fscrawl.http.heads import HEAD_BYTES
 from fscrawl.http.keeping import IDLE_S
@@ -48,6 +49,13 @@ exchange = _Exchange()
 def may_reach(address: str) -> bool:
     """Tell whether the exchange of this thread may go to an address that the settings permit."""
     return not exchange.public_only or addresses.is_public(address)
+
+
+def not_public(host: str, address: str) -> str:
+    """Say why the exchange of this thread may not go to an address that is not public, and what would permit it."""
+    if exchange.public_only:
+        return f"{host} has the address {address}, which is not public: a rendered page of a public host may not ask it"
+    return private(host, address)
 
 
 def remaining_s() -> float:
@@ -117,8 +125,7 @@ class Dialler:
             raise socket.gaierror(f"{host} cannot be resolved: {error}") from error
         permitted = [entry for entry in found if self._permits(str(entry[4][0]))]
         if not permitted:
-            address = found[0][4][0]
-            raise BlockedAddressError(f"{host} has the address {address}, which is not public (fetch.allow_addresses)")
+            raise BlockedAddressError(not_public(host, str(found[0][4][0])))
         try:
             return self._connected(host, port, permitted, min(timeout_s, remaining_s()))
         except OSError:

@@ -14,7 +14,7 @@ from fscrawl.util.humanize import number_of
 
 _TYPE = "type "
 _SHOWN_TYPES = 5
-_SETTINGS = frozenset({"scope", "allow", "deny", "max_path_depth", "max_repeats"})
+_SETTINGS = frozenset({"scope", "allow", "deny"})
 _SHOWN = 3  # seeds and hosts
 
 
@@ -30,9 +30,10 @@ def lines(found: NotStored) -> Iterator[tuple[str, str]]:
         yield "other types", f"{said}; to store a type, add it to fetch.accept, then crawl with --refresh 0s"
     if found.left_out:
         yield (
-            "left out",
-            ", ".join(
-                f"{'about ' if found.left_out.is_about(name) else ''}{number_of(number, 'link')} by {name}"
+            "not followed",
+            "in this run: "
+            + ", ".join(
+                f"{'about ' if found.left_out.is_about(name) else ''}{number_of(number, 'link')} {_by(name)}"
                 for name, number in sorted(found.left_out.items())
             ),
         )
@@ -70,3 +71,7 @@ def _types(counted: Counter[str]) -> Counter[str]:
 
 def _like_html(counted: Counter[str]) -> int:
     return sum(number for name, number in counted.items() if name.endswith(LIKE_HTML))
+
+
+def _by(rule: str) -> str:
+    return "outside crawl.scope" if rule == "scope" else f"by crawl.{rule}" if rule in _SETTINGS else f"by {rule}"

@@ -7,7 +7,7 @@ Vocabulary:
   guess      what the bytes look like, where neither server nor page declares anything
 
 Promise: `sniff` finds an encoding for any bytes. If the page or the server declares one, it is the one that browsers
-use. `decode` turns any bytes into text, and bytes that cannot be decoded into U+FFFD.
+use. XML that declares none is UTF-8. `decode` turns any bytes into text, and bytes that cannot be decoded into U+FFFD.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 import webencodings
 
 from fscrawl.parse import legacy_encodings
-from fscrawl.parse.headers import charset
+from fscrawl.parse.headers import charset, media_type
 
 FALLBACK = "windows-1252"  # what browsers use for a page without a declaration that is not UTF-8
 
@@ -28,6 +28,7 @@ _LATE_BYTES = 65536  # a page is searched so far for a declaration
 # A guess reads on until it has seen so many bytes that are not ASCII, at most so many in all: the first may be the © of
 # a script. It takes 0.04 ms for 1,000 bytes of text, and less where they are ASCII.
 _LETTERS, _SAMPLE_BYTES, _PIECE_BYTES = 512, 1 << 18, 4096
+_XML_TYPE = re.compile(r"(?:application|text)/xml|.+\+xml")
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
 
 
@@ -42,13 +43,15 @@ def sniff(body: bytes, content_type: str | None = None, url: str = "") -> Sniffe
     """Find a page's encoding by byte order mark, HTTP, prescan, late declaration or guess, in this order.
 
     `content_type`: the value of the HTTP header; `url`: of the page, whose country counts in a guess. A wrong
-    declaration is followed, as in browsers.
+    declaration is followed, as in browsers. What is XML by its type, XHTML included, is in what `sniff_xml` says.
 
     >>> sniff(b"<meta charset=utf-8>", "text/html; charset=Shift-JIS")
     Sniffed(name='shift_jis', source='declared')
     >>> sniff(b"<title>Voil\\xe0</title><p>Voil\\xe0 la page.", None, "http://a.example.fr/")
     Sniffed(name='windows-1252', source='guessed')
     """
+    if _XML_TYPE.fullmatch(media_type({"content-type": content_type or ""})):
+        return Sniffed(sniff_xml(body[:_PRESCAN_BYTES], content_type), "declared")
     declared = _of_mark(body) or of_header(content_type) or _prescan(body[:_PRESCAN_BYTES]) or _late(body)
     return Sniffed(declared, "declared") if declared else Sniffed(_guess(body, url), "guessed")
 

@@ -230,7 +230,7 @@ def parse(text: str, where: str = FILE, taken: frozenset[str] = frozenset()) -> 
     (Column(name='title', type='string', many=False),)
     >>> parse('[hosts."*"]\\ntitle = { ccs = "h1::text" }')
     Traceback (most recent call last):
-    fscrawl.errors.SettingsError: fields.toml:2:11: [hosts."*"] title: unknown key ccs; did you mean css?
+    fscrawl.errors.SettingsError: fields.toml: [hosts."*"] title: unknown key ccs; did you mean css?
     """
     fields: list[Field] = []
     columns: dict[str, tuple[Column, str]] = {}
@@ -238,7 +238,7 @@ def parse(text: str, where: str = FILE, taken: frozenset[str] = frozenset()) -> 
     for pattern, table in _sections(file, text).items():
         hosts = url_pattern(pattern)
         if hosts is None:
-            raise SettingsError(f"{file.key('hosts', pattern)}: [hosts.{_quoted(pattern)}]: {_NO_PATTERN}")
+            raise SettingsError(f"{file.where}: [hosts.{_quoted(pattern)}]: {_NO_PATTERN}")
         for name, keys in table.items():
             if isinstance(keys, dict):
                 _check_quoting(pattern, name, keys, file)
@@ -247,8 +247,7 @@ def parse(text: str, where: str = FILE, taken: frozenset[str] = frozenset()) -> 
                 first, there = columns.setdefault(name, (each.column, pattern))
                 check_type(each.column, first, there)
             except RuleError as error:
-                at = file.key("hosts", pattern, name, *error.path)
-                said = f"{at}: [hosts.{_quoted(pattern)}] {shown_name(name)}: {error}"
+                said = f"{file.where}: [hosts.{_quoted(pattern)}] {shown_name(name)}: {error}"
                 raise SettingsError(said) from error.__cause__
             fields.append(each)
     if not fields and "items" not in file.tables():
@@ -304,10 +303,10 @@ def _sections(file: TomlFile, text: str) -> dict[str, dict[str, Any]]:
     tables = file.tables(f"; a host pattern must be in quotes: {_SECTION}" if _BARE_PATTERN.search(text) else "")
     for name in tables:
         if name not in _SECTIONS:
-            raise SettingsError(f"{file.key(name)}: unknown section {shown_name(name)}; write a section as {_SECTION}")
+            raise SettingsError(f"{file.where}: unknown section {shown_name(name)}; write a section as {_SECTION}")
     hosts = tables.get("hosts", {})
     if not isinstance(hosts, dict) or not all(isinstance(table, dict) for table in hosts.values()):
-        raise SettingsError(f"{file.key('hosts')}: hosts: write a section as {_SECTION}")
+        raise SettingsError(f"{file.where}: hosts: write a section as {_SECTION}")
     return hosts
 
 
@@ -323,8 +322,7 @@ def _check_quoting(pattern: str, name: str, keys: dict[str, Any], file: TomlFile
     if len(path) > 2:
         host = ".".join(path[:-1])
         raise SettingsError(
-            f"{file.key('hosts', *path[:-1])}: [hosts.{shown_name(host)}]: a host pattern must be in quotes:"
-            f" [hosts.{_quoted(host)}]"
+            f"{file.where}: [hosts.{shown_name(host)}]: a host pattern must be in quotes: [hosts.{_quoted(host)}]"
         )
 
 

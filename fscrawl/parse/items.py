@@ -113,17 +113,17 @@ def parse(text: str, where: str = FILE) -> ItemRules:
 
     >>> parse('[items."*"]\\neach = "css:li"')
     Traceback (most recent call last):
-    fscrawl.errors.SettingsError: fields.toml:1:1: [items."*"]: fields: must be there, with a column at least
+    fscrawl.errors.SettingsError: fields.toml: [items."*"]: fields: must be there, with a column at least
     """
     file = TomlFile(text, where)
     sections = file.tables().get(TABLE, {})
     if not isinstance(sections, dict):
-        raise SettingsError(f'{file.key(TABLE)}: items: write a section as [items."board.example"]')
+        raise SettingsError(f'{file.where}: items: write a section as [items."board.example"]')
     found = []
     for pattern, table in sections.items():
 
-        def place(*path: str, pattern: str = pattern) -> str:
-            return f'{file.key(TABLE, pattern, *path)}: [items."{pattern}"]'
+        def place(*_path: str, pattern: str = pattern) -> str:
+            return f'{file.where}: [items."{pattern}"]'
 
         hosts = url_pattern(pattern)
         if hosts is None:

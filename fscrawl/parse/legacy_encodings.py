@@ -155,7 +155,7 @@ def decode_pieces(pieces: Iterable[bytes], name: str) -> Iterator[str]:
         for piece in pieces:
             _wrong.left = len(piece) + 8
             yield _changed(decoder.decode(piece), name)
-        yield _changed(decoder.decode(b"", final=True), name)
+        yield _decode_pairs(decoder.getstate()[0], name)  # by itself it would lose what is behind an error at the end
     elif name.startswith("utf-"):
         decoder = _webencoding(name).codec_info.incrementaldecoder("replace")
         yield from map(decoder.decode, pieces)

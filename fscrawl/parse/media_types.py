@@ -137,31 +137,6 @@ class Ranges:
         return any(each in self for each in ("text/html", _VIDEO, *_EXACT, *_CONTAINERS))
 
 
-class Limits:
-    """How many bytes a body may have, by its type: the nearest range counts."""
-
-    def __init__(self, usual: int, by_range: Mapping[str, int]) -> None:
-        """`usual`: of what no range names."""
-        self._usual = usual
-        self._by_range = dict(by_range)
-
-    def __bool__(self) -> bool:
-        return bool(self._by_range)
-
-    def of(self, media_type: str) -> int:
-        """Give the limit of a type.
-
-        >>> Limits(10, {"image/*": 5, "image/png": 7, "*/*": 9}).of("image/png")
-        7
-        >>> Limits(10, {"image/*": 5}).of("image/jpeg"), Limits(10, {"image/*": 5}).of("text/html")
-        (5, 10)
-        """
-        for each in (media_type, f"{media_type.partition('/')[0]}/*", "*/*"):
-            if each in self._by_range:
-                return self._by_range[each]
-        return self._usual
-
-
 def is_range(text: str) -> bool:
     """Tell whether a text is a media type or a range, in lower case and without parameters.
 

@@ -5,7 +5,6 @@ Vocabulary:
   line           a paragraph, heading, list item, table row or caption, up to a `<br>`; or a line of preformatted text
   preformatted   `<pre>`, `<textarea>`, and the old `<listing>`, `<xmp>`, `<plaintext>`: line breaks and spaces count
   main content   the article as trafilatura finds it, without navigation, header and footer
-  fast           the main content as resiliparse finds it (`fast_content`)
 
 Promise: any bytes give a text that can be written as UTF-8. Its only control characters are newlines and, in
 preformatted text and main content, tabs. White space is folded as by Python's str.split, also no-break spaces; other
@@ -23,10 +22,9 @@ from functools import cache
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from fscrawl.parse.fast_content import clean, fast_content
 from fscrawl.parse.html_limits import limit_html
 from fscrawl.parse.inline_style import declared
-from fscrawl.parse.trees import tree_and_pace
+from fscrawl.parse.trees import tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +40,18 @@ class Text:
 
 
 def read(html: bytes, how: str = "visible") -> Text:
-    """Read a page. `html`: the result of `links.readable`; `how`: "visible", "main" or "fast".
+    """Read a page. `html`: the result of `links.readable`; `how`: "visible" or "main".
 
     ImportError if the library for the main content is not installed.
 
     >>> read(b"<html lang=en><title>not shown</title><h1>A</h1><ul><li>b<i>c</i><li hidden>d</ul>")
     Text(text='A\\nbc', language='en')
     """
-    if how != "visible":  # others than lexbor read it, too
+    if how == "main":  # lxml reads it, too
         html = limit_html(html)
     # With scripting, <noscript> is plain text. As markup, one with unbalanced tags would not end.
-    page, is_ordinary = tree_and_pace(_with_breaks(html) if how == "visible" else html, scripting=True)
+    page = tree(_with_breaks(html) if how == "visible" else html, scripting=True)
     language = _language(page)
-    if how == "fast":
-        return Text(fast_content(html, page) if is_ordinary else "", language)
     return Text(main_content(html) if how == "main" else _visible(page), language)
 
 
@@ -233,6 +229,10 @@ def _trimmed(text: str) -> str:
 
 _MAX_TABLES = 1000  # trafilatura's time grows with their square: 13 s for 16,000
 _TABLE = re.compile(rb"<table", re.IGNORECASE)
+_PREFORMATTED_TAG = re.compile(r"(</?(?:pre|textarea|listing|xmp)\b)", re.IGNORECASE)
+_SPACES = re.compile(r"[ \t\r\n\f]+")
+_NOT_IN_TEXT = re.compile("[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff]")
+_PILCROW = re.compile("[ \t]*\u00b6$", re.MULTILINE)  # a link to the heading that it stands behind
 
 
 def main_content(html: bytes) -> str:
@@ -245,10 +245,27 @@ def main_content(html: bytes) -> str:
         return ""
     try:
         # As a string, because trafilatura would try to decompress bytes, and guess their encoding.
-        found = extract(html.decode("utf-8", "replace"), include_comments=False)
+        found = extract(_without_breaks(html.decode("utf-8", "replace")), include_comments=False) or ""
     except Exception:  # noqa: BLE001 - if a parser or a heuristic fails, the page has no main content
         return ""
-    return clean(found or "").strip()  # lxml may return control characters
+    found = _OTHER_SPACE.sub(" ", _NOT_IN_TEXT.sub("", found))  # lxml may return control characters
+    return _PILCROW.sub("", found).strip()
+
+
+def _without_breaks(html: str) -> str:
+    r"""Replace white space of the source by blanks but in preformatted text: trafilatura keeps some of its breaks.
+
+    >>> _without_breaks("<p>one\n<b>two</b>\r\n three<pre>a\n b</pre>\n<p>c")
+    '<p>one <b>two</b> three<pre>a\n b</pre>\n<p>c'
+    """
+    first, *parts = _PREFORMATTED_TAG.split(html)
+    found = [_SPACES.sub(" ", first)]
+    depth = 0
+    for tag, text in zip(parts[::2], parts[1::2], strict=True):
+        depth = max(0, depth - 1) if tag.startswith("</") else depth + 1
+        # a blank behind the end would join the code and the paragraph behind it
+        found += tag, text if depth else f"{text[:1]}\n{_SPACES.sub(' ', text[1:].lstrip())}"
+    return "".join(found)
 
 
 @cache

@@ -69,22 +69,14 @@ def tree(html: bytes, *, scripting: bool = False, only_usual: bool = False) -> L
     >>> tree(b"<p>a" + b"<div>" * 20_000 + b"b").body.text().split()
     ['a', 'b']
     """
-    return tree_and_pace(html, scripting=scripting, only_usual=only_usual)[0]
-
-
-def tree_and_pace(html: bytes, *, scripting: bool = False, only_usual: bool = False) -> tuple[LexborHTMLParser, bool]:
-    """Parse a page as `tree` does. Return also whether the parser read all of it at an ordinary pace.
-
-    If so, any other parser that follows the HTML standard can be given the page, too.
-    """
     try:
         if len(html) <= _HARMLESS_BYTES:
-            return LexborHTMLParser(html, scripting=scripting), True
+            return LexborHTMLParser(html, scripting=scripting)
         library = _library()
         if library is None:
             if only_usual:  # nobody knows how long this will take
                 raise UnusualPageError
-            return LexborHTMLParser(limit_html(html), scripting=scripting), True
+            return LexborHTMLParser(limit_html(html), scripting=scripting)
         return _limited(library, html, scripting=scripting, only_usual=only_usual)
     except SelectolaxError as error:  # the parser accepts any bytes, so memory is short
         raise MemoryError(str(error)) from error
@@ -108,17 +100,16 @@ def select_first(page: LexborHTMLParser, css: str) -> LexborNode | None:
     return found[0] if found else None
 
 
-def _limited(library: _Library, html: bytes, *, scripting: bool, only_usual: bool) -> tuple[LexborHTMLParser, bool]:
-    found, ordinary = _fed(library, html, scripting=scripting, longest=_LONG_BYTES if only_usual else None)
-    if only_usual and not ordinary:
+def _limited(library: _Library, html: bytes, *, scripting: bool, only_usual: bool) -> LexborHTMLParser:
+    found, whole = _fed(library, html, scripting=scripting, longest=_LONG_BYTES if only_usual else None)
+    if only_usual and not whole:
         raise UnusualPageError
-    whole = ordinary
     for limit in (limit_html, flatten):
         if not whole:
             del found  # before the next one needs as much memory
             html = limit(without_options(html))
             found, whole = _fed(library, html, scripting=scripting)
-    return found, ordinary
+    return found
 
 
 # Feeding: selectolax parses whole pages only, but its extension module is lexbor's library, too, whose interface for

@@ -3,13 +3,15 @@
 `application/xhtml+xml` is XML (https://html.spec.whatwg.org/#the-xhtml-syntax): `<script/>` and `<title/>` are whole
 elements, `<h:a>` is a link if its prefix says so, and what stands in CDATA is text. Parsers of HTML know none of that.
 
-Promise: any page gives an answer, within the bounds of `bounded_xml`: no file is read, and of the entities that a page
-declares only short texts are expanded. Comments are lost, and so are names that would be none in HTML.
+Promise: any page gives an answer, within the bounds of `bounded_xml`: no file is read. Of the entities that a page
+declares only short texts are expanded, and only if they at most double it, or make it 64 KiB longer. Comments are lost,
+and so are names that would be none in HTML.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from html.entities import html5
 from xml.parsers import expat  # safe here: see `_parser`
@@ -20,10 +22,9 @@ _XHTML, _SVG, _MATH = "http://www.w3.org/1999/xhtml", "http://www.w3.org/2000/sv
 _XLINK, _XML = "http://www.w3.org/1999/xlink", "http://www.w3.org/XML/1998/namespace"
 _MAX_PREFIXES = 100
 _MAX_ENTITY_CHARS = 100
+_FEW_EXPANDED_CHARS = 65_536  # of all entities: a page may have so many, however short it is
 _OWN = frozenset({"amp", "lt", "gt", "quot", "apos"})
-_REFERENCE = re.compile(
-    r"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)|&([A-Za-z][A-Za-z0-9]*+);", re.DOTALL
-)
+_REFERENCE = re.compile(r"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)|&([^&;<>#\s]++);", re.DOTALL)
 _NAME = re.compile(r"[a-z][a-z0-9_.-]*\Z")
 _PREFIXED = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*:[A-Za-z0-9_.-]+\Z")
 # https://html.spec.whatwg.org/#void-elements, and old ones: in HTML they have no end tag
@@ -52,37 +53,48 @@ def as_html(xhtml: bytes) -> bytes:
     """
     page = _Page()
     try:
-        text = _REFERENCE.sub(_expanded, xhtml.decode("utf-8", "replace").lstrip(BLANK))
-        _parser(page).Parse(text.encode(), True)
+        entities = _Entities(xhtml.decode("utf-8", "replace").lstrip(BLANK))
+        _parser(page, entities).Parse(entities.text.encode(), True)
     except ERRORS:
         return _EMPTY_TEXT.sub(rb"<\1\2></\1>", xhtml)
     return "".join(page.pieces).encode()
 
 
-def _expanded(found: re.Match[str]) -> str:
-    """Give an entity of HTML as numbers: browsers know them in XHTML, too, though expat does not."""
-    name = found[1]
-    if name is None or name in _OWN:
+class _Entities:
+    """The entities of a page. `text`: the page, with those of HTML as numbers: browsers know them here, too."""
+
+    def __init__(self, text: str) -> None:
+        self._uses: Counter[str] = Counter()
+        self._left_chars = max(len(text), _FEW_EXPANDED_CHARS)
+        self.text = _REFERENCE.sub(self._number, text)
+
+    def _number(self, found: re.Match[str]) -> str:
+        name = found[1]
+        if name is None or name in _OWN:
+            return found[0]
+        if (characters := html5.get(f"{name};")) is not None:
+            return "".join(f"&#{ord(each)};" for each in characters)
+        self._uses[name] += 1
         return found[0]
-    characters = html5.get(f"{name};")
-    return found[0] if characters is None else "".join(f"&#{ord(each)};" for each in characters)
+
+    def declare(self, name: str, is_parameter: bool, value: str | None, *_more: object) -> None:
+        """Stop at an entity that could grow: one with markup or others in it, a long one, one that is used often."""
+        if is_parameter or value is None or len(value) > _MAX_ENTITY_CHARS or "&" in value or "<" in value:
+            raise Stop
+        self._left_chars -= self._uses[name] * len(value)
+        if self._left_chars < 0:
+            raise Stop
 
 
-def _parser(page: _Page) -> expat.XMLParserType:
+def _parser(page: _Page, entities: _Entities) -> expat.XMLParserType:
     parser = expat.ParserCreate("utf-8")  # whatever it declares
     parser.buffer_text = True
     parser.StartElementHandler = page.start
     parser.EndElementHandler = page.end
     parser.CharacterDataHandler = page.text
-    parser.EntityDeclHandler = _declare
+    parser.EntityDeclHandler = entities.declare
     parser.AttlistDeclHandler = parser.SkippedEntityHandler = _refuse
     return parser
-
-
-def _declare(_name: str, is_parameter: bool, value: str | None, *_more: object) -> None:
-    """Stop at an entity that could grow: one with markup or with others in it, or a long one."""
-    if is_parameter or value is None or len(value) > _MAX_ENTITY_CHARS or "&" in value or "<" in value:
-        raise Stop
 
 
 def _refuse(*_what: object) -> None:

@@ -8,9 +8,9 @@ cases it is ended with its page, and the next page gets a new one. So whatever a
 whichever of its processes, costs no page but itself. One that takes much of the processor stands back for all others.
 
 Promise: a page gets `Rendered`, or `Trouble`, or its connection ends because the keeper has; or it takes long while
-others wait, and gets `GaveWay`. A page whose worker is gone is given up. If the processes of a browser have more than
-`render.memory` together, they are ended. A keeper of which no browser has ever started ends: it would fail all pages
-that it gets. Whatever the keeper leaves behind, the reaper of each browser removes (`chromium`).
+others wait, and gets `GaveWay`. A page whose worker is gone is given up. If the processes of a browser have more memory
+together than its setup allows, they are ended. A keeper of which no browser has ever started ends: it would fail all
+pages that it gets. Whatever the keeper leaves behind, the reaper of each browser removes (`chromium`).
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ class _Keeper:
             await asyncio.sleep(_LOOK_S)
             usage = chromium.usage()
             if usage.memory_bytes > self._setup.memory_bytes:
-                return Trouble("its browser took more memory than render.memory", retry=False)
+                return Trouble("its browser took more memory than a page may have", retry=False)
             if lane is Lane.QUICK and time.monotonic() > quick_until and self._is_waited_for():
                 return GaveWay()
             if usage.processor_s - before_s > _USUAL_S:

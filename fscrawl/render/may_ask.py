@@ -6,7 +6,7 @@ asks `refused_to_all`, then the worker, which knows the scope, `refused_to`.
 
     own       the page's host. It is part of the crawl: robots.txt, scope, one request at a time, each after the delay
     crawled   another host of the page's site (registrable domain), or one that the scope names: the page may need its
-              data. One request at a time, each after `politeness.address_delay`
+              data. One request at a time, each an eighth of a second after the last
     other     any other host. It has nothing to do with the crawl, so it is only read from, a little, and as slowly as
               if it were crawled: no method but `READS`, at most `MOST_OF_OTHER` requests a page, one at a time, each
               after `politeness.delay`

@@ -22,6 +22,10 @@ Pairs = tuple[tuple[str, str], ...]
 Listening = tuple[socket.socket, ...]  # one for each lane
 
 
+MEMORY_BYTES = 1 << 30
+MAX_BYTES = 20 << 20
+
+
 class Flag(Protocol):
     """A number that the machine and one keeper share."""
 
@@ -29,8 +33,9 @@ class Flag(Protocol):
 
 
 class KeeperSetup(NamedTuple):
-    """What a keeper is started with. `executable`: path of the browser. `memory_bytes`, `max_bytes`: settings.
+    """What a keeper is started with. `executable`: path of the browser. `memory_bytes`: that it may have.
 
+    `max_bytes`: that a page may load beside itself, and its DOM may have.
     `quick_only`: it takes pages of the quick lane only. `has_started`: the keeper makes it 1 when a browser has
     started.
     """
@@ -57,7 +62,10 @@ class Cookie(NamedTuple):
 
 
 class Options(NamedTuple):
-    """What the settings say of one page; see `RenderSettings`. `user_agent`: as it is sent to servers."""
+    """How one page is rendered; see `RenderSettings`. `max_bytes`: as in `KeeperSetup`.
+
+    `user_agent`: as it is sent to servers.
+    """
 
     wait: str
     timeout_s: float

@@ -60,7 +60,7 @@ if (window === window.top) {
 }
 """
 _NOWHERE = ("about:", "chrome-error:")
-_DIED = "its process has died: it took too much memory (render.memory), or the browser has a defect"
+_DIED = "its process has died: it took too much memory or the browser has a defect"
 _SECONDS = re.compile(r"([0-9]+(?:\.[0-9]+)?)s\Z")
 
 
@@ -298,7 +298,7 @@ class _Page:
         try:
             html = await self._send("DOM.getOuterHTML", nodeId=node, includeShadowDOM=True)
         except TooLongError:
-            raise _NoPageError(f"its DOM is too large (render.max_bytes = {self._job.options.max_bytes})") from None
+            raise _NoPageError(f"its DOM is too large (more than {self._job.options.max_bytes} bytes)") from None
         return str(html["outerHTML"]).encode("utf-8", "replace")
 
     async def _picture(self) -> bytes:

@@ -22,7 +22,6 @@ from fscrawl.sites import matchers, seeds
 from fscrawl.sites.rules import Site, too_many
 from fscrawl.sites.seeds import SeedTemplate
 from fscrawl.util.toml_file import TomlFile
-from fscrawl.util.toml_places import item
 from fscrawl.util.toml_text import one_line
 from fscrawl.util.user_text import shown
 
@@ -46,23 +45,24 @@ def read_sites(tables: Any, file: TomlFile) -> tuple[Site, ...]:
     >>> file = TomlFile(text, "crawl.toml")
     >>> read_sites(file.tables()["site"], file)
     Traceback (most recent call last):
-    fscrawl.errors.SettingsError: crawl.toml:3:1: [[site]] 1 (a.example): unknown key folow; did you mean follow?
+    fscrawl.errors.SettingsError: crawl.toml: [[site]] 1 (a.example): unknown key folow; did you mean follow?
     """
     if not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
-        raise SettingsError(f"{file.key(TABLE)}: [site]: write it with double brackets, [[site]]: there may be several")
+        raise SettingsError(f"{file.where}: [site]: write it with double brackets, [[site]]: there may be several")
     sites: list[Site] = []
     owners: dict[str, int] = {}
     for number, table in enumerate(tables):
         site = _Reader(number, table, file).site()
-        for index, pattern in enumerate(site.hosts):
+        for pattern in site.hosts:
             before = owners.setdefault(pattern, number)
             if before != number:
-                at = file.value(TABLE, item(number), "hosts", item(index))
-                raise SettingsError(f"{at}: [[site]] {number + 1}: hosts: {pattern} is a host of [[site]] {before + 1}")
+                raise SettingsError(
+                    f"{file.where}: [[site]] {number + 1}: hosts: {pattern} is a host of [[site]] {before + 1}"
+                )
         sites.append(site)
-    items.joined((site.items for site in sites if site.items is not None), file.key(TABLE))
+    items.joined((site.items for site in sites if site.items is not None), file.where)
     if said := too_many(sites, lambda name: "x"):  # noqa: ARG005 - lists are counted when they are there
-        raise SettingsError(f"{file.key(TABLE)}: {said}")
+        raise SettingsError(f"{file.where}: {said}")
     return tuple(sites)
 
 
@@ -70,7 +70,6 @@ class _Reader:
     """Reads one table."""
 
     def __init__(self, number: int, table: Mapping[str, Any], file: TomlFile) -> None:
-        self._path = (TABLE, item(number))
         self._table = table
         self._file = file
         hosts = table.get("hosts")
@@ -102,11 +101,11 @@ class _Reader:
         """Raise SettingsError if a URL has a user or a password: everybody who mounts the tree could read them."""
         for key in ("hosts", "seeds"):
             values = self._table.get(key, [])
-            for index, value in enumerate([values] if isinstance(values, str) else values):
+            for value in [values] if isinstance(values, str) else values:
                 text = _BRACES.sub("x", value) if isinstance(value, str) else ""
                 if urls.without_login(text) != text or (key == "hosts" and "@" in text):
                     said = f"{key}: must have no user and password; write them into fetch.auth, as $FSCRAWL_NAME"
-                    raise self._error(said, key, item(index))
+                    raise self._error(said, key)
 
     def _items(self, key: str, read: Callable[[str], _T]) -> tuple[_T, ...]:
         """Read a list of strings; one string counts as a list of it."""
@@ -114,7 +113,7 @@ class _Reader:
         values = [values] if isinstance(values, str) else values
         if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
             raise self._error(f"{key}: must be a list of strings, for example {_EXAMPLES[key]}", key)
-        return tuple(self._read(read, value, key, item(index)) for index, value in enumerate(values))
+        return tuple(self._read(read, value, key) for value in values)
 
     def _read(self, read: Callable[[str], _T], value: str, *path: str) -> _T:
         try:
@@ -176,8 +175,8 @@ class _Reader:
         if not isinstance(table, dict):
             raise self._error('fields: must be a table, for example [site.fields] with heading = "css:h1"', "fields")
 
-        def place(*path: str) -> str:
-            return f"{self._file.key(*self._path, 'fields', *path)}: {self._name}: fields"
+        def place(*_path: str) -> str:
+            return f"{self._file.where}: {self._name}: fields"
 
         return fields.of_site(hosts, table, place, OF_PAGES)
 
@@ -185,14 +184,13 @@ class _Reader:
         if "items" not in self._table:
             return None
 
-        def place(*path: str) -> str:
-            return f"{self._file.key(*self._path, 'items', *path)}: {self._name}: items"
+        def place(*_path: str) -> str:
+            return f"{self._file.where}: {self._name}: items"
 
         return items.of_site(hosts, self._table["items"], place)
 
-    def _error(self, said: str, *path: str) -> SettingsError:
-        place = self._file.value if len(path) > 1 else self._file.key
-        return SettingsError(f"{place(*self._path, *path)}: {self._name}: {said}")
+    def _error(self, said: str, *_path: str) -> SettingsError:
+        return SettingsError(f"{self._file.where}: {self._name}: {said}")
 
 
 _ALLOWED_HEADERS = frozenset({"authorization", "cookie"})  # their values may name secrets, as in fetch.headers

@@ -6,41 +6,14 @@ be sure of what is there waits for as long as this module says.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
+from fscrawl.storage.mounts import IN_MEMORY, LOCAL, mount_at
+
 CACHES_LIVE_S = 60.0  # the longest that NFS keeps an attribute
-_MOUNTS = "/proc/self/mountinfo"
-_LOCAL = frozenset({"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "ramfs", "tmpfs", "xfs", "zfs"})
 
 
 def caches_live_s(root: Path) -> float:
     """Give for how many seconds what is read below `root` may be old: 0 on a local disk."""
-    return 0.0 if _type_of(root) in _LOCAL else CACHES_LIVE_S
-
-
-def _type_of(root: Path) -> str:
-    """Give the type of the file system at `root`, "" if that cannot be told."""
-    path = os.path.realpath(root)
-    try:
-        lines = Path(_MOUNTS).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-    except OSError:
-        return ""
-    found, type_ = "", ""
-    for line in lines:  # of two mounts at one place the later one is on top
-        fields, _, rest = line.partition(" - ")
-        place = _unescaped(fields.split(" ")[4])
-        if len(place) >= len(found) and (path == place or path.startswith(place.rstrip("/") + "/")):
-            found, type_ = place, rest.split(" ")[0]
-    return type_
-
-
-def _unescaped(text: str) -> str:
-    r"""Give a path of mountinfo, in which blanks and backslashes are octal.
-
-    >>> _unescaped("/mnt/my\\040share")
-    '/mnt/my share'
-    """
-    for code, character in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
-        text = text.replace(code, character)
-    return text
+    mount = mount_at(root)
+    return 0.0 if mount is not None and mount.kind in LOCAL | IN_MEMORY else CACHES_LIVE_S

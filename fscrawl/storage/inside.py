@@ -38,6 +38,20 @@ def what_is_around(path: Path) -> str:
     return ""
 
 
+def is_tree(path: Path) -> bool:
+    """Tell whether a path is the root of a tree."""
+    return os.path.exists(path / TREE_RECORD)
+
+
+def tree_around() -> Path | None:
+    """Give the tree that the working directory is, or is in; None if it is in none."""
+    try:
+        here = Path.cwd()
+    except OSError:  # it was removed
+        return None
+    return next((each for each in (here, *here.parents) if is_tree(each)), None)
+
+
 def _places(root: Path) -> list[Path]:
     top = Path(os.path.realpath(root))
     return [top, *(Path(os.path.realpath(top / room)) for room in (*PAGE_ROOMS, MACHINERY))]

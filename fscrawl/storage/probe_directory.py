@@ -23,10 +23,6 @@ class ProbeDirectory:
         self._path = probe_path(machine)
         self.path = files.absolute(self._path)
 
-    def real_root(self) -> str:
-        """Give the root's path without symbolic links, as a table of mounts has it."""
-        return os.path.realpath(self._files.root)
-
     def _at(self, name: str) -> Place:
         return Place(str(self._files.root), f"{self._path}/{name}")
 

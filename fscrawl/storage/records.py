@@ -78,7 +78,8 @@ class PageRecord(JsonRecord):
     links             outlinks to follow: absolute, in normal form, each once, in the order of the page; none to itself
     encoding          WHATWG name of the encoding with which the page was read
     encoding_source   where that comes from: "declared" by the server, a byte order mark or the page itself, or
-                      "guessed" from its bytes. Absent where `encoding` is absent
+                      "guessed" from its bytes. XML without a declaration, XHTML included, declares UTF-8. Absent where
+                      `encoding` is absent
     title             text of <title>, each run of white space replaced by one space
     redirect          normal form of a redirect's target, or the spelling of the request that follows; what the server
                       sent, if that is no URL. Such a page has no body

@@ -61,13 +61,6 @@ def check_shared_memory() -> None:
         raise FscrawlError(f"{what}; it must be a directory in which this user can write") from error
 
 
-def end_server() -> None:
-    """End the process that `start_server` has started, before anything was forked from it."""
-    pid = getattr(forkserver._forkserver, "_forkserver_pid", None)  # noqa: SLF001 - it has no public name
-    if pid is not None:
-        os.kill(pid, signal.SIGKILL)
-
-
 def _look_for_working_directory() -> None:
     """Raise UsageError if it is gone: multiprocessing tells children where they are."""
     try:

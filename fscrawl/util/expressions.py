@@ -8,6 +8,7 @@ backreferences: https://github.com/google/re2/wiki/Syntax
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -38,9 +39,7 @@ class Expressions:
         >>> Expressions(["/tag/", "[.]pdf$"]).matches("http://a.example/b.pdf")
         True
         """
-        if self._together is None:
-            return False
-        found = self._together.Match(text)
+        found = self._together.Match(text) if self._together else None
         # Without memory for this text, a set finds nothing, not even the empty expression.
         return self.first(text) is not None if found is None else len(found) > 1
 
@@ -74,17 +73,16 @@ def compiled(pattern: str) -> Any:
 
 
 def _set(patterns: Iterable[str]) -> Any:
-    """Make what looks for expressions, and for the empty one, at once."""
+    """Make what looks for expressions, and for the empty one, at once; None if they are too large for that."""
     import re2  # noqa: PLC0415 - as above
 
     together = re2.Set.SearchSet(_options(re2))
     for each in (*patterns, ""):
         together.Add(each)
-    try:
+    with suppress(re2.error):
         together.Compile()
-    except re2.error as error:
-        raise WrongExpressionError("all expressions together are too large") from error
-    return together
+        return together
+    return None
 
 
 def _options(re2: Any) -> Any:

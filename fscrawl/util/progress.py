@@ -28,6 +28,8 @@ _FIRST_AFTER_S = 1.0
 _TICK_S = 0.5
 _SAMPLES = 20  # of the last seconds, for the rate
 _COLUMNS = 80
+# as tqdm has it, but a rate below 1 stays a rate
+_BAR = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}, {rate_noinv_fmt}{postfix}]"
 _DRAWING_TAKES_S = 1.0  # at most
 
 
@@ -141,10 +143,8 @@ class ProgressLine:
             total = self._total_of(done)
             of = "" if total is None else f" of {'about ' * self._about}{total:,}"
             rate = (done - self._done_shown) / max(now - max(self._shown_at, self._began), 1e-9)
-            unit = self._unit.removesuffix("s") if done == 1 and not of else self._unit
-            counted = f"{done:,}{of} {unit}, {rate:.1f}/s"
-        begun = f"{self._step}: " if self._step and counted else self._step or ""
-        said = f"{begun}{counted}" if counted else f"{begun}, {now - self._began:.0f} s"
+            counted = f"{done:,}{of} {self._unit if of else self._unit_of(done)}, {rate:.1f}/s"
+        said = f"{self._begins()}{counted}" if counted else f"{self._step}, {now - self._began:.0f} s"
         self._shown_at, self._done_shown = now, done
         say(said + (f", {self.note}" if self.note else ""), stream=self._stream, flush=True)
 
@@ -158,16 +158,26 @@ class ProgressLine:
 
         elapsed = now - self._began
         note = f", {self.note}" if self.note else ""
+        time_ = tqdm.format_interval(elapsed)
         if not self._unit:
-            return f"{self._step} [{tqdm.format_interval(elapsed)}{note}]"
+            return f"{self._step} [{time_}{note}]"
         total = self._total_of(self.done)
         done = self.done if total is None else min(self.done, total)
         self._samples.append((now, done))
         then, before = self._samples[0]
         rate = (done - before) / (now - then) if now > then else None
-        columns = _columns(self._stream) - 1
-        unit, prefix = f" {self._unit}", self._step or ""
-        return tqdm.format_meter(done, total or 0, elapsed, columns, prefix, unit=unit, rate=rate, postfix=self.note)
+        if total is None:
+            return f"{self._begins()}{done:,} {self._unit_of(done)} [{time_}, {rate or 0:.1f}/s{note}]"
+        columns, unit = _columns(self._stream) - 1, f" {self._unit}"
+        return tqdm.format_meter(
+            done, total, elapsed, columns, self._step or "", unit=unit, rate=rate, postfix=self.note, bar_format=_BAR
+        )
+
+    def _begins(self) -> str:
+        return f"{self._step}: " if self._step else ""
+
+    def _unit_of(self, done: int) -> str:
+        return self._unit.removesuffix("s") if done == 1 else self._unit
 
     def _total_of(self, done: int) -> int | None:
         """Return the total, unless `done` shows that it is wrong."""

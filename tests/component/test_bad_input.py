@@ -65,7 +65,7 @@ def tree(root: Path, finished: Path) -> Path:
 
 def test_nothing_given(root: Path) -> None:
     """A root that is missing, without seeds, is a mistake."""
-    refused(root, [], 2, str(root), "give --seed URL, --seeds FILE or --site FILE")
+    refused(root, [], 2, str(root), "give a URL, --seeds FILE or --site FILE")
 
 
 def test_unmounted(root: Path) -> None:
@@ -165,7 +165,7 @@ def test_the_script_of_a_checkout() -> None:
     script = Path(__file__).parents[2] / "crawl.py"
     done = subprocess.run([sys.executable, str(script), "--worker", "3"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr.startswith("fscrawl: unknown option --worker; did you mean --workers? see ")
+    assert done.stderr.startswith("fscrawl: unknown option --worker: did you mean --workers?; see ")
     assert done.stderr.endswith(" crawl --help\n")
     assert "make crawl: WORKER: unknown; there are ROOT SEED SEEDS WORKERS THREADS SET" in planned("crawl", "WORKER=8")
     assert "make merge: FORMATS: unknown; there are ROOT OUT FORMAT ARGS" in planned("merge", "FORMATS=warc")
@@ -195,7 +195,7 @@ def test_make_with_quotes() -> None:
 @pytest.mark.parametrize("seed", ["nonsense", ""])
 def test_bad_seed(root: Path, seed: str) -> None:
     """A --seed that is no URL is refused, with an example of one."""
-    refused(root, [f"--seed={seed}"], 2, f"--seed {seed}", "https://example.org/")
+    refused(root, [f"--seed={seed}"], 2, seed or "''", "https://example.org/")
 
 
 def test_seeds_file_that_is_missing(root: Path, tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_bad_setting(root: Path, assignment: str, words: Sequence[str]) -> None:
 
 def test_set_on_an_existing_tree(tree: Path) -> None:
     """--set on a tree that has its settings is refused with the advice to edit them."""
-    refused(tree, ["--set", "politeness.delay=9"], 2, "--set", f"{tree}/crawl.toml")
+    refused(tree, ["--set", "politeness.delay=9"], 2, "politeness.delay: ", f"{tree}/crawl.toml")
 
 
 # -- a tree that was tampered with

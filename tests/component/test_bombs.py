@@ -46,7 +46,6 @@ WAYS = {
     "html5lib": lambda page: links.extract(page, URL, Joiner(), parser="html5lib"),
     "text": lambda page: text.read(links.readable(page, "utf-8", None)),
     "main text": lambda page: text.read(links.readable(page, "utf-8", None), "main"),
-    "fast text": lambda page: text.read(links.readable(page, "utf-8", None), "fast"),
     "css": lambda page: parse('[hosts."*"]\nn = { css = "h1" }').extract(URL, page),
     "xpath": lambda page: parse('[hosts."*"]\nn = { xpath = "//h1" }').extract(URL, page),
     "sitemaps": lambda page: (sitemaps.read(page, URL), sitemaps.read(gzip.compress(page, 1), URL)),
@@ -86,13 +85,6 @@ def test_all_ways(way, bomb):
     assert spent(WAYS[way], BOMBS[bomb]) < 4 * BOUND_S  # where coverage is measured, html5lib takes 8 s
 
 
-@pytest.mark.gate
-@pytest.mark.parametrize("bomb", BOMBS)
-def test_fast_text_of_a_bomb(bomb):
-    """Every one of them: resiliparse could not be stopped."""
-    assert spent(WAYS["fast text"], BOMBS[bomb]) < BOUND_S
-
-
 def test_links_of_a_bomb_are_found():
     """A page that is limited keeps its links and its title."""
     page = b"<title>t</title><a href=1>" + BOMBS["stray end tags"] + b"<a href=2>x</a>"
@@ -115,22 +107,19 @@ MEMORY_BOMBS = {
 MEMORY_BYTES = 300_000_000
 PARSE = """
 import resource, sys
-from fscrawl.parse import links, text
 from fscrawl.parse.trees import tree
 page = sys.stdin.buffer.read()
-way = tree if sys.argv[1] == "tree" else lambda page: text.read(links.readable(page, "utf-8", None), "fast")
-way(b"<p>" * 5000)
+tree(b"<p>" * 5000)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-way(page)
+tree(page)
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
 """
 
 
 @pytest.mark.gate
-@pytest.mark.parametrize("way", ["tree", "fast text"])
 @pytest.mark.parametrize("bomb", MEMORY_BOMBS)
-def test_memory_of_a_bomb(bomb, way):
+def test_memory_of_a_bomb(bomb):
     """A small page does not fill the memory before it is stopped."""
-    words = [sys.executable, "-c", PARSE, way]
+    words = [sys.executable, "-c", PARSE]
     done = subprocess.run(words, input=MEMORY_BOMBS[bomb], capture_output=True, check=True, timeout=60)
     assert int(done.stdout) < MEMORY_BYTES

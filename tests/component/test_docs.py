@@ -20,8 +20,9 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl import cli, site
+from fscrawl import site
 from fscrawl.admin.audit.report import Report as AuditReport
+from fscrawl.commands.program import parse
 from fscrawl.commands.try_url import _as_json
 from fscrawl.config import settings
 from fscrawl.engine.progress import Counts
@@ -186,7 +187,7 @@ def test_commands_can_be_read(document: Path) -> None:
     """Each command of fscrawl is one that the parser takes, with settings that it knows."""
     if document.name != "cli.md":  # whose synopses are made from the parsers
         for command in commands(TEXTS[document]):
-            options = cli.parser().parse_args(shlex.split(command, comments=True)[1:])
+            options = parse(shlex.split(command, comments=True)[1:])
             settings.apply(settings.Settings(), getattr(options, "set", None) or [])
 
 
@@ -297,7 +298,7 @@ def test_the_guide_for_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             here = block.replace("https://example.org/", f"http://127.0.0.1:{web.port}/").replace(
                 'host="example.org"', 'host="127.0.0.1"'
             )
-            here = here.replace('{"delay": 0.5}', '{"delay": 0.0}, fetch={"allow_private_addresses": True}')
+            here = here.replace('{"delay": 0.5}', '{"delay": 0.0}, fetch={"allow_addresses": ["127.0.0.0/8"]}')
             exec(compile(here, "docs/how-to/python.md", "exec"), names)
     said = printed.getvalue()
     assert "did you mean politeness.delay?" in said

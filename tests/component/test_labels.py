@@ -16,7 +16,7 @@ A, B = "127.0.94.1", "127.0.94.2"
 SETTINGS = (
     "[crawl]\nscope = 'host'\nsitemaps = false\n{crawl}\n[politeness]\ndelay = {delay}\nrobots = false\n"
     "[fetch]\nretries = 0\n"
-    "allow_private_addresses = true\n[fleet]\nbeat = 0.2\ndead_after = 6\nshards = 16\n{tables}\n"
+    "allow_addresses = ['127.0.0.0/8']\n[fleet]\nbeat = 0.2\ndead_after = 6\nshards = 16\n{tables}\n"
     "# end of settings (leave this line: it shows that the file was read to its end)\n"
 )
 
@@ -157,7 +157,7 @@ def test_a_task_is_stopped_while_it_runs_and_goes_on(root: Path) -> None:
     with Web(tasks, [A]) as web:
         write(root, delay_s=0.3)
         seeds(root, f"{web.url(A, '/a')}  # a")
-        with Running(command(root, "--follow")) as running:
+        with Running(command(root, "--wait")) as running:
             running.until(lambda: len(pages(root)) >= 3, "some pages of the task are stored")
             write(root, crawl_=stop("a"), delay_s=0.3)
             running.until(lambda: _is_still(web), "nothing more of the task is fetched")
@@ -250,7 +250,7 @@ def test_found_for_both_before_one_is_stopped(root: Path) -> None:
     with Web(tasks, [A]) as web:
         write(root, delay_s=0.25)
         seeds(root, f"{web.url(A, '/a')}  # a", f"{web.url(A, '/b')}  # b")
-        with Running(command(root, "--follow", workers=1, threads=1)) as running:
+        with Running(command(root, "--wait", workers=1, threads=1)) as running:
             running.until(lambda: {f"{A}/a", f"{A}/b"} <= set(labels(root)), "both lists are stored")
             write(root, crawl_=stop("a"), delay_s=0.25)
             running.until(lambda: of_task(A, "/b") <= set(labels(root)), "all of the other task is fetched")

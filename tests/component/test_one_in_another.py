@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 from pathlib import Path
 
@@ -19,7 +18,7 @@ SEED = "http://127.0.7.9:8/"
 @pytest.fixture(autouse=True)
 def _no_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Begin no process for workers: none will be needed."""
-    monkeypatch.setattr(cli, "warm_up", lambda words: contextlib.nullcontext())
+    monkeypatch.setattr("fscrawl.commands.crawl.start_server", lambda modules: None)
 
 
 @pytest.fixture

@@ -82,7 +82,7 @@ def test_a_form_whose_answer_is_no_list(root: Path) -> None:
         root.mkdir()
         text = (
             "[crawl]\nscope = 'any'\n[politeness]\ndelay = 0\nuser_agent = 'a (+mailto:a@example.org)'\n[fetch]\n"
-            "allow_private_addresses = true\naccept = ['application/json', 'text/html']\nretries = 1\n"
+            "allow_addresses = ['127.0.0.0/8']\naccept = ['application/json', 'text/html']\nretries = 1\n"
         )
         end = "\n# end of settings (leave this line: it shows that the file was read to its end)\n"
         (root / "crawl.toml").write_text(text + TABLE.replace("PORT", str(web.port)) + end)

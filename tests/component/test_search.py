@@ -96,7 +96,7 @@ def test_nothing_is_found(search: Search) -> None:
     ("words", "says"),
     [
         (['"open'], 'a phrase has a " at its beginning only'),
-        (["-only"], "nothing to search for"),
+        ([" -only"], "nothing to search for"),
         (["a\udcff", "b"], "must be UTF-8"),
         (["x", "--limit", "1001"], "--limit 1001: at most 1000"),
     ],
@@ -153,10 +153,10 @@ def test_what_is_missing_is_said(search: Search, tmp_path: Path) -> None:
     tree = Grown(tmp_path / "tree")
     tree.page("http://a.example/", b"<p>words")
     tree.merge(tmp_path / "out", index=True)
-    (tmp_path / "kept").write_bytes((tmp_path / "out/search/index.json").read_bytes())
+    (tmp_path / "kept").write_bytes((tmp_path / "out/search/meta.json").read_bytes())
     tree.page("http://a.example/2", b"<p>words")
     tree.merge(tmp_path / "out")
-    (tmp_path / "kept").rename(tmp_path / "out/search/index.json")
+    (tmp_path / "kept").rename(tmp_path / "out/search/meta.json")
     code, out, err = search("words", of=tmp_path / "out")
     assert code == 0
     assert "1 page, " in out
@@ -228,17 +228,16 @@ def test_two_at_once_while_a_merge_runs(tmp_path: Path) -> None:
 
     def ask() -> None:
         from fscrawl.dataset.search import search
-        from fscrawl.dataset.search_words import parse
 
         while not over.is_set():
-            result = search(out, parse("words"))
+            result = search(out, "words")
             found.append((result.total, result.missing))
 
     searchers = [threading.Thread(target=ask) for _ in range(2)]
     for each in searchers:
         each.start()
     try:
-        for number in range(9):  # which also joins shards
+        for number in range(9):  # which also joins segments
             tree.page(f"http://b.example/{number}", b"<p>words")
             tree.merge(out)
     finally:

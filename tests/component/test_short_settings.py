@@ -13,7 +13,7 @@ TEXT = """\
 [politeness]
 delay = 0.0
 [fetch]
-allow_private_addresses = true
+allow_addresses = ['127.0.0.0/8']
 [[site]]
 hosts = ["{host}"]
 seeds = "http://{host}/{{1..2}}"

@@ -65,7 +65,7 @@ def show(capsys: pytest.CaptureFixture[str], root: Path, url: str, *flags: str) 
         ("/deeper", ["max_depth", "left-out"]),
         ("/shunned", ["nofollow"]),
         ("/never", ["not-linked"]),
-        ("/" + "x/" * 40, ["max_path_depth", "not-linked"]),
+        ("/" + "x/" * 40, ["trap", "not-linked"]),
     ],
 )
 def test_a_missing_page_has_its_reason(

@@ -151,7 +151,14 @@ def test_in_a_session(root: Path, tmp_path: Path) -> None:
 def test_try(capsys: pytest.CaptureFixture[str]) -> None:
     """`try` shows the page that a crawl would store in the end, and the way to it."""
     shop = Shop()
-    flags = ["--set", "fetch.allow_private_addresses=true", "--set", "politeness.delay=0", "--set", "crawl.scope=any"]
+    flags = [
+        "--set",
+        "fetch.allow_addresses=['127.0.0.0/8']",
+        "--set",
+        "politeness.delay=0",
+        "--set",
+        "crawl.scope=any",
+    ]
     with shop.web as web:
         url = shop.url(0)
         assert cli.main(["try", url, *flags]) == 0
@@ -171,7 +178,14 @@ def test_try(capsys: pytest.CaptureFixture[str]) -> None:
 def test_try_a_log_in_that_fails(capsys: pytest.CaptureFixture[str], what: str) -> None:
     """What stays a redirect is shown as one."""
     shop = Shop(never=what == "never", gone=what == "gone")
-    flags = ["--set", "fetch.allow_private_addresses=true", "--set", "politeness.delay=0", "--set", "crawl.scope=any"]
+    flags = [
+        "--set",
+        "fetch.allow_addresses=['127.0.0.0/8']",
+        "--set",
+        "politeness.delay=0",
+        "--set",
+        "crawl.scope=any",
+    ]
     with shop.web as web:
         assert cli.main(["try", shop.url(0), *flags]) == 1
         assert f"redirect  to {web.url(IDENTITY, '/login?to=/0')}" in capsys.readouterr().out

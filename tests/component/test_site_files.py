@@ -145,7 +145,7 @@ def test_machines_must_have_the_same_file(root: Path, tmp_path: Path) -> None:
     """A machine that comes with another file, or without one, leaves with one line; the others go on."""
     with Web(Journals(), [A]) as web:
         file = site_file(tmp_path, web)
-        with Running(command(root, "--site", file, "--follow")) as first:
+        with Running(command(root, "--site", file, "--wait")) as first:
             first.until(lambda: len(pages(root)) > 5, "some pages")
             (tmp_path / "other.py").write_text(Path(file).read_text() + "# edited\n")
             for flags, said in (

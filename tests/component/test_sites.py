@@ -22,7 +22,7 @@ scope = "host"
 delay = 0
 user_agent = "fscrawl-tests/1 (+mailto:tests@example.org)"
 [fetch]
-allow_private_addresses = true
+allow_addresses = ['127.0.0.0/8']
 accept = ["text/html", "application/json"]
 retries = 1
 [fleet]
@@ -131,7 +131,7 @@ def test_an_edit_that_widens_finds_links_in_stored_pages(root: Path) -> None:
     """While machines run, links that `follow` did not find are found in stored pages, which are not fetched again."""
     with Web(site(CHAIN), [A]) as web:
         write(root, table(web, "['css:a.next']"))
-        with Running(command(root, "--follow")) as running:
+        with Running(command(root, "--wait")) as running:
             running.until(lambda: len(pages(root)) == 7, "the chain is stored")
             assert not any(path.startswith("/s") for path in paths(root))
             write(root, table(web, "['css:a.next', 'css:a.side']"))
@@ -166,7 +166,7 @@ def test_a_list_that_grows(root: Path) -> None:
     with Web(site({f"/c/{name}": "x" for name in ("a", "b%2F1", "c")}), [A]) as web:
         write(root, f"[[site]]\nhosts = ['{A}']\nseeds = ['{web.url(A, '/c/')}{{classes.txt}}']\n")
         (root / "classes.txt").write_text("# classes\na\n")
-        with Running(command(root, "--follow")) as running:
+        with Running(command(root, "--wait")) as running:
             running.until(lambda: paths(root) == {"/c/a"}, "the first line is fetched")
             with (root / "classes.txt").open("a") as file:
                 file.write("b/1\nc # a comment\n")
@@ -287,7 +287,7 @@ def test_an_edit_that_names_a_list_before_it_is_there(root: Path, tmp_path: Path
         seeds = f"[[site]]\nhosts = ['{A}']\nseeds = ['http://{A}:{port}/%s']\n"
         write(root, seeds % "a")
         said = tmp_path / "said"
-        with said.open("wb") as stderr, Running(command(root, "--follow"), stderr=stderr) as running:
+        with said.open("wb") as stderr, Running(command(root, "--wait"), stderr=stderr) as running:
             running.until(lambda: len(pages(root)) == 1, "the first page")
             text = (root / "crawl.toml").read_text()
             (root / "crawl.toml").write_text(text.replace(f"{port}/a'", f"{port}/{{late.txt}}'"))

@@ -54,7 +54,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Closure, li
             words += ["--seed", web.seed(host)]
         for name, value in {
             "politeness.delay": 0.02,
-            "fetch.allow_private_addresses": "true",
+            "fetch.allow_addresses": '["127.0.0.0/8"]',
             "crawl.scope": "any",
             **SETTINGS,
         }.items():

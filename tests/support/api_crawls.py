@@ -10,7 +10,10 @@ from pathlib import Path
 
 from tests.support.web import Web
 
-SETTINGS = {"politeness": {"delay": 0.0, "user_agent": "fscrawl-tests/1"}, "fetch": {"allow_private_addresses": True}}
+SETTINGS = {
+    "politeness": {"delay": 0.0, "user_agent": "fscrawl-tests/1"},
+    "fetch": {"allow_addresses": ["127.0.0.0/8"]},
+}
 DEADLINE_S = 60.0
 
 

@@ -39,7 +39,7 @@ SETTINGS = {
     "politeness.delay": "0",
     "politeness.user_agent": USER_AGENT,
     "politeness.give_up_after": "2",
-    "fetch.allow_private_addresses": "true",
+    "fetch.allow_addresses": '["127.0.0.0/8"]',
     "crawl.scope": "any",
 }
 _PROGRESS = re.compile(r"[a-z][^:]*: [\d,]+ of [\d,]+ [a-z]+, .*")

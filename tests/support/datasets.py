@@ -19,8 +19,8 @@ from tests.support.web import Request, Response, Web
 
 HOSTS = ["127.0.31.1", "127.0.31.2"]
 NUMBERED = 60
-FORMATS = ("parquet", "warc", "wacz", "jsonl", "jsonl.zst", "csv")
-ALL_FORMATS = ("--noindex", *(word for each in FORMATS for word in ("--format", each)))
+FORMATS = ("parquet", "warc", "jsonl", "jsonl.zst", "csv")
+ALL_FORMATS = ("--keep-noindex", *(word for each in FORMATS for word in ("--format", each)))
 
 _HTML = {"Content-Type": "text/html; charset=utf-8"}
 _TWIN = b"<!DOCTYPE html><title>Twins</title><p>The same body under several addresses."

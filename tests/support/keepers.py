@@ -17,10 +17,10 @@ Fetch = Callable[[Ask], Answer]
 
 
 class Keeper:
-    def __init__(self, **settings: int) -> None:
+    def __init__(self, browsers: int = 1, **bounds: int) -> None:
         self._lanes = Lanes()
-        self._browsers = Browsers(lambda text: None)
-        self._browsers.keep(RenderSettings(when="always", **{"browsers": 1, **settings}))
+        self._browsers = Browsers(lambda text: None, **bounds)
+        self._browsers.keep(RenderSettings(when="always", browsers=browsers))
 
     def pid(self) -> int:
         pid = self._browsers._keepers[0].pid

@@ -17,7 +17,7 @@ from fscrawl.parse.encoding import sniff_encoding
 
 FOLDER = Path(__file__).parents[1] / "component" / "main_content"
 EXPECTED = tomllib.loads((FOLDER / "expected.toml").read_text(encoding="utf-8"))
-WAYS = ("visible", "fast", "main")
+WAYS = ("visible", "main")
 
 
 @dataclass(frozen=True)

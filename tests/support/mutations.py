@@ -103,8 +103,8 @@ MUTATIONS = {
     ),
     "guard of addresses": Mutation(
         "http/fetch.py",
-        "self._permits = addresses.permits(fetch.allow_private_addresses, fetch.allow_addresses)",
-        "self._permits = addresses.permits(True, fetch.allow_addresses)",
+        "self._permits = addresses.permits(fetch.allow_addresses)",
+        'self._permits = addresses.permits(("0.0.0.0/0",))',
         "tests/component/fetch/test_fetch_guard.py",
     ),
     "digest": Mutation(

@@ -19,7 +19,7 @@ from tests.support.workers import TERM
 HOSTS = ["127.0.4.1", "127.0.4.2", "127.0.4.3"]
 SETTINGS = Settings(
     politeness=PolitenessSettings(delay=0.0, user_agent=USER_AGENT, robots=False),
-    fetch=FetchSettings(allow_private_addresses=True, timeout=30.0),
+    fetch=FetchSettings(allow_addresses=("127.0.0.0/8",), timeout=30.0),
 )
 
 Start = Callable[..., Pool]

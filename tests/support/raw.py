@@ -27,7 +27,7 @@ def fetchers() -> Iterator[Make]:
     made: list[Fetcher] = []
 
     def fetcher(politeness: PolitenessSettings | None = None, **settings: Any) -> Fetcher:
-        limits = FetchSettings(**{"allow_private_addresses": True, "timeout": 5.0, **settings})
+        limits = FetchSettings(**{"allow_addresses": ("0.0.0.0/0", "::/0"), "timeout": 5.0, **settings})
         made.append(Fetcher(limits, politeness or PolitenessSettings(), 4))
         return made[-1]
 

@@ -30,9 +30,9 @@ import pyarrow.parquet as pq
 
 from fscrawl import merge, store, urls
 from fscrawl.config import settings
-from fscrawl.dataset import tally
+from fscrawl.dataset import search
 from fscrawl.dataset.crew import Crew
-from fscrawl.dataset.search_shards import read_list
+from fscrawl.dataset.job import told_by
 from fscrawl.dataset.writer import is_writer
 from fscrawl.parse import links
 from fscrawl.storage.layout import PICTURE
@@ -44,7 +44,7 @@ from fscrawl.util.progress import ProgressLine
 MACHINE = "m-1-aa"
 BEGAN_S = 1_790_000_000.0  # when the first page of a tree was fetched; each further one a second later
 HTML = {"content-type": "text/html"}
-ALL = ("parquet", "warc", "wacz", "jsonl", "csv")
+ALL = ("parquet", "warc", "jsonl", "csv")
 
 
 class Grown:
@@ -201,7 +201,7 @@ def inline() -> Iterator[None]:
     @contextlib.contextmanager
     def crew(_job: object, _processes: object, _scheduler: object, line: ProgressLine) -> Iterator[Crew]:
         done: list[int] = []
-        with tally.told_by(done.append):
+        with told_by(done.append):
             yield Crew(Inline(), 1, line, lambda: sum(done))
 
     with mock.patch.object(merge, "open_crew", crew):
@@ -278,21 +278,24 @@ def stamps(directory: Path) -> dict[str, tuple[int, int]]:
     return {str(path.relative_to(directory)): (at.st_ino, at.st_mtime_ns) for path, at in files}
 
 
+def lasting(out: Path) -> dict[str, str]:
+    """Give the contents of a dataset but for its index of searches, whose files have random names."""
+    return {name: digest for name, digest in contents(out).items() if not name.startswith("search/")}
+
+
 def check(made: Made) -> None:
     """Assert that the manifest tells the truth, and that nothing is there that it does not name."""
     named = {each["path"]: each for each in made.manifest["files"]}
     there = {name for name in contents(made.out) if not name.startswith((".merge/", "search/"))}
     if (made.out / "search").exists():
-        listed = read_list(made.out)
-        assert listed is not None
-        assert {path.name for path in (made.out / "search").iterdir()} == {
-            "index.json",
-            *(Path(shard.file).name for shard in listed),
-        }
-        parts = {path: each["sha256"] for path, each in named.items() if path.startswith("pages/")}
-        assert {path: digest for shard in listed for path, digest in shard.parts} == parts
-    lists = ["wacz/all.json"] if any(name.startswith("wacz/") for name in named) else []
-    assert there == {"manifest.json", "README.md", *named, *lists}
+        index = search.opened(made.out)
+        assert index is not None
+        pages = {each["sha256"] for path, each in named.items() if path.startswith("pages/")}
+        assert search.parts_in(index.searcher()) == pages
+        listed = json.loads((made.out / "search/meta.json").read_text())["segments"]
+        there_are = {path.stem for path in (made.out / "search").iterdir()}
+        assert there_are == {"meta", *(each["segment_id"].replace("-", "") for each in listed)}
+    assert there == {"manifest.json", "README.md", *named}
     for name, facts in named.items():
         data = (made.out / name).read_bytes()
         assert (len(data), hashlib.sha256(data).hexdigest()) == (facts["bytes"], facts["sha256"]), name

@@ -21,7 +21,7 @@ TERM = "0123456789abcdef"
 HTML = {"Content-Type": "text/html; charset=utf-8"}
 SETTINGS = Settings(
     politeness=PolitenessSettings(delay=0.0, user_agent=USER_AGENT),
-    fetch=FetchSettings(allow_private_addresses=True, timeout=5.0, retries=2),
+    fetch=FetchSettings(allow_addresses=("127.0.0.0/8",), timeout=5.0, retries=2),
 )
 
 

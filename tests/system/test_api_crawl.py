@@ -177,7 +177,7 @@ def test_mistakes_that_need_no_process(
 def test_one_variable_is_allowed(tmp_path: Path, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     """One name is a name, and not a list of its letters."""
     monkeypatch.setenv("PASS", "secret")
-    settings = {**SETTINGS, "fetch": {"allow_private_addresses": True, "auth": {"127.0.0.1": "me:$PASS"}}}
+    settings = {**SETTINGS, "fetch": {"allow_addresses": ["127.0.0.0/8"], "auth": {"127.0.0.1": "me:$PASS"}}}
     result = fscrawl.crawl(tmp_path / "tree", seed(web), workers=1, progress=False, allow_env="PASS", **settings)
     assert result.pages > 0
 
@@ -189,7 +189,7 @@ def test_settings_of_every_kind(tmp_path: Path, web: Web) -> None:
         seed(web),
         progress=False,
         politeness={"delay": 0, "robots": False, "user_agent": 'a "quoted" \\ one'},
-        fetch={"allow_private_addresses": True, "accept": ("text/html",), "headers": {"X-Of": "tests"}},
+        fetch={"allow_addresses": ["127.0.0.0/8"], "accept": ("text/html",), "headers": {"X-Of": "tests"}},
         crawl={"max_depth": 1},
     )
     assert result.pages > 0

@@ -107,7 +107,8 @@ def test_no_process_stays_behind(words: str, closed: str, root: Path) -> None:
     """A pipe between processes must not have the number of a standard descriptor: its other end would wait for ever."""
     with Web(lambda request: Response(200, HTML, b"<p>"), [HOST]) as web:
         words = words.replace("URL", web.url(HOST)).replace("TREE", str(root))
-        line = f'exec "{sys.executable}" -m fscrawl {words} --set fetch.allow_private_addresses=true {closed}'
+        local = "--set 'fetch.allow_addresses=[\"127.0.0.0/8\"]'"
+        line = f'exec "{sys.executable}" -m fscrawl {words} {local} {closed}'
         started = subprocess.Popen(["sh", "-c", line], cwd=CHECKOUT, start_new_session=True)
         assert started.wait(TIMEOUT_S) == 0
         await_end(started.pid)

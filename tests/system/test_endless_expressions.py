@@ -22,7 +22,7 @@ deny = {deny}
 delay = {delay}
 user_agent = "fscrawl-tests/1 (+mailto:tests@example.org)"
 [fetch]
-allow_private_addresses = true
+allow_addresses = ['127.0.0.0/8']
 [fleet]
 beat = 0.2
 dead_after = 20

@@ -261,12 +261,12 @@ def _unstore(root: Path, url: str) -> None:
 
 
 def test_seeds_and_settings_are_followed(place: Place) -> None:
-    """With --follow, an added seed and an edit of crawl.toml reach running machines; a broken edit is reported."""
+    """With --wait, an added seed and an edit of crawl.toml reach running machines; a broken edit is reported."""
     hosts, root = hosts_of(3), place.root
     with Web(linked_site(4, 2), hosts=hosts) as web, Fleet(place, quick(**{"crawl.scope": '"host"'})) as fleet:
-        one = fleet.start("--follow", seeds=[web.url(hosts[0], "/")])
+        one = fleet.start("--wait", seeds=[web.url(hosts[0], "/")])
         fleet.wait_for_tree()
-        two = fleet.start("--follow")
+        two = fleet.start("--wait")
         two.until(lambda: len(list((root / ".fscrawl" / "machines").iterdir())) == 2, "the second machine")
         one.until(lambda: web.count(hosts[0]) == 5, "the first host")
         toml = root / "crawl.toml"

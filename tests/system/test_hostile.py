@@ -34,7 +34,6 @@ RECORD_BYTES = 4_000_000  # 50,000 addresses of a sitemap and the largest head s
 MEMORY_BYTES = 400_000_000
 DEADLINE_S = 300.0  # what reads large pages has the lowest priority: on a busy computer, it gets what others leave over
 SETTINGS = {
-    "fetch.allow_private_addresses": "false",
     "fetch.allow_addresses": ALLOWED,
     "fetch.max_bytes": MAX_BYTES,
     "fetch.timeout": 3,
@@ -58,8 +57,7 @@ CUT_BY = (
     "max_depth",
     "max_hosts_per_domain",
     "max_pages_per_host",
-    "max_path_depth",
-    "max_repeats",
+    "trap",
 )
 
 
@@ -187,8 +185,8 @@ def test_refused_addresses(crawled: Crawled) -> None:
 
 def test_what_limits_cut_is_said(crawled: Crawled) -> None:
     """The summary says how many links each limit left out."""
-    line = next(line for line in crawled.done.out.split("\n") if line.startswith("left out "))
-    found = re.findall(r"([\d,]+) links? by ([\w-]+)", line)
+    line = next(line for line in crawled.done.out.split("\n") if line.startswith("not followed "))
+    found = re.findall(r"([\d,]+) links? (?:by|outside) (?:crawl[.])?([\w-]+)", line)
     assert tuple(name for _, name in found) == CUT_BY, line
     assert all(int(number.replace(",", "")) for number, _ in found)
     denied = next(int(number.replace(",", "")) for number, name in found if name == "deny")
@@ -344,7 +342,7 @@ def test_million_links(tmp_path: Path) -> None:
     assert found.done.code == 0, found.done
     page = found.pages[found.urls["/page/million-links"]]
     assert (len(page.links), page.truncated) == (100_000, True)
-    left_out = re.search(r"left out      about ([\d,]+) links by deny", found.done.out)
+    left_out = re.search(r"not followed  in this run: about ([\d,]+) links by crawl.deny", found.done.out)
     assert left_out is not None, found.done.out
     assert 95_000 < int(left_out[1].replace(",", "")) < 105_000
     assert run_audit(found.root).code == 0

@@ -26,7 +26,7 @@ from tests.support.crawling import CHECKOUT, Done, Running, check_tree, command,
 from tests.support.dashboards import write_log
 from tests.support.interrupted import Ran, Signal, interrupt, scratch
 from tests.support.sessions import await_end
-from tests.support.trees import Grown, Made, check, contents, stamps
+from tests.support.trees import Grown, Made, check, lasting, stamps
 from tests.support.web import Web, linked_site
 
 pytestmark = pytest.mark.proof
@@ -38,13 +38,13 @@ ENDLESS_S = 1.0  # of the life of a command that does not end by itself
 HOSTS, PAGES = ["127.0.31.1", "127.0.31.2"], 30
 STORED = "what is stored is kept; the same command goes on"
 PARTS = "finished parts are kept; the same command goes on"
-# Cut small, so that a merge of few pages has many batches, some groups and some archives.
+# Cut small, so that a merge of few pages has many batches and some groups.
 _SMALL = """\
 from fscrawl import interrupts
 interrupts.catch()
 import sys
-from fscrawl.dataset import archives, dedupe, plan
-dedupe._GROUP_ROWS, plan.BATCH_PAGES, archives.PART_BYTES = 90, 30, 20_000
+from fscrawl.dataset import plan, write
+plan.BATCH_PAGES, write._GROUP_ROWS = 30, 90
 from fscrawl.__main__ import main
 sys.exit(main())
 """
@@ -131,7 +131,7 @@ def merging(tree: Grown, *flags: str, small: bool = False) -> Case:
 
     def result(place: Path, _: Done) -> object:
         check(Made(place / "out"))
-        return contents(place / "out")
+        return lasting(place / "out")
 
     return Case(words, [PARTS], result=result)
 

@@ -19,16 +19,16 @@ import pytest
 
 from tests.support.crawling import Done, Running, lines_of
 from tests.support.sessions import await_end
-from tests.support.trees import ALL, Grown, Made, check, contents, inline
+from tests.support.trees import ALL, Grown, Made, check, inline, lasting
 
 KILLS = int(os.environ.get("FSCRAWL_KILLS", "3"))
 HOSTS, PAGES = 6, 250  # before the first run, and as many again before the second
 DEAD = "fscrawl: a process of the merge died"
-# Cut small, so that a few thousand pages are many batches, some groups and some archives.
+# Cut small, so that a few thousand pages are many batches and some groups.
 _SMALL = """\
 import sys
-from fscrawl.dataset import archives, dedupe, plan
-dedupe._GROUP_ROWS, plan.BATCH_PAGES, archives.PART_BYTES = 600, 120, 400_000
+from fscrawl.dataset import plan, write
+plan.BATCH_PAGES, write._GROUP_ROWS = 120, 600
 from fscrawl.cli import main
 sys.exit(main())
 """
@@ -80,7 +80,7 @@ class Target:
         self.duration_s = done.elapsed_s
         assert done.code == 0, done
         check(Made(out))
-        self.wanted = contents(out)
+        self.wanted = lasting(out)
         self.begin()
 
     def begin(self) -> None:
@@ -94,7 +94,7 @@ class Target:
         self.left_s = max(self.left_s - max(0.0, delay_s - self.startup_s), self.startup_s + 0.2)
 
     def check(self) -> None:
-        found = contents(self.out)
+        found = lasting(self.out)
         assert {name for name in found if found[name] != self.wanted.get(name)} == set()
         assert set(found) == set(self.wanted)
         check(Made(self.out))

@@ -62,7 +62,7 @@ def test_interrupting_a_cell(tmp_path: Path) -> None:
     """*Interrupt* stops a crawl cleanly, with its progress line shown, and the kernel goes on."""
     root = tmp_path / "tree"
     with Web(linked_site(100_000, 3)) as web:
-        settings = '{"delay": 0.0}, fetch={"allow_private_addresses": True}'
+        settings = '{"delay": 0.0}, fetch={"allow_addresses": ["127.0.0.0/8"]}'
         code = f'fscrawl.crawl({str(root)!r}, "http://127.0.0.1:{web.port}/", workers=1, politeness={settings})'
         cells = [
             nbformat.v4.new_code_cell("import os, fscrawl; print(os.getpid())"),

@@ -35,7 +35,7 @@ from tests.support.web import Request, Response, Web, linked_site
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 HOSTS = ["127.0.41.1", "127.0.41.2"]
-SETTINGS = ("politeness.delay=0.05", "fetch.allow_private_addresses=true", "fleet.beat=2", "fleet.dead_after=8")
+SETTINGS = ("politeness.delay=0.05", "fetch.allow_addresses=['127.0.0.0/8']", "fleet.beat=2", "fleet.dead_after=8")
 DEADLINE_S = 60.0  # of a command; all but the demo end within seconds
 HTML = {"Content-Type": "text/html"}
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import pytest
 
 from demo.site import HOSTS, Site
-from fscrawl.config.render_settings import BROWSERS
+from fscrawl.render.executable import BROWSERS
 from fscrawl.request import url_of
 from tests.support.crawling import Running, check_tree, errors, pages
 from tests.support.recipes import ADDRESS, Recipe, RecipeWeb, on_loopback, recipes
@@ -29,7 +29,7 @@ from tests.support.web import Request, Web
 pytestmark = pytest.mark.proof
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-SETTINGS = ("politeness.delay=0", "fetch.allow_private_addresses=true", "fleet.beat=1", "fleet.dead_after=5")
+SETTINGS = ("politeness.delay=0", "fetch.allow_addresses=['127.0.0.0/8']", "fleet.beat=1", "fleet.dead_after=5")
 DEADLINE_S = 90.0
 _FSCRAWL = """\
 #!/bin/sh
@@ -88,7 +88,7 @@ class World:
         """Give a block as it is run here."""
         text = on_loopback(block, self.web.port)
         if "crawl.toml <<" in text:
-            ours = "[politeness]\ndelay = 0\n[fleet]\nbeat = 1\n[fetch]\nallow_private_addresses = true\n"
+            ours = "[politeness]\ndelay = 0\n[fleet]\nbeat = 1\n[fetch]\nallow_addresses = ['127.0.0.0/8']\n"
             text = text.replace("[fetch]\n", "", 1).replace("crawl.toml <<'END'\n", f"crawl.toml <<'END'\n{ours}", 1)
         return text.replace("/srv/crawl", str(self.root)).replace("/mnt/large", str(self.directory / "mnt/large"))
 
@@ -109,7 +109,7 @@ class World:
 
     def at_work(self) -> Running:
         """Start a machine that stays."""
-        words = [str(self.directory / "bin/fscrawl"), "crawl", "--root", str(self.root), "--workers", "2", "--follow"]
+        words = [str(self.directory / "bin/fscrawl"), "crawl", "--root", str(self.root), "--workers", "2", "--wait"]
         return Running(words, cwd=self.directory, env=self.environment)
 
 
@@ -204,7 +204,6 @@ def _german(run: Run) -> None:
 
 def _archives(run: Run) -> None:
     assert list(run.directory.glob("archive/warc/*.warc.gz"))
-    assert list(run.directory.glob("archive/wacz/*.wacz"))
 
 
 def prints(*words: str) -> Callable[[Run], None]:
@@ -240,7 +239,7 @@ PROMISES: dict[str, Callable[[Run], None]] = {
     "Throw away a host": _thrown_away,
     "Make Parquet, and ask it by DuckDB": prints("url_host_name", "127.0.43.1"),
     "Get the text of German pages only": _german,
-    "Make WARC or WACZ, and replay it": _archives,
+    "Make WARC, and replay it": _archives,
     "Make a spreadsheet": prints("url,", "http://127.0.43.1:"),
     "Use it from Python": prints("lighthouse", "Front"),
 }

@@ -202,6 +202,32 @@ def test_circles(way: str, root: Path, *, cookies: bool) -> None:
     check_tree(root)
 
 
+@pytest.mark.parametrize("retries", [0, 3])
+def test_moved(root: Path, retries: int) -> None:
+    """A page that has moved becomes a redirect, by whichever way: each step is asked for first, whatever the retries.
+
+    What several pages lead to is asked for once.
+    """
+    ways = {"/a": f"http://{B}:PORT/x", "/b": f"http://{B}:PORT/x", "/c": "/c2", "/c2": "/c3", "/c3": "/d"}
+    moved: dict[str, str] = {}
+
+    def serve(request: Request) -> Response:
+        if (to := moved.get(request.path)) is not None:
+            return Response(301, {"Location": to.replace("PORT", str(web.port))})
+        links = "".join(f"<a href={path}>" for path in ("/a", "/b", "/c", "/d"))
+        return Response(200, HTML, links.encode() if request.path == "/" else b"text")
+
+    with Web(serve, [A, B]) as web:
+        assert crawl(root, "--set", f"fetch.retries={retries}", seeds=[web.url(A)]).code == 0
+        moved.update(ways)
+        refresh(root)
+        found = pages(root)
+        leads = {path: found[web.url(A, path)].redirect for path in ("/a", "/b", "/c")}
+        assert leads == {"/a": web.url(B, "/x"), "/b": web.url(B, "/x"), "/c": web.url(A, "/c2")}
+        assert (web.count(path="/x"), web.count(path="/c3"), web.count(path="/d")) == (1, 1, 2)
+    check_tree(root)
+
+
 def test_a_clock_that_was_ahead(root: Path) -> None:
     """A page that was fetched in the future is asked for again: nobody knows how old it is."""
     site = Site("/a", "/b")

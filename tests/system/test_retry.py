@@ -179,7 +179,7 @@ def test_running_crawl(root: Path, site: Site, retry: Retry) -> None:
     """A machine that runs takes failures up by itself, again and again."""
     with Web(site, [A, B]) as web:
         seeds = [web.url(A), web.url(B)]
-        words = command(root, "--quiet", "--follow", seeds=seeds, settings={**QUICK, "fleet.beat": 0.2})
+        words = command(root, "--quiet", "--wait", seeds=seeds, settings={**QUICK, "fleet.beat": 0.2})
         with Running(words) as running:
             running.until(lambda: len(list(root.glob("errs/*/*.json"))) == 6, "six failures")
             for times in (2, 3):

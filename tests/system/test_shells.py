@@ -23,12 +23,12 @@ DEADLINE_S = 30.0
 # What a user sees before the Tab key, and what every shell makes of it. Bash alone shows no descriptions.
 LINES: tuple[tuple[str, list[str]], ...] = (
     ("fscrawl cra", ["crawl"]),
-    ("fscrawl crawl --workers 4 --fol", ["--follow"]),
+    ("fscrawl crawl --workers 4 --wai", ["--wait"]),
     ("fscrawl show https://example.org/ --in", ["--inlinks"]),
     ("fscrawl crawl --root one", ["one-tree"]),
     ("fscrawl crawl --seeds two", ["two-seeds.txt"]),
     ("fscrawl merge --root one-tree --format par", ["parquet"]),
-    ("fscrawl merge --root one-tree --format wa", ["warc", "wacz"]),
+    ("fscrawl merge --root one-tree --format wa", ["warc"]),
     ("fscrawl completion z", ["zsh"]),
 )
 BASH = """\
@@ -105,7 +105,7 @@ def test_zsh(place: Callable[[str], Path]) -> None:
         terminal.until("ready> ")
         for line, offered in LINES:
             before, _, beginning = line.rpartition(" ")
-            wanted = offered[0] if len(offered) == 1 else beginning  # "wa" is all that "warc" and "wacz" share
+            wanted = offered[0] if len(offered) == 1 else beginning
             assert terminal.completed(line).rstrip(" /") == f"{before} {wanted}", line
 
 

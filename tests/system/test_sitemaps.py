@@ -215,7 +215,7 @@ def test_turned_on_while_it_runs(root: Path, site: Site, setting: str) -> None:
     """A machine that stays finds sitemaps as soon as they are turned on; nothing is asked for twice."""
     name = setting.partition(".")[2]
     settings = {**SETTINGS, **SOON, setting: "false"}
-    with Web(site, [A, B, C]) as web, Running(command(root, "--follow", seeds=[web.url(A)], settings=settings)) as one:
+    with Web(site, [A, B, C]) as web, Running(command(root, "--wait", seeds=[web.url(A)], settings=settings)) as one:
         one.until(lambda: "/" in paths(root, web), "the seed is stored")
         edit(root, f"\n{name} = false", f"\n{name} = true")
         one.until(lambda: paths(root, web) == FOUND | MAPS | {"/deeper"}, "sitemaps were read", 40.0)

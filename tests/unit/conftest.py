@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from fscrawl.fleet import heartbeat
+from fscrawl.frontier import places
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.storage import creation, retrying
 from tests.support.beats import Logs
@@ -39,6 +40,17 @@ def make_frontier() -> Iterator[Callable[..., Frontier]]:
     yield make
     for frontier in made:
         frontier.close()
+
+
+@pytest.fixture
+def few_places(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Set constants of `frontier.places`."""
+
+    def set_constants(**values: float) -> None:
+        for name, value in values.items():
+            monkeypatch.setattr(places, name, value)
+
+    return set_constants
 
 
 @pytest.fixture

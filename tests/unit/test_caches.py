@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl.storage import caches
+from fscrawl.storage import mounts
 from fscrawl.storage.caches import CACHES_LIVE_S, caches_live_s
 
 MOUNTS = """\
@@ -29,11 +29,11 @@ MOUNTS = """\
 def test_by_mount(path, seconds, tmp_path, monkeypatch):
     """The innermost mount counts; a local disk shows nothing old."""
     (tmp_path / "mountinfo").write_text(MOUNTS)
-    monkeypatch.setattr(caches, "_MOUNTS", str(tmp_path / "mountinfo"))
+    monkeypatch.setattr(mounts, "TABLE", tmp_path / "mountinfo")
     assert caches_live_s(Path(path)) == seconds
 
 
 def test_no_list_of_mounts(tmp_path, monkeypatch):
     """What cannot be told may be a share."""
-    monkeypatch.setattr(caches, "_MOUNTS", str(tmp_path / "missing"))
+    monkeypatch.setattr(mounts, "TABLE", tmp_path / "missing")
     assert caches_live_s(tmp_path) == CACHES_LIVE_S

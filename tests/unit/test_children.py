@@ -65,15 +65,3 @@ def test_the_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     child.join(20)
     assert child.exitcode == -signal.SIGKILL
     assert not (tmp_path / "pymp-x").exists()
-
-
-def test_a_server_that_is_not_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server is ended; if there is none, nothing is."""
-    child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
-    child.start()
-    monkeypatch.setattr(children.forkserver._forkserver, "_forkserver_pid", child.pid)
-    children.end_server()
-    child.join(20)
-    assert child.exitcode == -signal.SIGKILL
-    monkeypatch.setattr(children.forkserver._forkserver, "_forkserver_pid", None)
-    children.end_server()

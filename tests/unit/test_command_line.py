@@ -12,18 +12,20 @@ from pathlib import Path
 import pytest
 
 from fscrawl import cli
-from fscrawl.commands import MODULES, parser
+from fscrawl.commands import COMMANDS, common
 from fscrawl.commands import crawling as crawl_command
+from fscrawl.commands.program import Program, parse
+from fscrawl.config.settings import Settings, apply
 from fscrawl.engine.progress import Progress
 from fscrawl.errors import UsageError
 
-ROOT = "--root /mnt/shared"
-
 
 @pytest.fixture(autouse=True)
-def installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the program be called `fscrawl`."""
-    monkeypatch.setattr(parser, "command", lambda: "fscrawl")
+def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Let the program be called `fscrawl`, outside of a tree."""
+    monkeypatch.setattr("sys.argv", ["/usr/bin/fscrawl"])
+    monkeypatch.delenv("FSCRAWL_ROOT", raising=False)
+    monkeypatch.chdir(tmp_path)
 
 
 def words(line: str) -> list[str]:
@@ -33,38 +35,32 @@ def words(line: str) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("crawl --root x --worker 2", "--worker; did you mean --workers?"),
-        ("crawl -root x", "-root; did you mean --root?"),
-        ("crawl --root x -w 2", "-w;"),
-        ("crawl --fetch.auth:{'a'='me:pw'}", "--fetch…;"),
-        ("crwl --root x", "crwl; did you mean crawl? see fscrawl --help"),
-        ("help crwl", "crwl; did you mean crawl?"),
+        ("crawl --root x --worker 2", "--worker: did you mean --workers?"),
+        ("crawl -root x", "-root: did you mean --root?"),
+        ("crawl --root x --fetch.auth:{'a'='me:pw'}", "unknown option --fetch: "),
+        ("crwl --root x", "crwl; type:  fscrawl crawl;"),
+        ("help crwl", "crwl; type:  fscrawl crawl;"),
         ("help ''", "the commands are crawl, status, pause, "),
-        ("--root x crawl", "fscrawl COMMAND --root;"),
-        ("crawl --root", f"--root DIR, for example {ROOT};"),
-        ("crawl --root --workers 2", "--root needs a value"),
-        ("status", "missing: --root; for example:  fscrawl status --root /mnt/shared;"),
-        ("--", "missing: COMMAND"),
-        ("crawl --root x --threads 0", "--threads 0: "),
-        ("dashboard --root x --port 1e3", "--port 1e3: "),
-        (f"doctor --root x --workers {'9' * 5000}", f"--workers '{'9' * 60}…': "),
-        ("crawl --root x --quiet=1", "--quiet takes no value"),
-        ("crawl --root x --quiet --log-json", "--log-json and --quiet"),
-        ("completion csh", "bash, zsh, fish"),
+        ("--root x crawl", "the command comes first; type:  fscrawl crawl --root DIR URL"),
+        ("crawl --root", "--root: "),
+        ("status", "which tree? type:  fscrawl status --root DIR "),
+        ("crawl --root x --threads 0", "--threads: 0: "),
+        ("dashboard --root x --port 1e3", "--port: 1e3: "),
+        (f"doctor --root x --workers {'9' * 5000}", f"--workers: '{'9' * 60}…': "),
+        ("completion csh", "'bash', 'zsh', 'fish'"),
         ("crawl --root=~/tree", "$HOME/tree"),
-        ("report --root x --out new/", "--out new/: "),
+        ("report --root x --out new/", "--out: new/: "),
         ("crawl --root x --seeds http://me:pw@a/", "did you mean --seed http://…@a/?"),
-        ("crawl --root x http://me:pw@a/", "http://…@a/; did you mean --seed http://…@a/?"),
-        ("crawl --root x ./tree", "did you mean --root ./tree?"),
-        ("crawl --root x more", "argument more;"),
-        ("crawl --root x -- --workers", "argument --workers;"),
-        ("stop fetch.auth=me", "argument fetch.auth…;"),
+        ("crawl --root x ftp://me:pw@a/", "ftp://…@a/: "),
+        ("crawl --root x .", "did you mean --root .?"),
+        ("crawl --root x more", "more: not an http or https URL; a seed must"),
+        ("status --root x y", "unexpected argument y;"),
+        ("status x y", "unexpected argument y;"),
+        ("stop fetch.auth=pw --root x", "argument fetch.auth…;"),
     ],
 )
 def test_mistakes(line: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     """A mistake is one line that names what is wrong, and what was probably meant; secrets are not repeated."""
-    if line.startswith("stop"):
-        line = f"{line} --root x"
     assert cli.main(words(line)) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -74,19 +70,72 @@ def test_mistakes(line: str, said: str, capsys: pytest.CaptureFixture[str]) -> N
     assert "pw" not in err
 
 
-@pytest.mark.parametrize("command", MODULES)
-def test_no_path_may_be_empty(command: str) -> None:
+# -- the tree
+
+
+def root_of(line: str) -> str:
+    return str(common.root_of(parse(words(line))))
+
+
+def test_the_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tree is named by --root, by the first argument, by $FSCRAWL_ROOT, or is where we are; the first one counts."""
+    for name in ("a", "b", "c"):
+        (tmp_path / name / ".fscrawl").mkdir(parents=True)
+        (tmp_path / name / ".fscrawl/tree.json").touch()
+    (tmp_path / "c/links/a.example").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "c/links/a.example")
+    assert root_of("status") == str(tmp_path / "c")
+    monkeypatch.setenv("FSCRAWL_ROOT", "../../../b")
+    assert root_of("status") == root_of("crawl http://a.example/") == "../../../b"
+    monkeypatch.chdir(tmp_path)
+    assert root_of("status a") == root_of("status --root a") == root_of("crawl --root a b") == "a"
+    assert root_of("status missing") == "missing"
+    options = parse(words("crawl a http://a.example/ --workers 2 http://b.example/"))
+    assert str(common.root_of(options)) == "a"
+    assert options.words == ["http://a.example/", "http://b.example/"]
+
+
+def test_the_working_directory_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the working directory was removed, a tree must be named."""
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(UsageError, match="which tree"):
+        root_of("status")
+    monkeypatch.chdir(tmp_path)
+
+
+# -- settings
+
+
+def test_flags_of_settings() -> None:
+    """A flag stands for --set of one setting: strings need no quotes, and repeated ones make a list."""
+    line = "--delay 0.5 --depth 3 --max-pages 9 --scope any --allow a+ --allow b --deny c --user-agent 5"
+    options = parse(words(f"crawl --root x {line} --render a.example --set crawl.order=depth"))
+    chosen = apply(Settings(), common.assignments(options))
+    crawl = chosen.crawl
+    assert (chosen.politeness.delay, chosen.politeness.user_agent, chosen.render.hosts) == (0.5, "5", ("a.example",))
+    assert (crawl.max_depth, crawl.max_pages, crawl.scope, crawl.order) == (3, 9, "any", "depth")
+    assert (crawl.allow, crawl.deny) == (("a+", "b"), ("c",))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_path_may_be_empty(name: str) -> None:
     """Every option that takes a path refuses an empty one, as of "$ROOT" without a ROOT: it is no directory."""
-    whole = cli.parser([command])
-    for action in whole._commands[command]._actions:
-        if action.metavar in ("DIR", "FILE"):
-            with pytest.raises(UsageError, match=f"{action.option_strings[0]} is empty; name a (directory|file);"):
-                whole.parse_args([command, action.option_strings[0], ""])
+    for action in Program([name]).commands[name].arguments:
+        if action.metavar in ("DIR", "FILE") and action.option_strings:
+            with pytest.raises(UsageError, match=f"{action.option_strings[-1]}: is empty; name a (directory|file);"):
+                parse([name, action.option_strings[-1], ""])
 
 
 @pytest.mark.parametrize(
     ("line", "usage"),
-    [("help", "usage: fscrawl "), ("help crawl", "usage: fscrawl crawl "), ("help help", "usage: fscrawl ")],
+    [
+        ("help", "usage: fscrawl "),
+        ("help crawl", "usage: fscrawl crawl "),
+        ("help help", "usage: fscrawl "),
+        ("help export", "usage: fscrawl merge "),
+    ],
 )
 def test_help(line: str, usage: str, capsys: pytest.CaptureFixture[str]) -> None:
     """`help` is --help."""
@@ -143,30 +192,30 @@ def test_a_bad_seed(seed: str, said: str, tmp_path: Path, monkeypatch: pytest.Mo
     assert said in str(caught.value)
 
 
+def loaded(code: str) -> set[str]:
+    """Run Python code in a process of its own; give the names of the modules that it has loaded."""
+    code += "\nimport sys; print(*sys.modules)"
+    return {*subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()}
+
+
 def test_no_command_loads_what_it_does_not_need() -> None:
     """To read the command line, and settings without rules of sites, no parser and no HTTP library is loaded."""
-    code = (
-        "import sys, fscrawl.cli, fscrawl.config.settings as s; s.parse(s.render(s.Settings()));"
-        "fscrawl.cli.parser();"
-        "heavy = {'selectolax', 'jsonpath', 'lxml', 'requests', 'urllib3', 'pyarrow', 're2', 'fscrawl.sites.code'};"
-        "print(*heavy & {*sys.modules})"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "\n"
+    heavy = {"selectolax", "jsonpath", "lxml", "requests", "urllib3", "pyarrow", "re2", "fscrawl.sites.code"}
+    settings = "import fscrawl.config.settings as s; s.parse(s.render(s.Settings()));"
+    assert not heavy & loaded(f"{settings}from fscrawl.commands.program import Program; Program()")
 
 
 def test_one_command_loads_no_other() -> None:
-    """The options of a command are read without the modules of all others."""
-    code = (
-        "import sys, fscrawl.cli; fscrawl.cli.parser(['status', '--help']);"
-        "print(*sorted(name for name in sys.modules if name.startswith('fscrawl.commands.')))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [f"fscrawl.commands.{name}" for name in ("common", "parser", "status", "warm_up")]
+    """The options of a command are read without the modules of all others, and the list of commands without any."""
+    code = "from fscrawl.commands.program import Program; Program({})"
+    names = {name.removeprefix("fscrawl.commands.") for name in loaded(code.format(["status"])) if ".commands." in name}
+    assert names == {"common", "other_tools", "program", "status"}
+    names = {name.removeprefix("fscrawl.commands.") for name in loaded(code.format([""])) if ".commands." in name}
+    assert names == {"other_tools", "program"}
 
 
 def test_each_command_is_found_by_its_name() -> None:
-    """The table of modules names all commands, each with the module that declares it."""
-    assert list(cli.parser()._commands) == list(MODULES)
-    for name in MODULES:
-        assert name in cli.parser([name])._commands
+    """The table of commands names all commands, each with the module that declares it."""
+    assert list(Program().commands) == list(COMMANDS)
+    for name in COMMANDS:
+        assert name in Program([name]).commands

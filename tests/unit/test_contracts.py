@@ -25,7 +25,6 @@ FILES = {
     "fscrawl.api.child": "the pipe by which it sees that its caller is gone",
     "fscrawl.api.running": "the pipe from the process of the crawl",
     "fscrawl.admin.audit.spool": "a scratch file on the local disk",
-    "fscrawl.admin.probe": "/proc/self/mountinfo",
     "fscrawl.cli": "/proc: whether it is mounted",
     "fscrawl.commands.crawling": "the file of --seeds",
     "fscrawl.commands.report": "the file of --out",
@@ -72,8 +71,9 @@ PROCESSES = {
 ENVIRONMENT = {
     "fscrawl.api.running": "tells the process of a crawl where this copy of fscrawl is",
     "fscrawl.http": "the variables that credentials, headers and proxies name",
+    "fscrawl.commands.common": "FSCRAWL_ROOT, which names the tree",
     "fscrawl.util.memory": "sets the allocator of pyarrow for the processes of a merge",
-    "fscrawl.engine.browsers": "FSCRAWL_BROWSER, which names the browser of this machine",
+    "fscrawl.render.executable": "FSCRAWL_BROWSER, which names the browser of this machine",
     "fscrawl.engine.usable": "SSLKEYLOGFILE, which is tried before workers begin",
     "fscrawl.render.chromium": "the few variables that a browser may see",
     "fscrawl.util.children": "keeps a helper of multiprocessing from printing a warning",

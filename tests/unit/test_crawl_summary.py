@@ -57,7 +57,7 @@ def test_the_tree_has_at_least(logs: Logs) -> None:
 @pytest.mark.parametrize(
     ("ending", "why", "then"),
     [
-        ("stopped", "STOP is in /mnt/shared", "{fscrawl} resume --root /mnt/shared    then {on} goes on"),
+        ("stopped", "by fscrawl stop", "{fscrawl} resume --root /mnt/shared    then {on} goes on"),
         (
             "max_pages",
             "crawl.max_pages is reached",
@@ -79,7 +79,11 @@ def test_no_page(logs: Logs) -> None:
     logs.write("m-1-aa", [logs.bye(20, pages=0, errors={"blocked-address": 1}, finished=True)])
     told = lines("finished", Counts(), logs, code=1)
     assert told["next"].startswith(f"{command()} show --root /mnt/shared 'http://a.example/?a&b'")
-    assert "fetch.allow_addresses" in " ".join(told.values())
+    counts = Counts(private='allow_addresses = ["127.0.1.1"]')
+    line = 'if it is yours, write allow_addresses = ["127.0.1.1"] below [fetch] in /mnt/shared/crawl.toml; then:  '
+    tree = logs.observer().look(logs.at(100))
+    said = "\n".join(summary(ROOT, Result(counts, 1, 2.0), tree, SEEDS))
+    assert f"{line}{command('retry', ROOT)} --class blocked-address" in said
 
 
 def test_no_page_of_seeds_that_stand_in_no_file(logs: Logs) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl.dataset import dedupe, page_files, plan, reading, tables
 from fscrawl.dataset import extract as batches
-from fscrawl.dataset.extract import BatchResult, extract_batch, rows_of
+from fscrawl.dataset import page_files, plan, reading, tables
+from fscrawl.dataset.extract import extract_batch, rows_of
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.options import Filters, Options
 from fscrawl.errors import TreeBusyError, TreeError
@@ -61,7 +61,8 @@ def test_facts(tree, tmp_path):
     """A batch says how many rows and bytes it has, and what became of the fields."""
     job = job_of(tree, tmp_path, fields=RULES)
     result = extract_batch(job, only(job))
-    assert (result.rows, result.raw_bytes, result.broken, +result.left_out) == (3, 24, [], {})
+    assert (result.rows, result.broken, result.left_out) == (3, [], {})
+    assert result.bytes == (job.out / job.scratch("batch-000000.arrow")).stat().st_size
     assert result.found == {"n": [1, 1, 1], "m": [1, 1, 0]}
 
 
@@ -214,25 +215,6 @@ def test_noindex():
         assert page_files.is_noindex(PageRecord.from_json(json.dumps(values).encode())) is expected
 
 
-def test_facts_and_json():
-    """What is kept of a batch is read as it was."""
-    result = BatchResult(1, 2, {"broken": 1}, [("h", "k", "why")], {"f": [1, 0, 0]})
-    assert BatchResult.from_json(json.loads(json.dumps(result.as_json()))) == result
-
-
-def test_groups():
-    """A group is full by rows or by bytes; a batch larger than that is one by itself."""
-    rows, raw = dedupe._GROUP_ROWS, dedupe._GROUP_BYTES
-
-    def groups(batches, **how):
-        return [group.batches for group in dedupe.cut_into_groups(batches, **how)]
-
-    assert groups([]) == []
-    assert groups([BatchResult(rows + 1, 1), BatchResult(0, 0), BatchResult(1, 1)]) == [range(1), range(1, 3)]
-    assert groups([BatchResult(1, raw), BatchResult(1, 1), BatchResult(1, raw)]) == [range(1), range(1, 2), range(2, 3)]
-    assert groups([BatchResult(rows, 1)]) == [range(1)]
-
-
 class Watched:
     """Counts how many files are read at the same time at most, and how many bodies were read."""
 
@@ -300,17 +282,6 @@ def test_files_that_come_at_once(tree, tmp_path, monkeypatch):
         slow = Watched(monkeypatch, 0.005)
         assert [page.name for page in reading.pages(job, iter(found), pool)] == found
     assert slow.most > 1
-
-
-def test_order_of_names(tree, tmp_path):
-    """The names of hosts sort the rows of a batch, unless the same host has two ports, or other hosts come between."""
-    for numbers, kept in (([1, 2], True), ([1, 2, 3], False)):
-        for number in numbers:
-            tree.page(["", "http://a.example/", "http://b.example:81/", "http://b.example:82/"][number], b"x")
-        job = job_of(tree, tmp_path / str(kept))
-        result = extract_batch(job, only(job))
-        names = [name for host in result.ends for name in host]
-        assert names == (["a.example", "a.example", "b.example_81", "b.example"] if kept else [])
 
 
 def test_paths(tree, tmp_path):

@@ -2,39 +2,32 @@
 
 import pytest
 
-from fscrawl.dataset import dedupe
+from fscrawl.dataset import write
 from fscrawl.dataset.extract import BatchResult
 
-
-def test_sizes_of_segments():
-    """Groups that become segments only are small, so that all processes have some to write."""
-    least, most = dedupe._LEAST_SEGMENT_BYTES, dedupe._SEGMENT_BYTES
-    assert len(dedupe.cut_into_groups([BatchResult(1, least // 8)] * 8, joined=True)) == 1
-    assert len(dedupe.cut_into_groups([BatchResult(1, least // 2)] * 64, joined=True)) == 16
-    assert len(dedupe.cut_into_groups([BatchResult(1, most // 2)] * 100, joined=True)) == 50
-
-
-def test_sizes_of_groups():
-    """A small crawl has eight groups, if these are not too small; those of archives are smaller than others."""
-    least = dedupe._LEAST_GROUP_BYTES
-    assert len(dedupe.cut_into_groups([BatchResult(1, least // 8)] * 8)) == 1
-    assert len(dedupe.cut_into_groups([BatchResult(1, least // 2)] * 32)) == 8
-    large = [BatchResult(1, least)] * 100
-    assert len(dedupe.cut_into_groups(large)) == 13
-    assert len(dedupe.cut_into_groups(large, archived=True)) == 25
+LEAST, MOST = write._LEAST_GROUP_BYTES, write._GROUP_BYTES
 
 
 @pytest.mark.parametrize(
-    ("ends", "in_order"),
+    ("batches", "groups"),
     [
-        ([[("a", "a"), ("b", "b")], [("b", "b"), ("b", "b")], [("c_80", "c"), ("d", "d")]], True),
-        ([[("a", "a"), ("a", "a")], [("a_80", "a"), ("b", "b")]], False),
-        ([[("a-b", "a-b"), ("a-b", "a-b")], [("a_80", "a"), ("b", "b")]], False),
-        ([[("a", "a"), ("b", "b")], []], False),
+        ([], 0),
+        ([LEAST // 8] * 8, 1),
+        ([LEAST // 2] * 32, 8),
+        ([LEAST] * 100, 8),
+        ([MOST // 4] * 40, 10),
+        ([1, 20 * MOST, 1], 3),
     ],
 )
-def test_groups_in_order(ends, in_order):
-    """The rows of a group are sorted if those of each batch are, and each batch begins after the one before it."""
-    batches = [BatchResult(2, 2, ends=each) for each in ends]
-    (group,) = dedupe.cut_into_groups([*batches, BatchResult(0, 0)])
-    assert group.in_order is in_order
+def test_sizes_of_groups(batches, groups):
+    """A small dataset has one part, a larger one eight of the same size, a large one parts of the most."""
+    results = [BatchResult(rows=1, bytes=size) for size in batches]
+    found = write.cut_into_groups(results)
+    assert len(found) == groups
+    assert [number for group in found for number in group] == [*range(len(batches))]
+
+
+def test_rows_of_groups():
+    """However small they are, there are not too many rows in a group."""
+    results = [BatchResult(rows=write._GROUP_ROWS // 2, bytes=1)] * 8
+    assert write.cut_into_groups(results) == [range(2), range(2, 4), range(4, 6), range(6, 8)]

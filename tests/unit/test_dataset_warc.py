@@ -4,9 +4,7 @@ import csv
 import gzip
 import io
 import json
-import re
 import uuid
-import zipfile
 import zlib
 
 import fastwarc.warc
@@ -14,8 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from fscrawl.dataset import archives, surt
-from fscrawl.dataset.warc_record import base32_sha1
+from fscrawl.dataset.warc import base32_sha1
 from tests.support.trees import Grown, check
 
 A, B, COPY = "http://a.example/", "http://a.example/b?y=1&x", "http://b.example/copy"
@@ -139,12 +136,12 @@ def test_whatever_a_record_says(tree, tmp_path):
     tree.rewrite(url, b'"elapsed"', odd + b'"elapsed"')
     odd = rb'"\ud800":"\ud800;\u0000","link":"</caf\u00e9>; rel=next\n</b>",'
     tree.rewrite(url, b'"content-type"', odd + b'"content-type"')
-    made = tree.merge(tmp_path / "out", formats=("parquet", "warc", "wacz"))
+    made = tree.merge(tmp_path / "out", formats=("parquet", "warc"))
     assert made.said == []
     said = of(made, url, "response")[2].headers
     assert {("_", "?;"), ("link", "</caf\xe9>; rel=next"), ("link", "</b>")} <= set(said)
-    with zipfile.ZipFile(*made.files("wacz/*.wacz")) as package:
-        data = package.read("archive/part-0001-00000.warc.gz")
+    (path,) = made.files("warc/*.warc.gz")
+    data = path.read_bytes()
     found = {each.headers.get("WARC-Target-URI") for each in fastwarc.warc.ArchiveIterator(io.BytesIO(data))}
     assert {*tree.records, f"urn:view:{url}"} == found - {None}
 
@@ -243,37 +240,13 @@ def test_offsets(made, tree):
         assert f"\r\nWARC-Type: {kind}\r\n".encode() in record
 
 
-def lines(made):
-    for path in made.files("warc/*.cdxj.gz"):
-        for line in gzip.decompress(path.read_bytes()).decode().splitlines():
-            key, moment, values = line.split(" ", 2)
-            yield path, key, moment, json.loads(values)
-
-
-def test_cdxj(made, tree):
-    """The index for web archives is sorted by its bytes, and tells the same as the table."""
-    (path,) = made.files("warc/*.cdxj.gz")
-    text = gzip.decompress(path.read_bytes()).splitlines()
-    assert text == sorted(text)
-    for path, key, moment, values in lines(made):
-        assert key == surt.surt(values["url"])
-        assert re.fullmatch(r"2026\d{10}", moment)
-        record = member(path.with_name(values["filename"]), int(values["offset"]), int(values["length"]))
-        assert f"\r\nWARC-Target-URI: {values['url']}\r\n".encode() in record
-        if values["url"] in tree.bodies:
-            assert values["digest"] == f"sha1:{base32_sha1(tree.bodies[values['url']])}"
-        else:
-            assert values["digest"] == "-"
-    assert {values["status"] for _, _, _, values in lines(made)} == {"200", "299", "301"}
-
-
-def test_cdxj_within_a_second(tree, tmp_path):
-    """Lines of one key and one second are sorted by their bytes, too."""
+def test_index_is_sorted(tree, tmp_path):
+    """The rows of the index are in the order in which web archives sort, also within a second."""
     for number, name in enumerate(["x/", "X", "x"]):
         tree.page(f"http://www.z.example/{name}", fetched_at=f"2026-11-05T00:00:00.{9 - number}00Z")
-    (path,) = tree.merge(tmp_path / "out", formats=("warc",)).files("warc/*.cdxj.gz")
-    text = gzip.decompress(path.read_bytes()).splitlines()
-    assert text == sorted(text)
+    rows = tree.merge(tmp_path / "out", formats=("warc",)).rows("warc-index")
+    found = [(row["url_surtkey"], row["fetch_time"]) for row in rows]
+    assert found == sorted(found)
 
 
 def test_every_record_is_a_member(made):
@@ -290,30 +263,17 @@ def test_every_record_is_a_member(made):
     assert gzip.decompress(path.read_bytes()).count(b"\r\nWARC-Type: metadata\r\n") == 6
 
 
-def test_parts_of_several_segments(tree, tmp_path, monkeypatch):
-    """Offsets are right in later segments and later parts, too."""
-    monkeypatch.setattr(archives, "PART_BYTES", 9000)
+def test_several_parts(tree, tmp_path, monkeypatch):
+    """Each archive begins with a warcinfo that names it, and offsets are right in all of them."""
     monkeypatch.setattr("fscrawl.dataset.plan.BATCH_PAGES", 3)
-    monkeypatch.setattr("fscrawl.dataset.dedupe._GROUP_ROWS", 4)
+    monkeypatch.setattr("fscrawl.dataset.write._GROUP_ROWS", 12)
     tree.many(2, 15)
     made = tree.merge(tmp_path / "out", formats=("warc",))
     check(made)
-    assert len(made.files("warc/*.warc.gz")) > 2
+    assert len(made.files("warc/*.warc.gz")) == 3
     test_offsets(made, tree)
     infos = [headers["WARC-Filename"] for kind, headers, _, _ in read(made) if kind == "warcinfo"]
     assert infos == [path.name for path in made.files("warc/*.warc.gz")]
-    for path in made.files("warc/*.cdxj.gz"):
-        text = gzip.decompress(path.read_bytes()).splitlines()
-        assert text == sorted(text)
-
-
-def test_parts_by_size():
-    """A segment larger than a part is a part of its own."""
-    limit = archives.PART_BYTES
-    assert archives.cut_into_parts([]) == []
-    assert archives.cut_into_parts([limit + 1, 1, limit + 1]) == [range(1), range(1, 2), range(2, 3)]
-    assert archives.cut_into_parts([limit, 1]) == [range(1), range(1, 2)]
-    assert archives.cut_into_parts([limit - 1, 1]) == [range(2)]
 
 
 def test_table_is_readable(made):

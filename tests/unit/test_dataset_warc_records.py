@@ -13,8 +13,7 @@ from warcio.checker import Checker
 
 from fscrawl.dataset import warc
 from fscrawl.dataset.formats import rfc3339
-from fscrawl.dataset.gzip_member import gzip_member
-from fscrawl.dataset.warc_record import base32_sha1
+from fscrawl.dataset.warc import base32_sha1, gzip_member
 from fscrawl.request import Request
 
 _MOMENT = datetime(2026, 11, 21, 12, 0, 0, 5000, tzinfo=UTC)

@@ -61,7 +61,7 @@ def examine(root, workers=1, names=("192.0.2.1",)):
 def test_a_good_tree_has_no_problem(tree):
     """A tree as a crawl leaves it has neither warning nor problem but the place it is at, and stays as it was."""
     (tree.root / "crawl.toml").write_text(
-        settings.render(apply(settings.Settings(), [NAMED, "fetch.allow_private_addresses=true"]))
+        settings.render(apply(settings.Settings(), [NAMED, "fetch.allow_addresses=['0.0.0.0/0', '::/0']"]))
     )
     before = sorted(tree.root.rglob("*"))
     said, told = examine(tree.root)

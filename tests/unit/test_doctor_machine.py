@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from fscrawl import store
-from fscrawl.admin.doctor import directory, mounts, room, this_machine
+from fscrawl.admin.doctor import directory, room, this_machine
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
 from fscrawl.config.settings import FetchSettings, parse
 from fscrawl.errors import TreeError
+from fscrawl.storage import mounts
 from fscrawl.util.installed import to_install
 from tests.support.checks import levels, says
 
@@ -26,7 +27,7 @@ def mounted(kind, mount="rw,relatime", system="rw", source="host:/x", point="/mn
         TABLE.format(point=point, mount=mount, kind=kind, source=source, system=system), "/mnt/tree"
     )
     assert found is not None
-    return list(mounts.remarks(found))
+    return list(directory.remarks(found))
 
 
 @pytest.mark.parametrize(
@@ -87,11 +88,12 @@ def test_the_innermost_mount_counts():
     assert mounts.mount_of("", "/") is None
 
 
-def test_a_mount_that_cannot_be_seen_is_a_warning(tmp_path):
+def test_a_mount_that_cannot_be_seen_is_a_warning(tmp_path, monkeypatch):
     """Without /proc, or without a line for the path, that is said."""
     (tmp_path / "empty").touch()
     for table in (tmp_path / "nothing", tmp_path / "empty"):
-        found = directory.mount_at(tmp_path, table)
+        monkeypatch.setattr(mounts, "TABLE", table)
+        found = mounts.mount_at(tmp_path)
         assert found is None
         assert levels(directory.mount(tmp_path, found)) == [WARNING]
 

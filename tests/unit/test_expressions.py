@@ -54,6 +54,14 @@ def test_little_memory(most_bytes, monkeypatch, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+def test_many_expressions():
+    """Expressions that are right one by one are looked for, also where all together are too large for RE2."""
+    found = Expressions([f"/{n}/.{{1,200}}x$" for n in range(300)])
+    assert found.matches("http://a.example/299/abcx")
+    assert found.first("http://a.example/299/abcx") == "/299/.{1,200}x$"
+    assert not found.matches("http://a.example/300/abcx")
+
+
 def test_pickled():
     """They can be sent to another process."""
     found = pickle.loads(pickle.dumps(Expressions(["y", "(?:b+)+$"])))

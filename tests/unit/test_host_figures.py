@@ -80,16 +80,17 @@ def test_robots_come_first(make_frontier):
 
 
 @pytest.mark.parametrize(
-    ("settings", "slow", "cause"),
+    ("few", "slow", "cause"),
     [
-        (("politeness.per_site=1",), None, Cause.SITE),
-        (("politeness.per_site=8",), 1, Cause.SLOW),
-        (("politeness.per_site=8", "politeness.per_address=1"), None, Cause.ADDRESS),
+        ({"PER_SITE": 1}, None, Cause.SITE),
+        ({}, 1, Cause.SLOW),
+        ({"PER_ADDRESS": 1}, None, Cause.ADDRESS),
     ],
 )
-def test_places(make_frontier, settings, slow, cause):
+def test_places(make_frontier, few_places, few, slow, cause):
     """A host that finds no place says which limit it waits for."""
-    frontier = make_frontier("politeness.delay=0", *settings)
+    few_places(**few)
+    frontier = make_frontier("politeness.delay=0")
     if slow:
         frontier.scheduler.places.limit_slow(slow)
     hosts = (

@@ -15,7 +15,7 @@ PAUSED = Load(pending=0, in_flight=0, room=True, hindered=True)
 
 
 def noticed(*looks):
-    idleness = Idleness(0.0, "host", follow=False)
+    idleness = Idleness(0.0, "host", waits=False)
     return [(now, reason) for now, load in looks if (reason := idleness.look(now, load))]
 
 
@@ -44,7 +44,7 @@ def test_work_in_between():
 
 
 @pytest.mark.parametrize(
-    ("others", "partition", "follow", "said"),
+    ("others", "partition", "waits", "said"),
     [
         (1, "host", False, 'idle: each host belongs to one machine, and all are taken.*"url"'),
         (2, "url", False, "idle: each URL belongs to one machine"),
@@ -52,9 +52,9 @@ def test_work_in_between():
         (0, "host", False, "waiting until that is certain"),
     ],
 )
-def test_why(others, partition, follow, said):
+def test_why(others, partition, waits, said):
     """The line says what the machine waits for, and what would change that."""
-    assert re.search(said, Idleness(0.0, partition, follow=follow).why_idle(others))
+    assert re.search(said, Idleness(0.0, partition, waits=waits).why_idle(others))
 
 
 class Hosts:
@@ -72,7 +72,7 @@ class Hosts:
 
 def test_why_paced():
     """The line names the setting; without a delay there is nothing to say."""
-    assert "one request in 0.5 s (politeness.delay)" in why_paced(PolitenessSettings(delay=0.5), Hosts(), 0)
+    assert "one request per host every 0.5 s (politeness.delay)" in why_paced(PolitenessSettings(delay=0.5), Hosts(), 0)
     assert why_paced(PolitenessSettings(delay=0), Hosts(), 0) == ""
 
 

@@ -5,7 +5,7 @@ from urllib.parse import unquote_to_bytes
 
 import pytest
 import webencodings
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fscrawl.parse import legacy_encodings
@@ -129,6 +129,7 @@ def test_single_bytes():
 
 @pytest.mark.parametrize("encoding", [*MULTIBYTE, "iso-2022-jp", "windows-1252", "utf-16be", "replacement"])
 @given(st.binary(max_size=12) | st.text(alphabet="a①¥あ가个<", max_size=6).map(str.encode), st.integers(0, 12))
+@example(b"\x800", 0)
 def test_pieces(encoding, body, position):
     """A document that comes in pieces is decoded as one that comes as a whole."""
     pieces = [body[:position], body[position:]]

@@ -38,7 +38,7 @@ class Desk:
             "_interrupts": 0,
             "_look_due": 0.0,
             "_drained": False,
-            "_options": SimpleNamespace(follow=False),
+            "_options": SimpleNamespace(wait=False),
             "_membership": self.membership,
             "_edits": self.edits,
             "_pool": pool,

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from fscrawl.parse.media_types import NO_MEANING, Limits, Ranges, is_range, type_of
+from fscrawl.parse.media_types import NO_MEANING, Ranges, is_range, type_of
 
 MAGIC = {
     b"%PDF-1.7\n": "application/pdf",
@@ -158,13 +158,6 @@ def test_ranges():
     assert "" in Ranges(["*/*"])
     assert some.may_be_unnamed
     assert not Ranges(["text/plain"]).may_be_unnamed
-
-
-def test_limits():
-    """The nearest range gives the limit."""
-    limits = Limits(10, {"*/*": 9, "image/*": 5, "image/png": 7})
-    assert [limits.of(each) for each in ("image/png", "image/gif", "text/html")] == [7, 5, 9]
-    assert (bool(limits), bool(Limits(10, {})), Limits(10, {}).of("text/html")) == (True, False, 10)
 
 
 @pytest.mark.parametrize("text", ["", "pdf", "*", "*/pdf", "text/html;q=1", "Text/HTML", "text/", "text/*x", "a/b/c"])

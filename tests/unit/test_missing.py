@@ -1,7 +1,7 @@
 """What the settings ask for, and a machine cannot do."""
 
-from fscrawl.config.missing import missing
 from fscrawl.config.settings import Settings, parse
+from fscrawl.config.watcher import missing
 from fscrawl.parse import pdf
 
 _WITH_PDF = parse('[fetch]\naccept = ["application/*"]\naccept_links = ["application/pdf"]')

@@ -36,9 +36,10 @@ def prove(frontier, *links, now=0.0, address=""):
             answer(frontier, task, now, address=address)
 
 
-def test_places_of_a_site(make_frontier):
-    """The names of one domain have `per_site` tasks in flight, half of it before they have answered."""
-    frontier = make_frontier("politeness.delay=0", "politeness.per_site=4")
+def test_places_of_a_site(make_frontier, few_places):
+    """The names of one domain have so many tasks in flight, half of it before they have answered."""
+    few_places(PER_SITE=4)
+    frontier = make_frontier("politeness.delay=0")
     fill(frontier, *wild(9), "http://other.test/")
     tasks = take_all(frontier, 0)
     assert [task.host for task in tasks] == ["n0.wild.example", "n1.wild.example", "other.test"]
@@ -48,9 +49,10 @@ def test_places_of_a_site(make_frontier):
     assert len(take_all(frontier, 0)) == 4
 
 
-def test_prompt_hosts_of_a_site(make_frontier):
-    """Also hosts that answer at once have `per_site` tasks in flight together, and who waits gets the next place."""
-    frontier = make_frontier("politeness.delay=0", "politeness.per_site=4")
+def test_prompt_hosts_of_a_site(make_frontier, few_places):
+    """Also hosts that answer at once have so many tasks in flight together, and who waits gets the next place."""
+    few_places(PER_SITE=4)
+    frontier = make_frontier("politeness.delay=0")
     prove(frontier, *wild(9))
     fill(frontier, *(f"{url}2" for url in wild(9)))
     tasks = take_all(frontier, 0)
@@ -59,9 +61,10 @@ def test_prompt_hosts_of_a_site(make_frontier):
     assert [task.host for task in take_all(frontier, 0)] == ["n4.wild.example"]
 
 
-def test_prompt_hosts_of_an_address(make_frontier):
+def test_prompt_hosts_of_an_address(make_frontier, few_places):
     """The same holds for the hosts of an address, however it is written."""
-    frontier = make_frontier("politeness.delay=0", "politeness.per_address=2")
+    few_places(PER_ADDRESS=2)
+    frontier = make_frontier("politeness.delay=0")
     hosts = [f"http://{letter}.example/" for letter in "abc"]
     prove(frontier, *hosts, address="192.0.2.7")
     frontier.scheduler.answered("a.example", 0.1, "::ffff:192.0.2.7")
@@ -72,9 +75,10 @@ def test_prompt_hosts_of_an_address(make_frontier):
     assert [task.host for task in take_all(frontier, 0)] == ["c.example"]
 
 
-def test_a_host_that_rests_when_its_turn_comes(make_frontier):
+def test_a_host_that_rests_when_its_turn_comes(make_frontier, few_places):
     """A free place goes to the next host that waits if the first one has been told to rest meanwhile."""
-    frontier = make_frontier("politeness.delay=0", "politeness.per_site=1")
+    few_places(PER_SITE=1)
+    frontier = make_frontier("politeness.delay=0")
     prove(frontier, *wild(3))
     fill(frontier, *(f"{url}2" for url in wild(3)))
     (task,) = take_all(frontier, 0)
@@ -83,9 +87,10 @@ def test_a_host_that_rests_when_its_turn_comes(make_frontier):
     assert [task.host for task in take_all(frontier, 0)] == ["n2.wild.example"]
 
 
-def test_a_host_that_moves(make_frontier):
+def test_a_host_that_moves(make_frontier, few_places):
     """A host of which nothing is in flight may turn out to be at another address: then it counts there."""
-    frontier = make_frontier("politeness.delay=0", "politeness.per_address=1")
+    few_places(PER_ADDRESS=1)
+    frontier = make_frontier("politeness.delay=0")
     prove(frontier, "http://a.example/", address="192.0.2.7")
     prove(frontier, "http://b.example/", address="192.0.2.8")
     frontier.scheduler.answered("a.example", 0.1, "192.0.2.8")
@@ -93,9 +98,10 @@ def test_a_host_that_moves(make_frontier):
     assert len(take_all(frontier, 0)) == 1
 
 
-def test_who_waits_gets_a_free_place_in_turn(make_frontier):
+def test_who_waits_gets_a_free_place_in_turn(make_frontier, few_places):
     """Hosts of a site that wait for a place get it in the order in which they began to wait."""
-    frontier = make_frontier("politeness.delay=0", "politeness.per_site=2")
+    few_places(PER_SITE=2)
+    frontier = make_frontier("politeness.delay=0")
     fill(frontier, *wild(5))
     order = []
     (task,) = take_all(frontier, 0)
@@ -107,9 +113,10 @@ def test_who_waits_gets_a_free_place_in_turn(make_frontier):
     assert frontier.idle
 
 
-def test_places_of_an_address(make_frontier):
-    """Hosts of several sites at one address have `per_address` tasks in flight together, once it is known."""
-    frontier = make_frontier("politeness.delay=0", "politeness.per_address=2")
+def test_places_of_an_address(make_frontier, few_places):
+    """Hosts of several sites at one address have so many tasks in flight together, once it is known."""
+    few_places(PER_ADDRESS=2)
+    frontier = make_frontier("politeness.delay=0")
     links = [f"http://a{n}.test{n}/" for n in range(6)]
     prove(frontier, *links, address="192.0.2.1")
     fill(frontier, *(url + "2" for url in links))
@@ -142,9 +149,10 @@ def test_floor_counts_what_was_asked(make_frontier):
     assert frontier.idle
 
 
-def test_names_count_for_the_address_of_their_site(make_frontier):
+def test_names_count_for_the_address_of_their_site(make_frontier, few_places):
     """A name that has not answered counts for the address that answered for its domain."""
-    frontier = make_frontier("politeness.delay=1", "politeness.address_delay=0.5")
+    few_places(ADDRESS_DELAY_S=0.5)
+    frontier = make_frontier("politeness.delay=1")
     prove(frontier, *wild(1), address="192.0.2.1")
     fill(frontier, *wild(3, first=1))
     assert len(take_all(frontier, 10)) == 1
@@ -243,9 +251,10 @@ def test_new_hosts_that_hang(make_frontier):
     assert host.standing is Standing.PROMPT
 
 
-def test_given_up_hosts_need_no_place(make_frontier):
+def test_given_up_hosts_need_no_place(make_frontier, few_places):
     """What is only written down waits for no place, also if its host was waiting for one."""
-    frontier = make_frontier("politeness.delay=0", "politeness.per_site=2")
+    few_places(PER_SITE=2)
+    frontier = make_frontier("politeness.delay=0")
     fill(frontier, *wild(6))
     (flying,) = take_all(frontier, 0)
     for n in range(1, 6):
@@ -263,10 +272,11 @@ def counts(places):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_no_place_is_lost(make_frontier, seed):
+def test_no_place_is_lost(make_frontier, few_places, seed):
     """Whatever hosts do, limits are kept, everything is handed out in the end, and no place stays taken."""
     rng = random.Random(seed)
-    frontier = make_frontier("politeness.delay=0.1", "politeness.per_site=3", "politeness.per_address=2")
+    few_places(PER_SITE=3, PER_ADDRESS=2)
+    frontier = make_frontier("politeness.delay=0.1")
     places = frontier.scheduler.places
     places.limit_slow(4)
     urls = [f"http://h{h}.site{h % 4}/{n}" for h in range(24) for n in range(4)]
@@ -296,9 +306,10 @@ def test_no_place_is_lost(make_frontier, seed):
     assert not places._slow_of_site
 
 
-def test_a_shard_that_is_let_go(make_frontier):
+def test_a_shard_that_is_let_go(make_frontier, few_places):
     """The places of hosts that are forgotten while their tasks are in flight are free again."""
-    frontier = make_frontier("politeness.delay=0", "politeness.per_site=4")
+    few_places(PER_SITE=4)
+    frontier = make_frontier("politeness.delay=0")
     fill(frontier, *wild(8))
     tasks = take_all(frontier, 0)
     assert len(tasks) == 2
@@ -322,9 +333,10 @@ def test_requests_that_were_held_up(make_frontier):
     assert len(take_all(frontier, 2.5)) == 1
 
 
-def test_a_host_that_was_given_up_makes_nobody_wait(make_frontier):
+def test_a_host_that_was_given_up_makes_nobody_wait(make_frontier, few_places):
     """Its tasks are only written down as failed: its address is not asked, and others there need not wait for it."""
-    frontier = make_frontier("politeness.delay=0", "politeness.address_delay=5")
+    few_places(ADDRESS_DELAY_S=5)
+    frontier = make_frontier("politeness.delay=0")
     prove(frontier, "http://a.example/", address="192.0.2.7")
     fill(frontier, "http://a.example/2")
     frontier.scheduler.give_up("a.example", "connect")

@@ -8,22 +8,13 @@ import pytest
 
 from fscrawl import cli, store
 from fscrawl.admin import probe
-from fscrawl.admin.probe import kind_in
 from fscrawl.config import settings
 from fscrawl.errors import TreeBusyError, TreeError
+from fscrawl.storage import mounts
 from fscrawl.storage.probe_directory import ProbeDirectory
 from fscrawl.storage.records import TreeRecord
 
 RECORD = TreeRecord(2, "c1", "t", 512, "host", "0" * 32)
-TABLE = r"""
-22 1 0:20 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
-23 22 0:21 / /mnt rw - tmpfs tmpfs rw
-24 23 0:22 / /mnt/my\040share rw shared:5 - fuse.sshfs host:/x rw
-25 23 0:23 / /mnt/shared rw - nfs4 server:/a rw
-26 25 0:24 / /mnt/shared rw - vfat /dev/sdb1 rw
-a line that is no mount
-27 22 0:25 /
-"""
 
 
 class Time:
@@ -217,34 +208,18 @@ def test_directory_that_is_gone(tree):
     assert left(tree) == []
 
 
-@pytest.mark.parametrize(
-    ("path", "kind"),
-    [
-        ("/home/x", "ext4"),
-        ("/mnt", "tmpfs"),
-        ("/mntx", "ext4"),
-        ("/mnt/my share/tree", "fuse.sshfs"),
-        ("/mnt/shared", "vfat"),
-        ("/mnt/shared/tree", "vfat"),
-    ],
-)
-def test_kind(path, kind):
-    """The longest mount point above a path tells its type, and of two on one point the later."""
-    assert kind_in(TABLE, path) == kind
-
-
 def test_kind_through_a_link(tree, tmp_path, monkeypatch):
     """The type is that of where a symbolic link leads to."""
     table = tmp_path / "mountinfo"
     table.write_text(f"1 0 8:1 / / rw - ext4 a rw\n2 1 0:9 / {os.path.realpath(tmp_path)}/root rw - nfs4 b rw\n")
-    monkeypatch.setattr(probe, "_MOUNTS", table)
+    monkeypatch.setattr(mounts, "TABLE", table)
     (tmp_path / "link").symlink_to(tree.root)
     assert run(store.Tree(tmp_path / "link", "m-1-aa"))[0].kind == "nfs4"
 
 
 def test_no_table_of_mounts(tree, tmp_path, monkeypatch):
     """Where the system has no table of mounts the type is unknown, and the rest is tried out."""
-    monkeypatch.setattr(probe, "_MOUNTS", tmp_path / "none")
+    monkeypatch.setattr(mounts, "TABLE", tmp_path / "none")
     mount, told = run(tree)
     assert (mount.kind, told) == ("", [])
 

@@ -51,14 +51,13 @@ def test_line_every_thirty_seconds(make, clock):
     progress.show(Counts(pages=60, tree_pages=80, pending=7, hosts=3, in_flight=2))
     clock.now += 1
     progress.show(Counts(pages=70))
-    assert said(progress) == "60 pages, 2.0/s, 80 in the tree, 7 pending, 3 hosts, 0 failures, 2 in flight\n"
+    assert said(progress) == "60 pages, 2.0/s, 80 in the tree, 7 pending, 3 hosts, 0 failures\n"
     clock.now += 29
-    counts = Counts(pages=90, reseeding=4, reseeded=120, unchanged=8)
+    counts = Counts(pages=90, tree_pages=90, reseeding=4, reseeded=120, unchanged=8)
     counts.errors.update({"dns": 2, "timeout": 1})
     progress.show(counts)
     assert said(progress).splitlines()[1:] == [
-        "90 pages, 1.0/s, 0 in the tree, re-seeding: 120 records read, 4 hosts left, 8 unchanged, 0 pending, 0 hosts,"
-        " 3 failures, 0 in flight"
+        "90 pages, 1.0/s, re-seeding: 120 records read, 4 hosts left, 8 unchanged, 0 pending, 0 hosts, 3 failures"
     ]
 
 
@@ -136,6 +135,18 @@ def test_terminal(make):
     assert "another?\n" in text
     assert "12 pages" in text
     assert "1 pending" in text
+
+
+def test_the_line_fits(make):
+    """The line of a large crawl fits into 80 columns, and says that the machine waits for seeds."""
+    shown = []
+    large = Counts(pages=1_234_567, tree_pages=2_345_678, pending=12_345_678, hosts=1234)
+    for counts in (large, Counts(pages=82, tree_pages=82, hosts=1, state="waiting for seeds")):
+        progress = make(stream=Terminal())
+        progress.close(counts)
+        shown.append(said(progress).strip("\r\n"))
+    assert "1,234,567 pages [00:00, 0.0/s, 2.35M in the tree, 12.3M pending, 1,234 hosts,".startswith(shown[0][:75])
+    assert shown[1] == "82 pages [00:00, 0.0/s, WAITING FOR SEEDS, 0 pending, 1 host, 0 failures]"
 
 
 def test_plain_stream_by_default(monkeypatch):

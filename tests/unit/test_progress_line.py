@@ -113,7 +113,18 @@ def test_the_rate_is_that_of_the_last_seconds(drawn, clock):
         drawn.advance(number)
         clock.now += 0.5
         drawn.tick()
-    assert "2.00 pages/s" in shown(drawn)
+    assert ", 2.0/s]" in shown(drawn)
+
+
+def test_a_slow_rate(drawn, clock):
+    """A rate below one a second is a rate, and not turned into seconds for each, with a total and without one."""
+    for total, said_ in ((None, "5 pages [00:50, 0.1/s]"), (20, "5/20 [00:50<02:30,  0.10 pages/s]")):
+        drawn.begin("", total, "pages")
+        for _ in range(5):
+            clock.now += 10
+            drawn.advance()
+            drawn.tick()
+        assert said_ in shown(drawn)
 
 
 def test_drawn_at_most_four_times_a_second(drawn, clock):

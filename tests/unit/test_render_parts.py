@@ -149,12 +149,11 @@ def test_a_dom_is_a_file_of_htmls_only() -> None:
         ('wait = "css:a["', "must be css: and a selector; its brackets or quotes do not match"),
         ('wait = "css:a::text"', "must be css: and a selector of elements"),
         ('hosts = ["http://a.example/"]', "'http://a.example/' is neither"),
-        ('executable = "/bin/sh"', 'must be one of "chromium-headless-shell", "chromium"'),
         ('block = ["pictures"]', "must be"),
     ],
 )
 def test_wrong_settings(line: str, said: str) -> None:
-    """Each is one line that says what would be right. No setting names a program that is not a browser."""
+    """Each is one line that says what would be right."""
     with pytest.raises(SettingsError) as wrong:
         parse(f"[render]\n{line}")
     assert said in str(wrong.value)

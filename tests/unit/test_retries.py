@@ -26,6 +26,17 @@ def test_retry(make_frontier):
     assert frontier.take(7).attempt == 3
 
 
+def test_order_within_a_host(make_frontier):
+    """Of two pages of a host that are both due, the one that was due first goes first, however long the host rests."""
+    frontier = make_frontier("politeness.delay=0")
+    fill(frontier, A + "1", A + "2")
+    for _ in range(2):
+        task = frontier.take(0)
+        frontier.retry(task, at=int(task.url[-1]))
+        frontier.finish(task, 0)
+    assert paths(drain(frontier, 5)) == ["1", "2"]
+
+
 def test_retry_keeps_busy(make_frontier):
     """A retry that is due later keeps the frontier from being idle, and `next_at` names its time."""
     frontier = make_frontier("politeness.delay=0")

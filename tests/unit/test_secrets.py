@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -102,7 +101,7 @@ def test_arguments(
     arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A bad argument that may hold a password is not shown."""
-    monkeypatch.setattr("fscrawl.cli.warm_up", lambda words: nullcontext())
+    monkeypatch.setattr("fscrawl.commands.crawl.start_server", lambda modules: None)
     assert main(arguments) == 2
     said = capsys.readouterr().err
     assert said.startswith("fscrawl: ")

@@ -177,6 +177,16 @@ def test_bounds(machine: Machine, workers: tuple[Worker, Worker]) -> None:
     assert one.asks(SHOP) == other.asks(SHOP)
 
 
+def test_a_deletion_among_many(workers: tuple[Worker, Worker]) -> None:
+    """A cookie that an answer deletes is gone for all, also if the same answer sets as many as a site may have."""
+    one, other = workers
+    one.gets(WWW, f"c0=0; {ALL}", f"session=1; {ALL}")
+    assert other.asks(SHOP) == "c0=0; session=1"
+    new = [f"c{number}=1; {ALL}" for number in range(MAX_PER_SITE)]
+    one.gets(WWW, f"session=; {ALL}; Max-Age=0", *new)
+    assert one.asks(SHOP) == other.asks(SHOP) == "; ".join(line.partition(";")[0] for line in new)
+
+
 STEPS = st.one_of(
     st.tuples(st.just("learns"), st.integers(0, 1), st.sampled_from("ab"), st.integers(0, 3)),
     st.tuples(st.sampled_from(["sends", "is read", "submits", "reads"]), st.integers(0, 1)),

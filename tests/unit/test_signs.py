@@ -9,6 +9,7 @@ import pytest
 
 from fscrawl import cli, hostnames
 from fscrawl.admin import signs
+from fscrawl.commands.program import parse
 from fscrawl.config.settings import PolitenessSettings, Settings
 from fscrawl.errors import UsageError
 from fscrawl.frontier.frontier import Frontier
@@ -133,7 +134,7 @@ def test_the_command_that_resumes_a_host_can_be_copied() -> None:
     """A host with brackets is quoted, as a shell takes it for a pattern. One that begins with "-" is no option."""
     assert to_resume("R", "[::1]:8080").endswith(" resume --root R --host '[::1]:8080'")
     words = shlex.split(to_resume("-r", "-x.example", "a.example"))
-    options = cli.parser(["resume"]).parse_args(words[words.index("resume") :])
+    options = parse(words[words.index("resume") :])
     assert (options.root, options.host) == (Path("-r"), ["-x.example", "a.example"])
 
 

@@ -8,19 +8,20 @@ from types import SimpleNamespace
 
 import pytest
 
-from fscrawl.dataset import cluster, crew, tally
+from fscrawl.dataset import cluster, crew
+from fscrawl.dataset.job import pages_done, tell_by
 
 
 @pytest.fixture(autouse=True)
 def _nobody():
     """Leave nobody to tell."""
     yield
-    tally.tell_by(None)
+    tell_by(None)
 
 
 def work():
     for _ in range(5):
-        tally.pages_done(2)
+        pages_done(2)
     return "made"
 
 

@@ -301,9 +301,7 @@ def test_language(html, expected):
 
 def test_language_without_root(monkeypatch):
     """A document without an element, should the parser ever give one, declares no language."""
-    monkeypatch.setattr(
-        "fscrawl.parse.text.tree_and_pace", lambda *_, **__: (LexborHTMLParser("", is_fragment=True), True)
-    )
+    monkeypatch.setattr("fscrawl.parse.text.tree", lambda *_, **__: LexborHTMLParser("", is_fragment=True))
     assert read(b"x") == Text("", None)
 
 
@@ -322,6 +320,27 @@ def test_no_comments():
     """Readers' comments are no main content."""
     html = ARTICLE.replace(b"</article>", b"</article><div id=comments><p>Nice page, I say.</p></div>")
     assert "Nice" not in main_content(html)
+
+
+def test_lines_of_main_content():
+    """A paragraph is a line, wherever its source is broken; code keeps its lines; signs for links are left out."""
+    broken = b"""<h2>Part<a class=headerlink href="#part">\xc2\xb6</a></h2>
+<p>One <code>call()
+of it</code>
+and <a href=/x>a
+link</a>,\r\n   which
+goes on.</p>
+<pre>if x:
+    return</pre>
+<p>Behind the code.</p>"""
+    assert main_content(ARTICLE.replace(b"</h1>", b"</h1>" + broken, 1)).split("\n")[:6] == [
+        "Head",
+        "Part",
+        "One call() of it and a link, which goes on.",
+        "if x:",
+        "    return",
+        "Behind the code.",
+    ]
 
 
 def test_main_content_is_clean():

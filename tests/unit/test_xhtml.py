@@ -62,6 +62,18 @@ def test_encodings() -> None:
         assert read(readable(written, sniff_encoding(written, header), header)).text == "é"
 
 
+def test_a_meta_element_declares_nothing() -> None:
+    """XML without a declaration is UTF-8 for all that look into it: a meta element says nothing, nothing is guessed."""
+    latin1 = body("<head><meta charset='latin1'/></head><a href='1'>é</a>").replace("é".encode(), b"\xe9")
+    for page, seen in ((body("<head><meta charset='koi8-r'/></head>é"), "é"), (latin1, "\ufffd")):
+        found = extract(page, URL, Joiner(), content_type=TYPE)
+        assert (found.encoding, found.encoding_source) == ("utf-8", "declared")
+        asked = Page(URL, page, headers={"content-type": TYPE})
+        assert asked.encoding == "utf-8"
+        assert seen in asked.text
+        assert read(readable(page, sniff_encoding(page, TYPE), TYPE)).text == seen
+
+
 @pytest.mark.parametrize(
     "page",
     [
@@ -88,6 +100,16 @@ def test_entities_of_its_own() -> None:
     assert b'<a href="b\xc3\xa9">b\xc3\xa9</a>' in as_html(page)
 
 
+@pytest.mark.parametrize("name", ["a", "é", "a.b-c_"])
+@pytest.mark.parametrize("content", ["{}", "<p title='{}'/>"])
+def test_entities_that_grow(name: str, content: str) -> None:
+    """What a page declares at most doubles it; a page that would become longer is read as HTML."""
+    before = f"<!DOCTYPE html [<!ENTITY {name} '{'x' * 100}'>]>"
+    few, many = (body(content.format(f"&{name};" * number), before=before) for number in (600, 20_000))
+    assert as_html(few).count(b"x" * 100) == 600
+    assert as_html(many) == many
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -96,6 +118,7 @@ def test_entities_of_its_own() -> None:
         "<![CDATA[" * 50_000,
         "<!--" * 50_000,
         "&amp" * 50_000,
+        "&" + "a" * 500_000 + "&b c;" * 50_000,
     ],
 )
 def test_bombs(content: str) -> None:

@@ -5,19 +5,13 @@ from __future__ import annotations
 import argparse
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from fscrawl import cli
+from fscrawl.commands.program import Program
 from tools.reference.markdown import cell, code, table
 
 _WIDTH = 100
 _DEFAULT = re.compile(r" \(default:? ([^)]+)\)|(?<=\w)( \(default\))")
-
-
-def parsers() -> dict[str, argparse.ArgumentParser]:
-    """Give the parser of each command."""
-    [choices] = [action.choices for action in cli.parser()._actions if isinstance(action.choices, dict)]  # noqa: SLF001
-    return dict(choices)
 
 
 def synopsis(commands: Sequence[str]) -> str:
@@ -26,12 +20,7 @@ def synopsis(commands: Sequence[str]) -> str:
 
 
 def _usage(command: str) -> str:
-    parser = parsers()[command]
-    words = [_bracketed(action) for action in _actions(parser) if not _groups(parser, action)]
-    words += [
-        "[" + " | ".join(_called(each) for each in group._group_actions) + "]"  # noqa: SLF001
-        for group in parser._mutually_exclusive_groups  # noqa: SLF001
-    ]
+    words = [_bracketed(action) for action in _actions(command)]
     return _wrapped(f"fscrawl {command} ", words)
 
 
@@ -44,14 +33,10 @@ def _wrapped(begins: str, words: Sequence[str]) -> str:
     return "\n".join(lines).replace("\0", " ") + "\n"
 
 
-def _groups(parser: argparse.ArgumentParser, action: argparse.Action) -> bool:
-    return any(action in group._group_actions for group in parser._mutually_exclusive_groups)  # noqa: SLF001
-
-
-def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+def _actions(command: str) -> list[argparse.Action]:
     """Give what can be given, in the order of --help. --help itself is said once for all commands."""
-    actions = [action for action in parser._actions if not isinstance(action, argparse._HelpAction)]  # noqa: SLF001
-    yield from sorted(actions, key=lambda action: bool(action.option_strings))
+    actions = [each for each in Program([command]).commands[command].arguments if "--help" not in each.option_strings]
+    return sorted(actions, key=lambda action: bool(action.option_strings))
 
 
 def _called(action: argparse.Action) -> str:
@@ -65,7 +50,7 @@ def _called(action: argparse.Action) -> str:
 def _bracketed(action: argparse.Action) -> str:
     if action.required:
         return _called(action)
-    more = "…" if isinstance(action, argparse._AppendAction) else ""  # noqa: SLF001
+    more = "…" if action.nargs == "*" or "repeatable" in (action.help or "") else ""
     return f"[{_called(action)}]{more}"
 
 
@@ -74,7 +59,7 @@ def options(commands: Sequence[str]) -> str:
     rows: dict[str, list[str]] = {}
     has: dict[str, list[str]] = {}
     for command in commands:
-        for action in _actions(parsers()[command]):
+        for action in _actions(command):
             has.setdefault(_called(action), []).append(command)
             rows[_called(action)] = [_names(action), _default(action), cell(_meaning(action))]
     for name, of in has.items():

@@ -6,7 +6,7 @@ from functools import partial
 
 import fscrawl
 from fscrawl import site
-from fscrawl.commands import MODULES
+from fscrawl.commands import COMMANDS
 from fscrawl.config import settings
 from tools.reference import commands, declared, records
 from tools.reference.parts import Part
@@ -20,7 +20,7 @@ _TOGETHER = (("pause", "resume", "stop"),)  # commands of one section
 def sections() -> list[tuple[str, ...]]:
     """Give the commands, those together that have one section."""
     found = []
-    for command in MODULES:
+    for command in COMMANDS:
         section = next((each for each in _TOGETHER if command in each), (command,))
         if section not in found:
             found.append(section)
@@ -29,7 +29,7 @@ def sections() -> list[tuple[str, ...]]:
 
 def makers() -> dict[str, Part]:
     """Give all parts."""
-    found = {"commands": Part(CLI, partial(commands.synopsis, list(MODULES)))}
+    found = {"commands": Part(CLI, partial(commands.synopsis, list(COMMANDS)))}
     for section in sections():
         found[f"options {', '.join(section)}"] = Part(CLI, partial(commands.options, section))
     for name in settings.SECTIONS:

@@ -28,6 +28,7 @@ from fscrawl.engine.usable import check_edit
 from fscrawl.errors import NotATreeError, TreeError
 from fscrawl.fleet.heartbeat import new_machine_id
 from fscrawl.sites.rules import origins
+from fscrawl.storage.mounts import mount_at
 from fscrawl.store import Tree
 from fscrawl.util.progress import SILENT, ProgressLine
 
@@ -112,7 +113,7 @@ def _directory(
         what = "is a file, and no directory" if holder.exists() else "does not exist"
         yield CheckResult(PROBLEM, f"{holder} {what}", "check that the share is mounted, and the path")
         return
-    yield from step.of(chain(directory.mount(holder, directory.mount_at(holder)), directory.free_space(holder)))
+    yield from step.of(chain(directory.mount(holder, mount_at(holder)), directory.free_space(holder)))
     state = store.state_of(root)
     tree = Tree(root, new_machine_id()) if state == "tree" else None
     step.total = _STEPS if tree is None else _STEPS_OF_TREE

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, CheckResult
 from fscrawl.config.settings import Settings
-from fscrawl.engine.browsers import executable, one_browser
-from fscrawl.render.messages import Answer, Ask, Job, Options, Rendered, Trouble
+from fscrawl.engine.browsers import one_browser
+from fscrawl.render.executable import find
+from fscrawl.render.messages import MAX_BYTES, Answer, Ask, Job, Options, Rendered, Trouble
 
 _PAGE = b"<!doctype html><p id=p>not run</p><script>p.textContent = 6 * 7</script>"
 _PAGE_S = 20.0
@@ -15,7 +16,7 @@ _PAGE_S = 20.0
 
 def browser(chosen: Settings, warn: Callable[[str], None]) -> Iterator[CheckResult]:
     """Let a browser run the script of a page. Nothing is loaded for it."""
-    path = executable(chosen.render)
+    path = find()
     if not chosen.render.is_on:
         there = f"{path} is there" if path else "there is none"
         yield CheckResult(OK, f"browser: {there}; this crawl needs none ([render] is off)")
@@ -27,7 +28,7 @@ def _tried(path: str, chosen: Settings, warn: Callable[[str], None]) -> CheckRes
     options = Options(
         "load",
         _PAGE_S,
-        chosen.render.max_bytes,
+        MAX_BYTES,
         frozenset(),
         0,
         screenshot=False,

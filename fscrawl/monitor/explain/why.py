@@ -11,7 +11,7 @@ from fscrawl.config.settings import Settings
 from fscrawl.config.written_requests import line_of, written_request
 from fscrawl.fleet.terms import ReadOnlyTerms
 from fscrawl.frontier.flags import parse_flags
-from fscrawl.frontier.scope import BAD_PORT, Scope
+from fscrawl.frontier.scope import BAD_PORT, TRAP, WHY_TRAP, Scope
 from fscrawl.http.error_classes import HELP
 from fscrawl.monitor.explain.facts import Explanation, Mark, Reason
 from fscrawl.monitor.explain.inlinks import Inlink
@@ -28,7 +28,7 @@ from fscrawl.util.humanize import number_of
 from fscrawl.util.installed import command, path_word
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):(?!\d)", re.IGNORECASE)  # a.example:80 has none
-_RULES = (BAD_PORT, "scope", "allow", "deny", "max_path_depth", "max_repeats", "max_depth", "max_hosts_per_domain")
+_RULES = (BAD_PORT, TRAP, "scope", "allow", "deny", "max_depth", "max_hosts_per_domain")
 
 
 def why_no_url(text: str) -> str:
@@ -44,6 +44,8 @@ def why_no_url(text: str) -> str:
     except ValueError as error:
         return str(error)
     scheme = _SCHEME.match(text.strip())
+    if scheme is None and text.strip().startswith("/"):
+        return f"it has no host; write the full URL, like https://example.org{text.strip()}"
     if scheme is None:
         return f"it has no scheme; write the full URL: https://{text.strip()}"
     if scheme[1].lower() not in ("http", "https"):
@@ -99,6 +101,8 @@ class Why:
         rule = None if is_seed else Scope(crawl, near).explain(url)
         if urls.bad_port(url) is not None:
             yield Reason(BAD_PORT, f"port {urls.bad_port(url)} is of another protocol than HTTP, and never asked")
+        elif rule == TRAP:
+            yield Reason(TRAP, f"{WHY_TRAP}: sites that make up paths do so without end")
         elif rule is not None:
             name = rule.partition(" ")[0]
             advice = f"edit crawl.{name} in {self._tree.root}/crawl.toml"

@@ -177,7 +177,7 @@ def test_what_the_server_says_of_its_connections(make: Make, keep_alive: str, ac
 def test_connections_end_with_their_fetcher(make: Make) -> None:
     """When settings are edited, the fetcher of before goes, and its connections with it at once."""
     with Web(lambda request: Response(200, HTML, b"<p>"), [HOST]) as web:
-        fetcher = Fetcher(FetchSettings(allow_private_addresses=True), PolitenessSettings(), 4)
+        fetcher = Fetcher(FetchSettings(allow_addresses=("127.0.0.0/8",)), PolitenessSettings(), 4)
         gc.disable()
         try:
             fetched(fetcher.get(web.url(HOST)))

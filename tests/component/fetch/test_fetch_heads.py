@@ -170,7 +170,7 @@ def test_a_proxy_passes_on_what_it_does_not_understand(make: Make) -> None:
     for first in (poison.encode() + forged + b"\r\n0\r\n\r\n", ok(b"") + forged):
         connections: list[set[bytes]] = []
         with Raw(forwarding(connections, first)) as proxy:  # type: ignore[arg-type]
-            fetcher = make(proxies=(f"http://{HOST}:{proxy.port}",), allow_private_addresses=False)
+            fetcher = make(proxies=(f"http://{HOST}:{proxy.port}",), allow_addresses=())
             fetcher.get("http://evil.example/")
             answers = [fetcher.get(f"http://{host}/") for host in ("good.example", "good.example:81")]
         assert [isinstance(each, Failed) or each.body for each in answers] == [b"good", b"good"]
@@ -181,7 +181,7 @@ def test_connections_of_one_host_are_kept_at_a_proxy(make: Make) -> None:
     """Each host has a connection of its own to the proxy, and keeps it."""
     connections: list[set[bytes]] = []
     with Raw(forwarding(connections, ok(b""))) as proxy:  # type: ignore[arg-type]
-        fetcher = make(proxies=(f"http://{HOST}:{proxy.port}",), allow_private_addresses=False)
+        fetcher = make(proxies=(f"http://{HOST}:{proxy.port}",), allow_addresses=())
         for host in ("a.example", "b.example", "a.example", "b.example"):
             fetched(fetcher.get(f"http://{host}/"))
     assert connections == [{b"a.example"}, {b"b.example"}]

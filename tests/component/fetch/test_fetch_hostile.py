@@ -205,7 +205,8 @@ import resource, sys
 from fscrawl.http.fetch import Fetcher
 from fscrawl.config.settings import FetchSettings, PolitenessSettings
 url, limit = sys.argv[1], int(sys.argv[2])
-fetcher = Fetcher(FetchSettings(allow_private_addresses=True, timeout=60.0, max_bytes=limit), PolitenessSettings(), 1)
+settings = FetchSettings(allow_addresses=("127.0.0.0/8",), timeout=60.0, max_bytes=limit)
+fetcher = Fetcher(settings, PolitenessSettings(), 1)
 fetcher.get(url + "warm")
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 answer = fetcher.get(url)

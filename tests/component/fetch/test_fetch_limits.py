@@ -88,6 +88,21 @@ def test_slow_unwanted_body(make: Make) -> None:
         assert time.monotonic() - began < ENDS_S
 
 
+def test_unwanted_body_without_a_beginning(make: Make) -> None:
+    """An unwanted body that never inflates to anything does not fail its answer: nobody knows how it begins."""
+
+    def empty(connection: socket.socket) -> None:
+        head(connection)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: a/b\r\nContent-Encoding: gzip\r\n\r\n")
+        connection.sendall(gzip.compress(b"", mtime=0)[:10])
+        while True:
+            connection.sendall(b"\x00\x00\x00\xff\xff" * 10_000)
+
+    with Raw(empty) as server:
+        answer = fetched(make(max_bytes=2000).get(server.url(), wants_body=lambda *_: False))
+    assert (answer.status, answer.body, answer.begins) == (200, None, b"")
+
+
 def test_connect_timeout(make: Make) -> None:
     """A host that does not take the connection costs connect_timeout."""
     with contextlib.ExitStack() as stack:

@@ -77,7 +77,7 @@ def test_http(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FSCRAWL_TEST_PW", "p@ss")
     heads: list[bytes] = []
     with Raw(noting(heads, ok(b"<p>"))) as proxy:
-        fetcher = make(proxies=(f"http://me:$FSCRAWL_TEST_PW@{HOST}:{proxy.port}",), allow_private_addresses=False)
+        fetcher = make(proxies=(f"http://me:$FSCRAWL_TEST_PW@{HOST}:{proxy.port}",), allow_addresses=())
         answers = [fetched(fetcher.get(PAGE + "|")) for _ in range(2)]
         assert [(each.body, each.address) for each in answers] == [(b"<p>", "")] * 2
         assert proxy.accepted == 1
@@ -92,7 +92,7 @@ def test_https(make: Make, certificate: Path) -> None:
     asked: list[bytes] = []
     connects: list[bytes] = []
     with Raw(noting(asked, ok(b"<p>")), context) as page, Raw(tunnelling(connects, page.port)) as proxy:
-        settings = {"proxies": (f"http://me:pw@{HOST}:{proxy.port}",), "allow_private_addresses": False}
+        settings = {"proxies": (f"http://me:pw@{HOST}:{proxy.port}",), "allow_addresses": ()}
         fetcher = make(**settings, ca_file=str(certificate))
         answers = [fetched(fetcher.get("https://page.example/a")) for _ in range(2)]
         assert [(each.body, each.address) for each in answers] == [(b"<p>", "")] * 2
@@ -195,7 +195,7 @@ def test_uses(make: Make) -> None:
 def test_private_targets(make: Make, host: str) -> None:
     """No proxy is asked for a private address that stands in the URL."""
     with Raw(answering(ok(b"<p>"))) as proxy:
-        fetcher = make(proxies=(f"http://{HOST}:{proxy.port}",), allow_private_addresses=False)
+        fetcher = make(proxies=(f"http://{HOST}:{proxy.port}",), allow_addresses=())
         answer = failed(fetcher.get(f"http://{host}/"))
         assert (answer.class_, answer.retry, proxy.accepted) == ("blocked-address", False, 0)
 
@@ -246,7 +246,7 @@ def test_socks(make: Make) -> None:
     """A SOCKS proxy is given the host's name to look up, and carries the page."""
     asked: list[bytes] = []
     with Raw(answering(ok(b"<p>"))) as page, Raw(socks_server(asked, page.port)) as proxy:
-        fetcher = make(proxies=(f"socks5h://me:pw@{HOST}:{proxy.port}",), allow_private_addresses=False)
+        fetcher = make(proxies=(f"socks5h://me:pw@{HOST}:{proxy.port}",), allow_addresses=())
         assert [fetched(fetcher.get(PAGE)).body for _ in range(2)] == [b"<p>"] * 2
         assert proxy.accepted == 1
     assert asked == [b"\1\2me\2pw", b"\5\1\0\3\x0cpage.example\0\x50"]

@@ -96,7 +96,7 @@ def test_the_jar_of_a_session(make: Make) -> None:
 def test_blocked_ports_and_addresses(make: Make) -> None:
     """A POST is refused where a GET is."""
     assert failed(make().send(Request("http://a.example:25/", "POST"))).class_ == "blocked-address"
-    guarded = make(allow_private_addresses=False)
+    guarded = make(allow_addresses=())
     with Web(echo, [HOST]) as web:
         assert failed(guarded.send(Request(web.url(HOST), "POST"))).class_ == "blocked-address"
     assert web.count() == 0

@@ -155,7 +155,7 @@ def test_user_agents(make: Make) -> None:
 def test_allowed_addresses(make: Make) -> None:
     """An address inside a permitted network is fetched from, one beside it is not."""
     with Web(lambda _: Response(), [HOST, OTHER]) as web:
-        fetcher = make(allow_private_addresses=False, allow_addresses=(f"{HOST}/32",))
+        fetcher = make(allow_addresses=(f"{HOST}/32",))
         assert fetched(fetcher.get(web.url(HOST))).status == 200
         assert failed(fetcher.get(web.url(OTHER))).class_ == "blocked-address"
 

@@ -108,7 +108,7 @@ def test_broken_page(
     (line,) = lines_of(err)
     assert line.startswith(f"links/a.example/{urls.key(B)}.json: "), line
     assert line.endswith("; left out")
-    assert "left out: 1 that cannot be read, which the next merge tries again" in printed
+    assert "left out: 1 page that cannot be read; the next merge tries again" in printed
     made = Made(out)
     check(made)
     assert made.keys() == tree.keys(B)
@@ -159,12 +159,12 @@ def test_still_broken(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, 
     bodiless(tree)
     fscrawl()
     tree.page("http://a.example/0")
-    assert "left out: 1 that cannot be read" in fscrawl()[1]
+    assert "left out: 1 page that cannot be read" in fscrawl()[1]
     before = contents(out), stamps(out)
     code, printed, err = fscrawl()
     assert code == 0
     assert lines_of(err)[-1] == "nothing new since the last run"
-    assert "left out: 1 that cannot be read" in printed
+    assert "left out: 1 page that cannot be read" in printed
     assert (contents(out), stamps(out)) == before
 
 
@@ -173,7 +173,7 @@ def test_newly_broken(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, 
     fscrawl()
     tree.page("http://a.example/0")
     tree.file("htmls", "http://a.example/0").unlink()
-    assert "left out: 1 that cannot be read" in fscrawl()[1]
+    assert "left out: 1 page that cannot be read" in fscrawl()[1]
     assert Made(out).manifest["left_out"] == {"broken": 1}
     check(Made(out))
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from fscrawl import merge
-from fscrawl.dataset import archives, parquet_files
 from fscrawl.dataset.card import report
 from fscrawl.dataset.manifest import Manifest
 from fscrawl.errors import FscrawlError, TreeError, UsageError
@@ -41,7 +41,7 @@ def test_archive_alone(tree: Grown, out: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "looked"),
     [
-        ({"formats": ("wacz",)}, False),
+        ({"formats": ("warc",)}, False),
         ({"text": "none"}, False),
         ({"formats": ("warc",), "language": True}, False),
         ({"text": "none", "language": True}, True),
@@ -54,7 +54,10 @@ def test_figures_of_what_was_looked_for(tree: Grown, out: Path, options: dict[st
     tree.page("http://c.example/2", tree.bodies[A] + b" ")
     values = tree.merge(out, **options).manifest
     assert ("near_duplicates" in values["counts"]) == looked
-    for text in ("\n".join(report(Manifest.from_json(values))), (out / "README.md").read_text().partition("\n## ")[0]):
+    for text in (
+        "\n".join(report(msgspec.convert(values, Manifest))),
+        (out / "README.md").read_text().partition("\n## ")[0],
+    ):
         assert ("near-duplicate" in text) == (looked and not options.get("dedupe", False))
     tree.page("http://c.example/3")
     assert ("near_duplicates" in tree.merge(out).manifest["counts"]) == looked
@@ -71,53 +74,31 @@ def test_zstd(tree: Grown, out: Path) -> None:
 
 
 @pytest.mark.gate
-def test_parquet_is_in_order(tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parts of pages say that they are sorted by host and key, if they are; the parts are in the order of hosts."""
-    monkeypatch.setattr("fscrawl.dataset.dedupe._GROUP_ROWS", 100)
-    monkeypatch.setattr(parquet_files, "FILE_BYTES", 20_000)
+def test_parts(tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts have no more rows than they may; each has the same pages in all formats, and hosts come in their order."""
+    monkeypatch.setattr("fscrawl.dataset.write._GROUP_ROWS", 200)
     monkeypatch.setattr("fscrawl.dataset.plan.BATCH_PAGES", 50)
     tree.many(3, 150)
-    for host in ("z.example:81", "z.example:82"):  # their directories are two, and their name is one
-        for number in range(40):
-            tree.page(f"http://{host}/{number}", b"<p>%d" % number)
-    made = tree.merge(out)
+    made = tree.merge(out, formats=ALL)
     check(made)
-    claims, rows = [], []
-    for path in made.files("pages/*.parquet"):
-        claims.append(bool(pq.read_metadata(path).row_group(0).sorting_columns))
-        table = pq.read_table(path, columns=["url_host_name", "key"])
-        here = [tuple(row.values()) for row in table.to_pylist()]
-        assert not claims[-1] or here == sorted(here)
-        rows += [host for host, _ in here]
-    assert rows == sorted(rows)
-    assert claims[:3] == [True] * 3
-    assert False in claims
-
-
-@pytest.mark.gate
-def test_archive_parts(tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Archives hold segments up to their limit, each begins with a warcinfo record that names it, and none is lost."""
-    monkeypatch.setattr(archives, "PART_BYTES", 170_000)
-    monkeypatch.setattr("fscrawl.dataset.dedupe._GROUP_ROWS", 100)
-    monkeypatch.setattr("fscrawl.dataset.plan.BATCH_PAGES", 50)
-    tree.many(3, 150)
-    made = tree.merge(out, formats=("warc",))
-    check(made)
-    paths = made.files("warc/*.warc.gz")
-    assert len(paths) > 2
-    for path in paths:
-        assert path.stat().st_size <= 171_000
-        with path.open("rb") as file:
-            first = next(iter(ArchiveIterator(file)))
-            assert (first.rec_type, first.rec_headers.get_header("WARC-Filename")) == ("warcinfo", path.name)
+    parts = [pq.read_table(path, columns=["url_host_name", "url"]) for path in made.files("pages/*.parquet")]
+    assert [len(part) <= 250 for part in parts] == [True] * 3
+    hosts = [host for part in parts for host in part["url_host_name"].to_pylist()]
+    assert hosts == sorted(hosts)
     assert archived(made) == tree.bodies
+    for part, path in zip(parts, made.files("warc/*.warc.gz"), strict=True):
+        with path.open("rb") as file:
+            named = [
+                each.rec_headers["WARC-Target-URI"] for each in ArchiveIterator(file) if each.rec_type == "response"
+            ]
+        assert named == part["url"].to_pylist()
 
 
 def test_merge_by_call(tree: Grown, out: Path) -> None:
     """Called as a function, merge gives the manifest, and raises what the command would say."""
     with inline():
         manifest = merge.merge(tree.root, out, {}, print)
-    assert manifest.as_json() == Made(out).manifest
+    assert json.loads(msgspec.json.encode(manifest)) == Made(out).manifest
     with pytest.raises(UsageError), inline():
         merge.merge(tree.root, tree.root / "links", {}, print)
     with pytest.raises(TreeError), inline():
@@ -139,8 +120,6 @@ def test_progress(tree: Grown, out: Path) -> None:
         ("finding duplicates", None, 0),
         ("remembering pages", 2 * pages, 2 * pages),
         (writing, pages, pages),
-        ("joining tables", pages, pages),
-        ("joining archives", pages, pages),
         ("writing failures", None, 1),
         ("tidying up", None, 0),
     ]

@@ -29,7 +29,7 @@ def several(tree: Grown) -> Grown:
     return tree
 
 
-@pytest.mark.parametrize("text", ["visible", "main", "fast", "none"])
+@pytest.mark.parametrize("text", ["visible", "main", "none"])
 def test_detected(several: Grown, out: Path, text: str) -> None:
     """It is what the text is in, whatever the page says of itself; null where there is too little, or no text."""
     made = several.merge(out, language=True, text=text)

@@ -50,31 +50,18 @@ def test_missing_extra_for_main_text(
     refused(fscrawl(), 2, "--text main needs not_there: ")
 
 
-@pytest.mark.parametrize(
-    ("flags", "part", "extra"),
-    [
-        (["--text", "fast"], "parse.fast_content._extractor", "fast-text"),
-        (["--language"], "parse.language._detector", "language"),
-    ],
-)
-def test_missing_extras(
-    tree: Grown,
-    out: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    fscrawl: Callable[..., tuple[int, str, str]],
-    flags: list[str],
-    part: str,
-    extra: str,
+def test_missing_extra_for_language(
+    tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch, fscrawl: Callable[..., tuple[int, str, str]]
 ) -> None:
-    """The same for the other extras; and a merge that needs none of them asks for none."""
-    monkeypatch.setattr(f"fscrawl.{part}", lambda: importlib.import_module("not_there"))
-    refused(fscrawl(*flags), 2, f"{' '.join(flags)} needs not_there: ", f"[{extra}]")
+    """The same for --language; and a merge that needs no extra asks for none."""
+    monkeypatch.setattr("fscrawl.parse.language._detector", lambda: importlib.import_module("not_there"))
+    refused(fscrawl("--language"), 2, "--language needs not_there: ", "[language]")
     assert not out.exists()
     assert fscrawl(to=out.with_name("plain"))[0] == 0
     monkeypatch.undo()
-    assert fscrawl(*flags)[0] == 0
-    monkeypatch.setattr(f"fscrawl.{part}", lambda: importlib.import_module("not_there"))
-    refused(fscrawl(), 2, f"{' '.join(flags)} needs not_there: ")
+    assert fscrawl("--language")[0] == 0
+    monkeypatch.setattr("fscrawl.parse.language._detector", lambda: importlib.import_module("not_there"))
+    refused(fscrawl(), 2, "--language needs not_there: ")
 
 
 def test_a_detector_that_does_not_work(

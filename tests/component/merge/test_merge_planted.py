@@ -22,10 +22,10 @@ from tests.support.trees import Grown, Made, check, contents
 Command = Callable[..., tuple[int, str, str]]
 FORMATS = ("--format", "parquet", "--format", "warc", "--format", "jsonl", "--index")
 PART, SEEN = "pages/part-0001-00000.parquet", ".merge/seen-0001.parquet"
-FOLDERS = ("errors", "pages", "links", "warc", "warc-index", "jsonl", "search", ".merge", "wacz")
+FOLDERS = ("errors", "pages", "links", "warc", "warc-index", "jsonl", "search", ".merge")
 DEEP = (".merge/run-0001", ".merge/run-0002", "jsonl/errors", "search/x")
 FILES = ("manifest.json", "README.md", PART, SEEN, ".merge/options.json", ".merge/lock")
-MORE = ("search/index.json", "warc/part-0001-00000.idx", ".merge/rebuilding", ".merge/writer-2")
+MORE = ("search/meta.json", "warc/part-0001-00000.idx", ".merge/rebuilding", ".merge/writer-2")
 
 
 @pytest.fixture
@@ -96,14 +96,14 @@ def test_planted(
     check(Made(out))
 
 
-@pytest.mark.parametrize("name", ["manifest.json", ".merge/options.json", SEEN, "search/index.json", "README.md"])
+@pytest.mark.parametrize("name", ["manifest.json", ".merge/options.json", SEEN, "search/meta.json", "README.md"])
 def test_nothing_of_thirty_gigabytes(tree: Grown, out: Path, fscrawl: Command, name: str) -> None:
     """A file that is larger than it can be is one line, or is made anew; it is not read."""
     fscrawl("--index")
     os.truncate(out / name, 30 << 30)
     tree.page("http://a.example/new")
     code, _, err = fscrawl()
-    if name in ("search/index.json", "README.md"):
+    if name in ("search/meta.json", "README.md"):
         assert (code, err) == (0, "")
         check(Made(out))
     else:
@@ -121,7 +121,7 @@ def test_names_in_a_manifest(out: Path, fscrawl: Command, elsewhere: Path) -> No
         named = {"path": path, "rows": 1, "bytes": 1, "sha256": ""}
         (out / "manifest.json").write_text(json.dumps({**values, "files": [*values["files"], named]}))
         before = contents(out.parent)
-        refused(fscrawl(), 2, "manifest.json: not a manifest")
+        refused(fscrawl(), 2, "manifest.json: not what a merge writes")
         assert contents(out.parent) == before
 
 
@@ -141,7 +141,7 @@ def test_planted_meanwhile(tmp_path: Path, elsewhere: Path, name: str) -> None:
         lambda: directory.part(f"{name}/authorized_keys", 1),
         lambda: directory.update(f"{name}/x", "x"),
         lambda: directory.update(f"{name}/authorized_keys", ""),
-        lambda: directory.read_scratch(f"{name}/options.json"),
+        lambda: directory.read_scratch(f"{name}/options.json", dict),
         directory.sweep,
     ]
     for call in calls:
@@ -161,8 +161,8 @@ def test_searched(
 ) -> None:
     """A search in such a dataset is one line, too."""
     fscrawl("--index")
-    (shard,) = (out / "search").glob("*.sqlite")
-    for path in (out / "manifest.json", out / "search", out / "search/index.json", shard):
+    (shard,) = (out / "search").glob("*.term")
+    for path in (out / "manifest.json", out / "search", out / "search/meta.json", shard):
         path.rename(out.parent / "kept")
         plant(path, elsewhere)
         code = cli.main(["search", "one", "--dataset", str(out)])

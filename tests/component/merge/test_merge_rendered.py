@@ -79,7 +79,7 @@ def test_only_what_differs_is_kept(tree: Grown, out: Path) -> None:
     """--dedupe keeps each item, and drops only what scripts have made equal."""
     made = tree.merge(out, dedupe=True)
     assert {row["text"] for row in made.rows()} == {"", "die größte Nummer null", "ein anderer Text von Nummer eins"}
-    assert made.manifest["left_out"]["dropped"] == 1
+    assert made.manifest["left_out"]["duplicate"] == 1
 
 
 def test_formats(tree: Grown, out: Path) -> None:

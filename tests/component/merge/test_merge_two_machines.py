@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from fscrawl import merge
-from fscrawl.dataset import dataset_dir, dedupe, plan, writer
+from fscrawl.dataset import dataset_dir, plan, write, writer
 from fscrawl.errors import EXIT_TREE, TreeError, UsageError
 from tests.support.trees import Grown, Made, check
 
-STEPS = ["_tidy", "_plan", "_extract", "_write", "_join_tables", "write_failures", "_commit"]
+STEPS = ["_tidy", "_plan", "_extract", "_write", "write_failures", "_commit"]
 STYLES = ("parquet", "jsonl")
 
 
@@ -28,7 +28,7 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give each merge a lock that the other one does not see, and cut the work small."""
     monkeypatch.setattr(dataset_dir.fcntl, "flock", lambda *_: None)
     monkeypatch.setattr(plan, "BATCH_PAGES", 3)
-    monkeypatch.setattr(dedupe, "_GROUP_ROWS", 6)
+    monkeypatch.setattr(write, "_GROUP_ROWS", 6)
 
 
 def _meanwhile(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, other: Callable[[], None]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fscrawl.config.render_settings import BROWSERS
+from fscrawl.render.executable import BROWSERS
 from tests.support.keepers import Keeper
 
 if not any(map(shutil.which, BROWSERS)) and not os.environ.get("CI"):

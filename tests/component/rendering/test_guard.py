@@ -135,7 +135,6 @@ def test_no_way_out(root: Path, trap: Trap, block: str) -> None:
         settings = {
             "render.hosts": json.dumps([f"{HOST}:{web.port}"]),
             "render.block": block,
-            "fetch.allow_private_addresses": "false",
             "fetch.allow_addresses": '["127.0.63.0/24"]',
             "crawl.max_depth": "0",
         }
@@ -181,7 +180,6 @@ def test_rebinding(root: Path, tmp_path: Path) -> None:
         trap = Trap(web.port)
         settings = {
             "render.when": "always",
-            "fetch.allow_private_addresses": "false",
             "fetch.allow_addresses": '["127.0.63.0/24"]',
             "crawl.max_depth": "0",
         }
@@ -310,7 +308,6 @@ def test_a_public_page_does_not_look_inside(root: Path, is_public: bool, monkeyp
     with Web(answer, [HOST, OTHER]) as web:
         settings = {
             "render.hosts": json.dumps([f"{HOST}:{web.port}"]),
-            "fetch.allow_private_addresses": "false",
             "fetch.allow_addresses": '["127.0.63.0/24"]',
             "crawl.max_depth": "0",
             "crawl.scope": "host",
@@ -336,7 +333,7 @@ user_agent = "{USER_AGENT}"
 [render]
 when = "always"
 [fetch]
-allow_private_addresses = true
+allow_addresses = ['127.0.0.0/8']
 headers = {{X-Secret = "word", Cookie = "session=word", User-Agent = "word", Accept-Language = "word"}}
 [[site]]
 hosts = ["{HOST}:PORT", "{OTHER}"]

@@ -170,7 +170,7 @@ def test_a_page_that_becomes_too_large() -> None:
     keeper = Keeper(max_bytes=100_000)
     try:
         found = keeper.page("<body hidden><script>document.body.append('x'.repeat(2e6))</script>", max_bytes=100_000)
-        assert found == Trouble("its DOM is too large (render.max_bytes = 100000)", retry=False)
+        assert found == Trouble("its DOM is too large (more than 100000 bytes)", retry=False)
     finally:
         keeper.close()
 

@@ -10,9 +10,10 @@ import pytest
 
 from fscrawl.config.render_settings import RenderSettings
 from fscrawl.engine import browsers as module
-from fscrawl.engine.browsers import Browsers, executable
+from fscrawl.engine.browsers import Browsers
 from fscrawl.errors import NoBrowserError
 from fscrawl.render.client import render
+from fscrawl.render.executable import VARIABLE, find
 from fscrawl.render.lanes import Lanes
 from fscrawl.render.messages import Answer, GaveWay, Job, Options, Rendered, Trouble
 from tests.support.keepers import HEADERS, URL
@@ -29,10 +30,10 @@ def warnings() -> list[str]:
 def sign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give a file: while it is there, no browser starts."""
     sign, script = tmp_path / "no-browser", tmp_path / "browser"
-    real = executable(RenderSettings())
+    real = find()
     script.write_text(f'#!/bin/sh\n[ -e {sign} ] && exit 1\nexec {real} "$@"\n')
     script.chmod(0o755)
-    monkeypatch.setenv(module.VARIABLE, str(script))
+    monkeypatch.setenv(VARIABLE, str(script))
     monkeypatch.setattr(module, "_AGAIN_S", 0.0)
     return sign
 

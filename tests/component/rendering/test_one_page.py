@@ -69,7 +69,7 @@ def test_try(web: Web, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_try_without_a_browser(web: Web, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """One line says what is missing; nothing was fetched."""
     monkeypatch.setenv("FSCRAWL_BROWSER", "/nonexistent")
-    words = ["--set", "render.when=always", "--set", "fetch.allow_private_addresses=true"]
+    words = ["--set", "render.when=always", "--set", "fetch.allow_addresses=['127.0.0.0/8']"]
     assert cli.main(["try", web.url(HOST), *words]) == 2
     assert "FSCRAWL_BROWSER=/nonexistent: there is no such program" in capsys.readouterr().err
     assert web.count() == 0

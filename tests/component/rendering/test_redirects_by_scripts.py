@@ -23,7 +23,7 @@ delay = 0
 user_agent = "tests (+mailto:tests@example.org)"
 robots = false
 [fetch]
-allow_private_addresses = true
+allow_addresses = ['127.0.0.0/8']
 [render]
 hosts = ["{HOST}"]
 SITE

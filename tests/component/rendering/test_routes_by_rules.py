@@ -34,7 +34,7 @@ SETTINGS = f"""\
 delay = 0
 user_agent = "tests (+mailto:tests@example.org)"
 [fetch]
-allow_private_addresses = true
+allow_addresses = ['127.0.0.0/8']
 [render]
 hosts = ["{HOST}"]
 [[site]]

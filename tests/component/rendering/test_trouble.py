@@ -89,7 +89,6 @@ def test_endless_and_harmless_pages(root: Path) -> None:
         settings = {
             "render.hosts": json.dumps([f"{HOST}:{web.port}", f"{GOOD}:{web.port}"]),
             "render.timeout": "8",
-            "render.memory": "600000000",
             "politeness.per_host": "2",
             "fetch.retries": "0",
             "crawl.max_depth": "0",

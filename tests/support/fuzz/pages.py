@@ -346,7 +346,6 @@ TARGETS = (
     ),
     Target("html-limits", _limit_html, TAGS, _PAGES, corpus=_HTML),
     Target("text", _text, TAGS, _PAGES, corpus=_HTML),
-    Target("text-fast", lambda data: _text(data, "fast"), TAGS, _PAGES, corpus=_HTML),
     Target("language", _language, _LETTERS),
     Target("fields", _fields, TAGS, _PAGES, corpus=_HTML),
     Target("encoding", _encoding, TAGS, _PAGES, options=10, corpus=_HTML),

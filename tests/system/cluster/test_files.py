@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from fscrawl import cli
+from fscrawl.commands.program import parse
 from tests.support.crawling import CHECKOUT
 
 DEPLOY = CHECKOUT / "deploy"
@@ -42,7 +42,7 @@ def loaded(name: str) -> list[Any]:
 
 def crawl_of(words: list[str]) -> Any:
     """Parse the arguments of a crawl as fscrawl does."""
-    return cli.parser().parse_args(words)
+    return parse(words)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -75,7 +75,7 @@ def test_the_parts_of_kubernetes_fit_together() -> None:
     assert pod["terminationGracePeriodSeconds"] >= 60
     [container] = pod["containers"]
     assert {each["name"] for each in container["volumeMounts"]} <= set(volumes)
-    assert crawl_of(container["args"]).follow
+    assert crawl_of(container["args"]).wait
     assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
 
 

@@ -19,7 +19,7 @@ from tests.support.web import Web, linked_site, slowly
 pytestmark = pytest.mark.timeout(400)
 
 USER = 10001
-SETTINGS = ("politeness.delay=0", "fetch.allow_private_addresses=true", "crawl.scope=any", "fleet.beat=0.5")
+SETTINGS = ("politeness.delay=0", "fetch.allow_addresses=['127.0.0.0/8']", "crawl.scope=any", "fleet.beat=0.5")
 SETTINGS += ("politeness.user_agent=tests/1 (+mailto:tests@example.org)",)
 CRAWL = ["crawl", "--root", "/tree", "--workers", "2", *(word for each in SETTINGS for word in ("--set", each))]
 

@@ -26,7 +26,7 @@ scope = "any"
 delay = 0.0
 user_agent = "fscrawl-tests/1 (+mailto:tests@example.org)"
 [fetch]
-allow_private_addresses = true
+allow_addresses = ['127.0.0.0/8']
 [fleet]
 beat = 0.5
 # end of settings (leave this line: it shows that the file was read to its end)

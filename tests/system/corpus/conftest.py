@@ -49,7 +49,7 @@ def _fscrawl(root: Path, site: Site, seed: str, *more: str) -> Crawl:
     settings = [
         "politeness.delay=0",
         "politeness.per_host=16",
-        "fetch.allow_private_addresses=true",
+        "fetch.allow_addresses=['127.0.0.0/8']",
         "crawl.scope=host",
         *more,
     ]

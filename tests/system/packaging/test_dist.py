@@ -23,7 +23,7 @@ from tools.build_pyz import pyz_for
 
 pytestmark = [pytest.mark.timeout(400)]
 
-SETTINGS = ("politeness.delay=0", "fetch.allow_private_addresses=true", "politeness.user_agent=test/1 (a@b.example)")
+SETTINGS = ("politeness.delay=0", "fetch.allow_addresses=['127.0.0.0/8']", "politeness.user_agent=test/1 (a@b.example)")
 MOST_BYTES = 12_000_000
 PYTHON = Path("/usr/bin") / f"python{sys.version_info.major}.{sys.version_info.minor}"
 # Runs a pyz as if by a Python of another version: what the first argument names is found out first.

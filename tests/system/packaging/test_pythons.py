@@ -14,8 +14,8 @@ from tests.support.web import Web, linked_site
 
 pytestmark = [pytest.mark.proof, pytest.mark.timeout(400)]
 
-FORMATS = ("parquet", "warc", "wacz", "jsonl", "jsonl.zst", "csv")
-SETTINGS = ("politeness.delay=0", "fetch.allow_private_addresses=true", "politeness.user_agent=test/1 (a@b.example)")
+FORMATS = ("parquet", "warc", "jsonl", "jsonl.zst", "csv")
+SETTINGS = ("politeness.delay=0", "fetch.allow_addresses=['127.0.0.0/8']", "politeness.user_agent=test/1 (a@b.example)")
 
 
 @pytest.mark.parametrize("which", ["lowest-direct", "highest"])

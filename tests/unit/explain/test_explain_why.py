@@ -7,6 +7,7 @@ import time
 import pytest
 
 from fscrawl import urls
+from fscrawl.frontier.scope import WHY_TRAP
 from fscrawl.storage.records import RobotsRecord, timestamp
 from tests.support.explained import MISSING, SEED, Writer, ask, line_of, names, say, shard_of, snapshot, term_of
 from tests.support.trees import Grown
@@ -37,13 +38,7 @@ def beat(tree, machine="h-9-bb", now=None, **facts):
         ("http://b.example/", "crawl.scope=host", "scope", 'crawl.scope = "host": it is outside the scope'),
         (MISSING, 'crawl.deny=["miss"]', "deny", 'crawl.deny = "miss": it is outside the scope'),
         (MISSING, 'crawl.allow=["zzz"]', "allow", "crawl.allow: it is outside the scope"),
-        (
-            SEED + "a/" * 40,
-            "crawl.max_repeats=99",
-            "max_path_depth",
-            "crawl.max_path_depth = 32: it is outside the scope",
-        ),
-        (SEED + "a/" * 10, "crawl.scope=host", "max_repeats", "crawl.max_repeats = 3: it is outside the scope"),
+        (SEED + "a/" * 10, "crawl.scope=host", "trap", f"{WHY_TRAP}: sites that make up paths do so without end"),
     ],
 )
 def test_the_rule_of_the_scope_is_named(tree, url, assignment, name, text):

@@ -259,7 +259,7 @@ def test_shards_that_go_together(world, monkeypatch, what):
     ways, keep = [], Hosts.keep
     monkeypatch.setattr(Hosts, "keep", lambda *given: ways.append(given) or keep(*given))
     if what == "edit":
-        world.edit("crawl.max_path_depth=9")
+        world.edit("crawl.deny=['/nowhere']")
         a.tick()
     else:
         world.join("b")
@@ -275,7 +275,7 @@ def test_shards_that_arrive_one_after_the_other(world, monkeypatch):
     a = world.join("a")
     a.tick()
     tasks = [a.take() for _ in hosts]
-    world.edit("crawl.max_path_depth=9")
+    world.edit("crawl.deny=['/nowhere']")
     a.tick()
     listings, list_hosts = [], StoredOnTree.list_hosts
     monkeypatch.setattr(StoredOnTree, "list_hosts", lambda self: listings.append(self) or list_hosts(self))

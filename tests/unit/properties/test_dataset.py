@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fscrawl.dataset import archives, surt
+from fscrawl.dataset import surt
 from fscrawl.dataset.formats import cell
 from fscrawl.dataset.similar import BANDS, exact_originals, near_originals
 from fscrawl.urls import normalise
@@ -79,16 +78,6 @@ def test_later_pages_change_nothing(rows, more):
     alone = both[: len(rows)]
     found = near_originals(both, np.ones(len(both), dtype=bool))
     assert found[: len(rows)].tolist() == near_originals(alone, np.ones(len(alone), dtype=bool)).tolist()
-
-
-@given(st.lists(st.integers(0, 3 * archives.PART_BYTES)))
-def test_archive_parts(sizes):
-    """Parts have all segments in their order, and none that could have been split is too large."""
-    parts = archives.cut_into_parts(sizes)
-    assert [index for part in parts for index in part] == list(range(len(sizes)))
-    assert all(len(part) == 1 or sum(sizes[n] for n in part) <= archives.PART_BYTES for part in parts)
-    for one, other in itertools.pairwise(parts):
-        assert sum(sizes[n] for n in one) + sizes[other[0]] > archives.PART_BYTES
 
 
 @given(st.one_of(st.text(), st.lists(st.text())))

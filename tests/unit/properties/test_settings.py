@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as tuned
 from hypothesis import strategies as st
 
-from fscrawl.config.render_settings import BLOCKED, BROWSERS
+from fscrawl.config.render_settings import BLOCKED
 from fscrawl.config.settings import SECTIONS, Settings, names, parse, render
 from fscrawl.errors import SettingsError
 from fscrawl.labels import is_label
@@ -35,8 +35,6 @@ VALUES = {
     "crawl.max_pages": st.none() | whole(1),
     "crawl.max_pages_per_host": st.none() | whole(1),
     "crawl.max_hosts_per_domain": whole(1),
-    "crawl.max_path_depth": whole(1),
-    "crawl.max_repeats": st.integers(1, 1000),
     "crawl.order": st.sampled_from(["breadth", "depth", "random"]),
     "crawl.follow": st.lists(st.sampled_from(ELEMENTS), max_size=3).map(tuple),
     "crawl.stopped_labels": st.lists(st.text(max_size=9).filter(is_label), max_size=3).map(tuple),
@@ -45,16 +43,12 @@ VALUES = {
     "politeness.user_agents": st.lists(lines, max_size=3).map(tuple),
     "politeness.delay": st.just(0.0) | positive,
     "politeness.per_host": whole(1),
-    "politeness.per_site": whole(1),
-    "politeness.per_address": whole(1),
-    "politeness.address_delay": st.just(0.0) | positive,
     "politeness.max_delay": positive,
     "politeness.max_rest": positive,
     "politeness.give_up_after": positive,
     "fetch.timeout": positive,
     "fetch.connect_timeout": positive,
     "fetch.max_bytes": whole(1),
-    "fetch.max_bytes_by_type": st.dictionaries(ranges, whole(1), max_size=3),
     "fetch.accept": st.lists(ranges, max_size=3).map(tuple),
     "fetch.accept_links": st.lists(st.sampled_from(WITH_LINKS), max_size=3).map(tuple),
     "fetch.retries": st.integers(0, 9),
@@ -68,12 +62,9 @@ VALUES = {
     "parse.parser": st.sampled_from(["lexbor", "html5lib"]),
     "render.hosts": st.lists(st.sampled_from(["a.example", "*.b.example", "c.example:8080"]), max_size=3).map(tuple),
     "render.when": st.sampled_from(["never", "empty", "always"]),
-    "render.executable": st.none() | st.sampled_from(BROWSERS),
     "render.wait": st.sampled_from(["load", "idle", "8s", "2.5s", "css:#items li, a[href='x']"]),
     "render.timeout": positive,
-    "render.max_bytes": whole(1),
     "render.browsers": whole(1),
-    "render.memory": whole(10**8),
     "render.block": st.lists(st.sampled_from(BLOCKED), max_size=3).map(tuple),
     "render.scroll": whole(0),
     "fleet.shards": st.integers(1, 4096),

@@ -13,9 +13,9 @@ from fscrawl.sites.site import Site
 @pytest.mark.parametrize(
     ("items", "said"),
     [
-        ('{eech = "css:b"}', "crawl.toml:3:10: [[site]] 1 (a.example): items: unknown key eech; did you mean each?"),
+        ('{eech = "css:b"}', "crawl.toml: [[site]] 1 (a.example): items: unknown key eech; did you mean each?"),
         ('{each = "css:b", fields = {url = "css:b"}}', "url: the dataset already has a column url"),
-        ("7", "crawl.toml:3:1: [[site]] 1 (a.example): items: must be a table, for example"),
+        ("7", "crawl.toml: [[site]] 1 (a.example): items: must be a table, for example"),
     ],
 )
 def test_mistakes_in_items(items: str, said: str) -> None:

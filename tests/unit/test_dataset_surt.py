@@ -1,111 +1,52 @@
-"""The index for web archives: blocks of sorted lines, and where they are."""
+"""Keys of URLs, by which web archives find them, and the index that has them."""
 
 from __future__ import annotations
 
-import bisect
-import gzip
 import io
 import json
-import zlib
 
 import pytest
 import surt as reference
 from cdxj_indexer.main import CDXJIndexer
 
-from fscrawl.dataset import cdxj
 from fscrawl.dataset.surt import surt
 from fscrawl.request import Request, spelling
 from tests.support.trees import Grown
 
 A = "http://a.example/"
-JSON = [
-    {"q": "a b+c", "of": [{"n": 1}, {"n": None}, {"n": 1.5}], "n.2_": True, "x": {"y": {"é": "50%25#"}}},
-    ["a", {"b": ["&", "="]}],
-    "text",
-]
 
 
-@pytest.fixture
-def made(tmp_path, monkeypatch):
-    monkeypatch.setattr(cdxj, "BLOCK_LINES", 7)
+def test_as_cdxj_indexer(tmp_path):
+    """The indexer of the field finds the same records at the same places; the key of a GET is the same."""
     tree = Grown(tmp_path / "tree")
     tree.many(3, 20)
     tree.page(f"{A}twin", tree.bodies["http://h0.example/1"])
     tree.redirect(f"{A}old", A)
     tree.page(spelling(Request(f"{A}search", form={"q": "a b", "é": "50% + 1#"})), b"<p>found")
-    for number, value in enumerate(JSON):
-        tree.page(spelling(Request(f"{A}api?v={number}", "PUT" if number else "POST", json=value)), b"<p>%d" % number)
-    return tree.merge(tmp_path / "out", formats=("warc",))
-
-
-def unpack(data):
-    """Unpack one block; it must be one gzip member."""
-    unpacker = zlib.decompressobj(31)
-    found = unpacker.decompress(data)
-    assert unpacker.eof
-    assert unpacker.unused_data == b""
-    return found.decode().splitlines()
-
-
-def idx(made):
-    (path,) = made.files("warc/*.idx")
-    return path, [line.split("\t") for line in path.read_text().splitlines()]
-
-
-def test_blocks(made):
-    """The blocks make the file, have the same number of lines each but the last, and all lines are sorted."""
-    path, places = idx(made)
-    data = path.with_suffix(".cdxj.gz").read_bytes()
-    blocks, end = [], 0
-    for number, (first, name, offset, length, count) in enumerate(places, 1):
-        assert (name, int(offset), int(count)) == (f"{path.stem}.cdxj.gz", end, number)
-        end += int(length)
-        blocks.append(unpack(data[int(offset) : end]))
-        assert blocks[-1][0].startswith(f"{first} {{")
-    assert end == len(data)
-    assert {len(block) for block in blocks[:-1]} == {7}
-    lines = [line for block in blocks for line in block]
-    assert lines == sorted(lines) == gzip.decompress(data).decode().splitlines()
-    assert len(lines) == 66
-
-
-def test_a_page_is_found_by_two_reads(made):
-    """A bisection of the .idx names the block that has a URL: that is how web archives read it."""
-    path, places = idx(made)
-    for url in ("http://h0.example/0", "http://h1.example/19", f"{A}old", f"{A}twin"):
-        key = f"{surt(url)} "
-        number = max(bisect.bisect_right([place[0] for place in places], key) - 1, 0)
-        _, name, offset, length, _ = places[number]
-        with path.with_name(name).open("rb") as file:
-            file.seek(int(offset))
-            lines = unpack(file.read(int(length)))
-        if number + 1 < len(places) and places[number + 1][0].startswith(key):  # its first line may be the next block's
-            lines.append(places[number + 1][0] + ' {"url": "' + url + '"}')
-        assert url in [json.loads(line.split(" ", 2)[2])["url"] for line in lines if line.startswith(key)]
-
-
-def test_as_cdxj_indexer(made):
-    """The indexer of the field finds the same records at the same places, and the same key for a request."""
+    tree.page(spelling(Request(f"{A}api", "PUT", json=["a", {"b": ["&", "="]}])), b"<p>put")
+    made = tree.merge(tmp_path / "out", formats=("warc",))
     (path,) = made.files("warc/*.warc.gz")
     out = io.StringIO()
     CDXJIndexer(out, [str(path)], sort=True, post_append=True, records="response,revisit").process_all()
-    names = ("url", "status", "offset", "length", "filename", "method", "requestBody")
-
-    def read(text):
-        found = {}
-        for key, moment, rest in (line.split(" ", 2) for line in text.splitlines()):
-            values = json.loads(rest)
-            found[values["offset"]] = (key, moment, *(values.get(name) for name in names))
-        return found
-
-    ours = read(gzip.decompress(path.with_suffix("").with_suffix(".cdxj.gz").read_bytes()).decode())
-    assert read(out.getvalue()) == ours
-    assert "example,a)/search?%c3%a9=50%25%20+%201&__wb_method=post&q=a%20b" in {line[0] for line in ours.values()}
-
-
-def test_no_lines():
-    """An index without lines has no blocks."""
-    assert list(cdxj.blocks([])) == []
+    theirs = {}
+    for line in out.getvalue().splitlines():
+        key, moment, rest = line.split(" ", 2)
+        values = json.loads(rest)
+        place = int(values["offset"]), int(values["length"])
+        theirs[place] = (values.get("method", "GET"), key, moment, values["url"], values["status"])
+    ours = {
+        (row["warc_record_offset"], row["warc_record_length"]): (
+            *(row["method"], row["url_surtkey"], f"{row['fetch_time']:%Y%m%d%H%M%S}"),
+            *(row["url"], str(row["fetch_status"])),
+        )
+        for row in made.rows("warc-index")
+    }
+    assert len(ours) == 64
+    assert theirs.keys() == ours.keys()
+    assert {place: each for place, each in theirs.items() if each[0] == "GET"} == {
+        place: each for place, each in ours.items() if each[0] == "GET"
+    }
+    assert sorted(each[0] for each in theirs.values())[-2:] == ["POST", "PUT"]
 
 
 # What `canonicalize` of pywb 2.10.0 gives (pywb/utils/canonicalize.py, by the package surt 0.3.1).

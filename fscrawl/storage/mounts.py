@@ -1,18 +1,20 @@
-"""Which file system a directory is on, by the table of mounts. `file_systems` has what is known of it. Pure.
+"""Which file system a directory is on, by the system's table of mounts.
 
 Vocabulary:
-  kind       the type in /proc/self/mountinfo: "nfs4", "fuse.sshfs", "ext4", …
-  options    of the mount and of the file system (its super block), as mountinfo has them
+  kind       the type in the table: "nfs4", "fuse.sshfs", "ext4", …
+  options    of the mount and of the file system (its super block), as the table has them
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
-from fscrawl.admin.doctor.check_result import PROBLEM, WARNING, CheckResult
-from fscrawl.admin.doctor.file_systems import NFS, known
+TABLE = Path("/proc/self/mountinfo")
+LOCAL = frozenset({"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "xfs", "zfs"})  # kinds: on a disk
+IN_MEMORY = frozenset({"ramfs", "tmpfs"})
 
 
 class Mount(NamedTuple):
@@ -22,6 +24,15 @@ class Mount(NamedTuple):
     kind: str
     source: str
     options: frozenset[str]
+
+
+def mount_at(directory: Path) -> Mount | None:
+    """Give the mount that a directory is on, through symbolic links; None if that cannot be found out."""
+    try:
+        table = TABLE.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return None
+    return mount_of(table, os.path.realpath(directory))
 
 
 def mount_of(table: str, path: str) -> Mount | None:
@@ -53,16 +64,3 @@ def mount_of(table: str, path: str) -> Mount | None:
 
 def _unescaped(text: str) -> str:
     return re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), text)
-
-
-def remarks(mount: Mount) -> Iterator[CheckResult]:
-    """Say what is known about a mount of this kind with these options."""
-    told = f"{mount.point} is {mount.kind} of {mount.source}"
-    if "ro" in mount.options:
-        yield CheckResult(PROBLEM, f"{told}, mounted read-only", "mount it read-write")
-    else:
-        found = known(mount.kind, mount.source)
-        yield CheckResult(found.level, f"{told}: {found.what}", found.advice)
-    if mount.kind in NFS and "soft" in mount.options:
-        what = "it is mounted with the option soft, so writes fail when the server is slow"
-        yield CheckResult(WARNING, what, "mount it with the option hard")
