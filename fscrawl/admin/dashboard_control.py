@@ -22,22 +22,18 @@ _MOST_HOSTS = 1000
 
 def pause(tree: Tree, given: dict[str, Any]) -> str:
     _refuse_others(given, "hosts")
-    names = signs.pause(tree, _words(given, "hosts"))
-    return f"created: {', '.join(names)}"
+    return signs.created(signs.pause(tree, _words(given, "hosts")))
 
 
 def resume(tree: Tree, given: dict[str, Any]) -> str:
     _refuse_others(given, "hosts")
-    gone = signs.resume(tree, _words(given, "hosts"))
-    remaining = sorted(tree.controls.signs() - {*gone})
-    nothing = "nothing was removed" if remaining else "nothing was paused or stopped"
-    said = f"removed: {', '.join(gone)}" if gone else nothing
+    said, remaining = signs.removed(tree, signs.resume(tree, _words(given, "hosts")))
     return said + (f"; still there: {', '.join(remaining)}" if remaining else "")
 
 
 def stop(tree: Tree, given: dict[str, Any]) -> str:
     _refuse_others(given)
-    return f"created: {signs.stop(tree)}"
+    return signs.created([signs.stop(tree)])
 
 
 def retry(tree: Tree, given: dict[str, Any]) -> str:

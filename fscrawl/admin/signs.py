@@ -9,6 +9,8 @@ Signs are empty files. You can also create and remove them by hand.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+
 from fscrawl import hostnames
 from fscrawl.errors import TreeError
 from fscrawl.monitor.resuming import host_of
@@ -47,6 +49,18 @@ def stop(tree: Tree) -> str:
     """Make all machines leave; return the name of the sign."""
     tree.controls.put_sign(STOP)
     return STOP
+
+
+def created(names: Iterable[str]) -> str:
+    """Say which signs were made."""
+    return f"created: {', '.join(sorted(names))}"
+
+
+def removed(tree: Tree, names: Collection[str]) -> tuple[str, list[str]]:
+    """Say which signs were removed, and give those that are still there."""
+    remaining = sorted(tree.controls.signs() - {*names})  # an old listing may still show a removed sign
+    nothing = "nothing was removed" if remaining else "nothing was paused or stopped"
+    return f"removed: {', '.join(sorted(names))}" if names else nothing, remaining
 
 
 def unknown(tree: Tree, hosts: list[str]) -> list[str]:

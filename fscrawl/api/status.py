@@ -12,27 +12,27 @@ from fscrawl.store import Tree
 class Status:
     """A crawl at one moment, as its machines say it in their heartbeats; no page is read for it.
 
-    state         "new", "running", "paused", "stopping", "finished" or "stopped"
+    state         "new", "running", "pausing", "paused", "stopping", "finished" or "stopped"
     exact         False: the tree has more, since machines were killed, or somebody deleted their heartbeat logs
     pages, bytes  stored, and the size of their bodies
     errors        failures, by class
     other_types   answers of types that are not accepted, by type; nothing else of them is stored
     left_out      links that belong to no page of the crawl, by the setting against them: how many different URLs. A
                   number above 2,000 is right to about 2 %
-    pending       URLs that are neither done nor a failure
+    pending       URLs that are neither done nor a failure; None while machines take hosts over, and nobody knows all
     pages_per_s   stored in the last minute
     machines      how many are at work
     free_bytes    on the file system
     """
 
-    state: Literal["new", "running", "paused", "stopping", "finished", "stopped"]
+    state: Literal["new", "running", "pausing", "paused", "stopping", "finished", "stopped"]
     exact: bool
     pages: int
     bytes: int
     errors: dict[str, int]
     other_types: dict[str, int]
     left_out: dict[str, int]
-    pending: int
+    pending: int | None
     pages_per_s: float
     machines: int
     free_bytes: int
@@ -54,7 +54,7 @@ def status(tree: Tree) -> Status:
         errors=dict(seen.errors().most_common()),
         other_types=found["other_types"],
         left_out=found["left_out"],
-        pending=seen.pending(),
+        pending=seen.pending() if seen.is_pending_known else None,
         pages_per_s=seen.rate(WINDOWS_S["1 min"]),
         machines=len(seen.alive()),
         free_bytes=seen.free_bytes,

@@ -16,7 +16,7 @@ COMMANDS = {
     "retry": ("retry", "try failed URLs once more, in a running or a finished crawl"),
     "merge": ("merge", "export a tree as a dataset: Parquet, WARC, WACZ, JSON lines, CSV"),
     "search": ("search", "find stored pages by words of their titles and texts"),
-    "report": ("report", "write statistics of a crawl into one HTML file"),
+    "report": ("report", "write what the dashboard shows into one HTML file"),
     "dashboard": ("dashboard", "serve a web page that shows a crawl while it runs"),
     "audit": ("audit", "check every file of a tree, and repair it"),
     "show": ("show", "print what the tree knows about a URL, and why it is missing"),

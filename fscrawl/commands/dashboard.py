@@ -6,7 +6,7 @@ import argparse
 import shlex
 
 from fscrawl import interrupts
-from fscrawl.commands.common import Program, add_command, add_root, directory, open_tree
+from fscrawl.commands.common import Program, add_command, add_root, open_tree
 from fscrawl.errors import UsageError
 from fscrawl.util.installed import to_install
 from fscrawl.util.user_text import shown
@@ -35,12 +35,6 @@ def add(program: Program) -> None:
         "--bind", type=_address, default="127.0.0.1", metavar="A", help="address to listen on (default 127.0.0.1)"
     )
     dashboard.add_argument(
-        "--dataset",
-        type=directory,
-        metavar="DIR",
-        help="search by words in this dataset, made with fscrawl merge --index",
-    )
-    dashboard.add_argument(
         "--control",
         action="store_true",
         help="allow everyone who has the printed URL to pause, stop and seed the crawl",
@@ -50,17 +44,14 @@ def add(program: Program) -> None:
 def run(options: argparse.Namespace) -> int:
     interrupts.keeps("the dashboard has ended, the crawl has not", usual_end=True)
     from fscrawl.admin.dashboard_control import VERBS  # noqa: PLC0415 - a crawl need not load it
-    from fscrawl.dataset.search import check_there  # noqa: PLC0415 - as above
 
     try:
         from fscrawl.monitor.dashboard.serve import serve  # noqa: PLC0415 - a crawl need not load it
     except ModuleNotFoundError as error:
         raise UsageError(f"dashboard needs {error.name}: {to_install('dashboard')}") from error
-    if options.dataset is not None:
-        check_there(options.dataset)
     if options.control:
         open_tree(options.root, writing=True)
-    return serve(options.root, options.bind, options.port, VERBS if options.control else {}, options.dataset)
+    return serve(options.root, options.bind, options.port, VERBS if options.control else {})
 
 
 def _address(text: str) -> str:

@@ -1,4 +1,4 @@
-"""`fscrawl report`: write what a crawl has stored as one HTML file."""
+"""`fscrawl report`: write the views of the dashboard into one HTML file."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def add(program: Program) -> None:
         program,
         "report",
         run,
-        description="Read all records and write their statistics into one HTML file without scripts. The tree is not"
-        " changed; machines may be crawling.",
+        description="Write the views of the dashboard into one HTML file: curves of the whole crawl, machines, labels,"
+        " failures, hosts. It opens in a browser from the disk. The tree is not changed; machines may be crawling.",
         examples="fscrawl report --root /mnt/shared --out report.html\n",
     )
     add_root(report)
@@ -40,19 +40,14 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"--out {out}: the tree {options.root} has its own files there; name another file")
     tree = open_tree(options.root)
     with ProgressLine() as line:
-        report = gather(tree, line.print_line, line)
-    data = render(report).encode()
+        answers = gather(tree, line)
+    data = render(answers).encode()
     with interrupts.later():
         publish(place, data, tree.machine)
         interrupts.keeps("the report is written")
-    totals = report.totals
-    sums = ", ".join(
-        (
-            f"{number_of(totals.kinds['page'], 'page')} of {number_of(len(totals.hosts), 'host')}",
-            number_of(totals.errors.total(), "failure"),
-        )
-    )
-    say(f"{out}: {sums}{line.in_time()}")
+    totals, hosts = answers["state"]["totals"], answers["hosts"]["hosts"]
+    pages = f"{number_of(totals['pages'], 'page')} of {number_of(hosts, 'host')}"
+    say(f"{out}: {pages}, {number_of(totals['errors'], 'failure')}{line.in_time()}")
     return EXIT_OK
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from fscrawl import interrupts
 from fscrawl.admin import signs
@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
         return EXIT_OK
     with _whole(options.command):
         names = [signs.stop(tree)] if options.command == "stop" else signs.pause(tree, options.host)
-    say(f"created: {_listed(names)}; machines obey within {_delay(tree)}")
+    say(f"{signs.created(names)}; machines obey within {_delay(tree)}")
     say(*to_go_on(options.root, names))
     for line in signs.unknown(tree, options.host) if options.command == "pause" and options.host else []:
         say(f"{line}; the sign counts when such a host is met")
@@ -61,14 +61,13 @@ def run(options: argparse.Namespace) -> int:
 
 def _resume(tree: Tree, hosts: list[str]) -> None:
     with _whole("resume"):
-        removed = signs.resume(tree, hosts)
-    remaining = tree.controls.signs() - {*removed}  # an old listing may still show a removed sign
-    nothing = "nothing was removed" if remaining else "nothing was paused or stopped"
-    say(f"removed: {_listed(removed)}" if removed else nothing)
-    for line in [] if removed else signs.unknown(tree, hosts):
+        gone = signs.resume(tree, hosts)
+    said, remaining = signs.removed(tree, gone)
+    say(said)
+    for line in [] if gone else signs.unknown(tree, hosts):
         say(line)
     if remaining:
-        say(f"still there: {_listed(remaining)}", *to_go_on(tree.root, remaining))
+        say(f"still there: {', '.join(remaining)}", *to_go_on(tree.root, remaining))
 
 
 @contextlib.contextmanager
@@ -77,10 +76,6 @@ def _whole(verb: str) -> Iterator[None]:
     with interrupts.later():
         yield
         interrupts.keeps(f"the machines are told to {verb}")
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names))
 
 
 def _delay(tree: Tree) -> str:

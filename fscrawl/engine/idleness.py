@@ -69,16 +69,20 @@ class Idleness:
     def why_idle(self, others: int) -> str:
         """Say why nothing is to be fetched here. `others`: other machines that take part now."""
         if others:
-            theirs = f"{number_of(others, 'other machine')} {'has' if others == 1 else 'have'} all hosts that are left"
-            if self._by_url:
-                return f"idle: {theirs}; this machine gets some as soon as more URLs are found"
-            return (
-                f"idle: {theirs}; a host belongs to one machine at a time, so this one waits for more hosts. For one"
-                ' large site, make the tree with crawl.partition = "url"'
-            )
+            return all_taken(by_url=self._by_url)
         if self._waits:
             return "nothing is left to fetch: waiting for new seeds (--wait)"
         return "nothing is left to fetch here: waiting until that is certain"
+
+
+def all_taken(*, by_url: bool) -> str:
+    """Say why a machine is idle while others work; `status` says so, too."""
+    if by_url:
+        return "idle: each URL belongs to one machine, and the others have all that are left"
+    return (
+        "idle: each host belongs to one machine, and all are taken."
+        ' For one large site, make the tree with crawl.partition = "url"'
+    )
 
 
 class Hosts(Protocol):

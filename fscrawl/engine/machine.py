@@ -282,7 +282,7 @@ class Machine:
             self._pool.reconfigure(self._config())
         unable = self._browsers.keep(self._settings.render) or self._edits.must_leave
         self._error = self._error or unable
-        self._bookkeeper.write_figures(time.monotonic())
+        self._bookkeeper.write_figures(time.monotonic(), self._membership.known)
         self._frontier.scheduler.paused = self._edits.paused_hosts
         self._show()
         self._say_why_idle()
@@ -394,7 +394,8 @@ class Machine:
     def _say_why_idle(self) -> None:
         """Explain why there is little to do, if that is so. The counts have just been shown."""
         counts = self.counts
-        hindered = bool(self._state() or counts.reseeding) or self._membership.busy
+        is_moving = self._membership.busy or not self._membership.all_known
+        hindered = bool(self._state() or counts.reseeding) or is_moving
         load = Load(counts.pending, counts.in_flight, self._pool.has_room, hindered)
         politeness, scheduler = self._settings.politeness, self._frontier.scheduler
         reason = self._idleness.look(now := time.monotonic(), load)

@@ -27,7 +27,7 @@ from fscrawl.engine.progress import Counts, Progress
 from fscrawl.engine.telling import Telling
 from fscrawl.errors import TreeError
 from fscrawl.fleet.host_figures import HostTeller
-from fscrawl.fleet.label_figures import LabelCounter
+from fscrawl.fleet.label_figures import Coverage, LabelCounter
 from fscrawl.fleet.membership import Membership
 from fscrawl.fleet.not_stored import Astray, NotStored
 from fscrawl.frontier.flags import SITEMAP, SITEMAP_PART, Flags, flags_of, labelled
@@ -131,9 +131,9 @@ class Bookkeeper:
         if next(steps, _OVER) is not _OVER:
             self._undone.append(steps)
 
-    def write_figures(self, now: float) -> None:
-        """Write for people how far labels and hosts are, if it is due."""
-        self.labels.tell(now)
+    def write_figures(self, now: float, known: Coverage) -> None:
+        """Write for people how far labels and hosts are, if it is due. `known`: how much of the tree they count."""
+        self.labels.tell(now, known)
         self.hosts.tell(now)
 
     def write_last_figures(self) -> None:

@@ -57,6 +57,8 @@ class Beat:
     held          a hash of the leases that it holds, with their epochs
     term          names the rules by which it judges URLs. These four decide when the crawl is over
     shards        how many it holds
+    ready         of how many of these it has all URLs that are known, so that `pending` counts them
+    needed        how many shards of the whole tree have URLs, as far as it knows; None if it has not looked yet
     packs         how many packs of past runs it knows: if one of them is missing later, somebody has removed it
     dead_after    after so many seconds of silence it counts as dead, by its own settings; 0 if the line does not say.
                   A line that says more than ten minutes is read as ten minutes
@@ -83,6 +85,8 @@ class Beat:
     held: str = ""
     term: str = ""
     shards: int | None = None
+    ready: int = 0
+    needed: int | None = None
     packs: int = 0
     dead_after: float = 0.0
     pages: int = 0
@@ -202,6 +206,8 @@ def _beat(facts: dict[str, Any], at: float, host_tables: bool) -> Beat:
         held=_text(get("held")),
         term=_text(get("term")),
         shards=_whole_or_none(get("shards")),
+        ready=_whole(get("ready")),
+        needed=_whole_or_none(get("needed")),
         packs=_whole(get("packs")),
         dead_after=min(_seconds(get("dead_after")), _MOST_DEAD_AFTER_S),
         pages=_signed(get("pages")),
@@ -317,6 +323,8 @@ def _counters(beat: Beat) -> dict[str, Any]:
         "held": beat.held or None,
         "term": beat.term or None,
         "shards": beat.shards,
+        "ready": beat.ready,
+        "needed": beat.needed,
         "packs": beat.packs or None,
         "dead_after": beat.dead_after or None,
         "pages": beat.pages,

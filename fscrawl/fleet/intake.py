@@ -91,6 +91,10 @@ class Intake:
         """Tell whether all that is known of a shard is in the frontier."""
         return not any(shard in each for each in (self._arriving, self._to_survey, *self._reading, *self._surveying))
 
+    def incomplete(self) -> set[int]:
+        """Give the shards of which something may be missing in the frontier."""
+        return self._arriving.union(self._to_survey, *self._reading, *self._surveying)
+
     # -- in and out
 
     def begin(self, shards: set[int], taken_at: dict[int, float | None]) -> None:

@@ -1,14 +1,15 @@
 """How far each task is: figures by label, which each machine keeps in a file of its own beside its heartbeat log.
 
 They are not in the heartbeats, since a crawl may have thousands of labels, and a log keeps every beat. What is not
-stored (`not_stored`) stands in the same file, under the name of no label. A machine that has nothing to say of both has
-no such file.
+stored (`not_stored`) stands in the same file, under the name of no label, and so does how much of the tree is counted.
 
 Vocabulary:
   label     the name of a task (`fscrawl.labels`)
   figures   label → `LabelFigure`, of one machine
+  known     of how many shards they count the pending URLs (`Coverage`)
 
-Promise: a machine writes its figures every `EVERY_S` seconds if they have changed, at first sooner, and when it leaves.
+Promise: a machine writes its figures every `EVERY_S` seconds if they have changed, at first sooner, soon after shards
+have come or gone, and when it leaves.
 One that is killed has not counted what it stored since then. They say nothing that the records do not say: `report`
 counts those.
 """
@@ -18,7 +19,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple, Protocol, Self
 
 from fscrawl.errors import TreeError
@@ -30,6 +31,7 @@ EVERY_S = 10.0
 _FIRST_S = 1.0  # until then, others see the tasks of the runs before
 OTHERS = "(others)"
 _NO_LABEL = ""
+_KNOWN = "known"
 _MOST_LABELS = 5_000  # that one machine counts apart; what it stores for further ones is counted as OTHERS
 _MOST_BYTES = 4 << 20  # of a file: as many labels of four bytes a letter
 _MOST = 1 << 62  # no higher number was written by a machine
@@ -56,6 +58,26 @@ class LabelFigure(NamedTuple):
         6
         """
         return LabelFigure(*map(sum, zip(self, more, strict=True)))
+
+
+class Coverage(NamedTuple):
+    """How many shards a machine's figures count wholly, and how many of the tree have URLs, as far as it knows.
+
+    `needed` None: the machine has not looked yet.
+    """
+
+    ready: int = 0
+    needed: int | None = None
+
+
+def covers_all(known: Collection[Coverage]) -> bool:
+    """Tell whether these machines, which are all that are alive, count the URLs of all shards that have some.
+
+    >>> covers_all([Coverage(3, 5), Coverage(2, 4)]), covers_all([Coverage(5, 5), Coverage()])
+    (True, False)
+    """
+    needed = [each.needed for each in known]
+    return None not in needed and sum(each.ready for each in known) >= max(filter(None, needed), default=0)
 
 
 Figures = Mapping[str, LabelFigure]
@@ -91,8 +113,9 @@ class LabelCounter:
         self._pending = pending
         self._done: dict[str, LabelFigure] = {}
         self._not_stored = not_stored or NotStored()
+        self._known = Coverage()
         self._written = _to_json({}, {})
-        self._due = 0.0
+        self._written_at = self._due = 0.0
         self._pause_s = _FIRST_S
 
     def add(self, label: str, *, stored: int = 0, other: int = 0, failed: int = 0) -> None:
@@ -108,37 +131,57 @@ class LabelCounter:
             waiting[label if label in self._done or len(self._done) + len(waiting) < _MOST_LABELS else OTHERS] += number
         return summed([self._done, {label: LabelFigure(pending=number) for label, number in waiting.items()}])
 
-    def tell(self, now: float) -> None:
+    def tell(self, now: float, known: Coverage | None = None) -> None:
         """Write the file if it is due."""
+        known = self._known if known is None else known
+        if known.ready != self._known.ready:
+            self._due = min(self._due, self._written_at + _FIRST_S)
+        self._known = known
         if now >= self._due:
+            self._written_at = now
             self._due = now + self._pause_s
             self._pause_s = min(2 * self._pause_s, EVERY_S)
             self.tell_now()
 
     def tell_now(self) -> None:
         """Write the file if it says something else than before. The crawl goes on if it cannot be written."""
-        data = _to_json(self.figures(), self._not_stored.to_json())
+        known = {} if self._known.needed is None else {_KNOWN: self._known}
+        data = _to_json(self.figures(), {**self._not_stored.to_json(), **known})
         if data != self._written:
             with contextlib.suppress(TreeError):
                 self._files.publish(labels_path(self._files.machine), data)
                 self._written = data
 
 
-def read_figures(files: Files, machine: str) -> dict[str, LabelFigure]:
+class FigureFile(NamedTuple):
+    """What a machine's file says: figures by label, what is not stored (for `NotStored.take`), and `Coverage`."""
+
+    labels: Figures
+    not_stored: Mapping[str, Any]
+    known: Coverage
+
+
+NO_FIGURES = FigureFile({}, {}, Coverage())
+
+
+def read_file(files: Files, machine: str) -> FigureFile:
     """Read a machine's file; what somebody else has written into it is left out."""
-    return figures_in(files.read_or_torn(labels_path(machine)) or b"")
+    return file_in(files.read_or_torn(labels_path(machine)) or b"")
 
 
-def figures_in(data: bytes) -> dict[str, LabelFigure]:
-    """Read the figures in such a file."""
+def file_in(data: bytes) -> FigureFile:
+    """Read such a file."""
     values = _values(data)
-    return {label: _figure(each) for label, each in values.items() if is_label(label) and isinstance(each, dict)}
+    labels = {label: _figure(each) for label, each in values.items() if is_label(label) and isinstance(each, dict)}
+    beside = values.get(_NO_LABEL)
+    beside = beside if isinstance(beside, dict) else {}
+    return FigureFile(labels, beside, _known(beside.get(_KNOWN)))
 
 
-def not_stored_in(data: bytes) -> Mapping[str, Any]:
-    """Read what such a file says of what is not stored, for `NotStored.take`."""
-    found = _values(data).get(_NO_LABEL)
-    return found if isinstance(found, dict) else {}
+def _known(said: Any) -> Coverage:
+    if isinstance(said, list) and len(said) == 2 and all(type(each) is int and 0 <= each < _MOST for each in said):
+        return Coverage(*said)
+    return Coverage()
 
 
 def _values(data: bytes) -> Mapping[str, Any]:

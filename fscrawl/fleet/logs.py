@@ -13,13 +13,13 @@ in the middle may be left out.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Container, Mapping
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Container
+from typing import Protocol, TypeVar
 
 from fscrawl.errors import MemoryGone, PlantedError
 from fscrawl.fleet.beat import HELLO_BYTES
 from fscrawl.fleet.host_figures import Said, read_hosts
-from fscrawl.fleet.label_figures import LabelFigure, figures_in, not_stored_in, read_figures
+from fscrawl.fleet.label_figures import FigureFile, file_in, read_file
 from fscrawl.fleet.past_runs import PastRuns
 from fscrawl.storage.append_log import Log
 from fscrawl.storage.layout import (
@@ -28,7 +28,6 @@ from fscrawl.storage.layout import (
     heartbeat_path,
     is_machine,
     labels_of,
-    labels_path,
     log_directory,
     log_path,
     log_segment_of,
@@ -219,19 +218,14 @@ class Logs:
         self._with_own_labels = frozenset(there)
         return list(dict.fromkeys([*self.past.labelled(), *there]))
 
-    def label_figures(self, machine: str) -> dict[str, LabelFigure]:
-        """Read a machine's figures by label; {} if it has none.
+    def said(self, machine: str) -> FigureFile:
+        """Read a machine's figures by label, and what stands beside them; nothing if it has none.
 
         Machines replace the file of them, and a share may show an old one for a while. So the one in a pack may be
         older than the last one, which is then still there.
         """
         run = None if machine in self._with_own_labels else self.past.run(machine)
-        return read_figures(self._files, machine) if run is None else figures_in(run.labels)
-
-    def not_stored(self, machine: str) -> Mapping[str, Any]:
-        """Read what the same file says of what is not stored."""
-        run = None if machine in self._with_own_labels else self.past.run(machine)
-        return not_stored_in(self._files.read_or_torn(labels_path(machine)) or b"" if run is None else run.labels)
+        return read_file(self._files, machine) if run is None else file_in(run.labels)
 
     def host_figures(self, machine: str) -> Said:
         """Read what a machine says about its hosts; nothing if it has said nothing."""

@@ -33,6 +33,7 @@ from fscrawl.fleet.hearing import Hearing
 from fscrawl.fleet.heartbeat import Heartbeat, Permit
 from fscrawl.fleet.housekeeping import Aside, Housekeeping, in_thread
 from fscrawl.fleet.intake import Intake
+from fscrawl.fleet.label_figures import Coverage, covers_all
 from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.log_writer import Place
@@ -217,6 +218,8 @@ class Membership:
             held=state.held,
             term=state.term,
             shards=state.shards,
+            ready=state.ready,
+            needed=state.needed,
             packs=self._machinery.past.newest,
             dead_after=self.fleet.dead_after_s,
             rests=self._rests.to_tell(self._clock()),
@@ -249,6 +252,17 @@ class Membership:
     @property
     def fenced(self) -> bool:
         return hasattr(self, "_fence") and self._fence.is_up
+
+    @property
+    def known(self) -> Coverage:
+        """How much of the tree this machine's figures count."""
+        return Coverage(self._state.ready, self._state.needed)
+
+    @property
+    def all_known(self) -> bool:
+        """Whether live machines have all shards: none is on its way to another machine."""
+        peers = (peer.last() for peer in self.fleet.live_peers(self._clock()))
+        return covers_all([self.known, *(Coverage(beat.ready, beat.needed) for beat in peers)])
 
     @property
     def busy(self) -> bool:
@@ -322,6 +336,7 @@ class Membership:
         is_news = state.idle and state != self._state
         if is_news and self.ledger.leave_long_segment():
             state = self._state_now()
+        is_news = is_news or state.ready != self._state.ready  # who looks on must not count what went elsewhere
         self._state = state
         if is_news:
             self._heart.beat_now()
@@ -342,6 +357,8 @@ class Membership:
             held=held_hash(self.fleet.held.items()) if idle else "",
             term=self.rules.term.digest,
             shards=len(self.fleet.held),
+            ready=len(self.fleet.held.keys() - self._intake.incomplete() - self._handover.releasing),
+            needed=len(self.ledger.needed),
         )
 
     # -- a round

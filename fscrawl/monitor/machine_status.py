@@ -7,12 +7,11 @@ Vocabulary:
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 from fscrawl.fleet.beat import Beat, Goodbye, Hello, parse_line
-from fscrawl.fleet.label_figures import Figures
+from fscrawl.fleet.label_figures import NO_FIGURES, FigureFile
 
 _HISTORY_BEATS = 4000
 
@@ -29,8 +28,8 @@ class MachineStatus:
     grew_at     the same by the observer's clock (UNIX time), 0 before
     proven      it was seen to grow
     looked_at   when the observer last looked whether it has grown
-    labels      its figures by label; `labels_at_end`: they will not change any more; `labels_at`: when they were read
-    not_stored  what it says of that, read with them
+    said        its figures by label and what stands beside them; `said_at_end`: they will not change any more;
+                `said_at`: when they were read
     """
 
     name: str
@@ -43,10 +42,9 @@ class MachineStatus:
     grew_at: float = 0.0
     looked_at: float = float("-inf")
     proven: bool = False
-    labels: Figures = field(default_factory=dict)
-    not_stored: Mapping[str, Any] = field(default_factory=dict)
-    labels_at_end: bool = False
-    labels_at: float = float("-inf")
+    said: FigureFile = NO_FIGURES
+    said_at_end: bool = False
+    said_at: float = float("-inf")
 
     @property
     def last(self) -> Beat:

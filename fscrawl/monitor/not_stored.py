@@ -10,7 +10,6 @@ from typing import Any
 from fscrawl import urls
 from fscrawl.fleet.not_stored import LIKE_HTML, NotStored
 from fscrawl.request import shown
-from fscrawl.util.distinct import MOST
 from fscrawl.util.humanize import number_of
 
 _TYPE = "type "
@@ -34,7 +33,7 @@ def lines(found: NotStored) -> Iterator[tuple[str, str]]:
             "not followed",
             "in this run: "
             + ", ".join(
-                f"{_about(number)}{number_of(number, 'link')} {_by(name)}"
+                f"{'about ' if found.left_out.is_about(name) else ''}{number_of(number, 'link')} {_by(name)}"
                 for name, number in sorted(found.left_out.items())
             ),
         )
@@ -76,7 +75,3 @@ def _like_html(counted: Counter[str]) -> int:
 
 def _by(rule: str) -> str:
     return "outside crawl.scope" if rule == "scope" else f"by crawl.{rule}" if rule in _SETTINGS else f"by {rule}"
-
-
-def _about(number: int) -> str:
-    return "about " if number > MOST else ""

@@ -32,7 +32,7 @@ from fscrawl.errors import FscrawlError, PlantedError, TreeBusyError, TreeError
 from fscrawl.fleet.beat import Hello, goodbye_of, hello_in
 from fscrawl.fleet.command_log import is_of_command
 from fscrawl.fleet.heartbeat import is_gone, is_worth_a_look
-from fscrawl.fleet.label_figures import OTHERS, Figures, LabelFigure, summed
+from fscrawl.fleet.label_figures import OTHERS, Coverage, Figures, LabelFigure, covers_all, summed
 from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.logs import TreeLogs
 from fscrawl.fleet.not_stored import NotStored
@@ -40,7 +40,7 @@ from fscrawl.frontier.scope import Scope
 from fscrawl.labels import in_comment
 from fscrawl.monitor.machine_status import CounterName, MachineStatus, State
 from fscrawl.sites.rules import near_to
-from fscrawl.store import SEEDS, Tree
+from fscrawl.store import PAUSE, SEEDS, Tree
 from fscrawl.util import text_lines
 from fscrawl.util.parallel import READERS
 from fscrawl.util.waiting import in_turn_if_slow
@@ -91,6 +91,7 @@ class Snapshot:
     max_pages          the setting, None if there is no limit
     over_pages         `.fscrawl` was made where pages were stored already: nobody has counted these
     unheard            number of machines that have said something of URLs, and whose heartbeat logs are missing
+    by_url             URLs are divided among the machines, and not hosts
     lost_packs         number of packs of past runs that cannot be read: nobody knows what these runs have stored
     stopped_labels     the setting: tasks of which nothing is fetched for the time being
     seed_labels        those in seeds.txt, if any label is stopped
@@ -107,6 +108,7 @@ class Snapshot:
     max_pages: int | None = None
     over_pages: bool = False
     unheard: int = 0
+    by_url: bool = False
     lost_packs: int = 0
     stopped_labels: tuple[str, ...] = ()
     seed_labels: frozenset[str] = frozenset()
@@ -162,7 +164,8 @@ class Snapshot:
         """Give the figures by label, of all machines that ever took part; those with most pending URLs first."""
         waiting = self._pending_of()
         figures = summed(
-            machine.labels if machine.name in waiting else _without_pending(machine.labels) for machine in self.machines
+            machine.said.labels if machine.name in waiting else _without_pending(machine.said.labels)
+            for machine in self.machines
         )
         return dict(sorted(figures.items(), key=lambda item: (-item[1].pending, item[0])))
 
@@ -186,8 +189,38 @@ class Snapshot:
     def rate(self, window_s: float, counter: CounterName = "stored") -> float:
         return sum(machine.rate(window_s, counter) for machine in self.alive())
 
+    @property
+    def is_pending_known(self) -> bool:
+        """Whether all URLs that are pending are counted.
+
+        Not while machines take hosts over: then nobody says how many URLs these have. `knows_labels` is about the
+        figures by label, which machines write at other times.
+        """
+        return covers_all([Coverage(machine.last.ready, machine.last.needed) for machine in self.alive()])
+
+    @property
+    def knows_labels(self) -> bool:
+        return self.is_pending_known and covers_all([machine.said.known for machine in self.alive()])
+
+    @property
+    def roughly(self) -> str:
+        """What people read before the number of pending URLs: "" if it is right.
+
+        If no machine is alive: of several that left, one may have taken over the hosts of another before it left; and
+        one that was killed did not say its last number.
+        """
+        left = self._pending_of()
+        if self.alive() or not left:
+            return ""
+        if any(machine.state == "dead" for machine in self.machines if machine.name in left):
+            return "about "
+        return "at most " if len(left) > 1 else ""
+
     def ends_in_s(self) -> float | None:
         """Estimate when nothing will be pending, from the last five minutes; None if there is nothing to go by."""
+        is_held = PAUSE in self.signs or all(machine.doing == "paused" for machine in self.alive())
+        if is_held or not self.is_pending_known:
+            return None
         pending, rate = self.pending(), self.rate(WINDOWS_S["5 min"])
         return pending / rate if rate and pending else None
 
@@ -266,6 +299,7 @@ class Observer:
             max_pages=self._good.crawl.max_pages,
             over_pages=bool(self._tree.record.over_pages),
             unheard=self._count_unheard(with_logs - self._machines.keys()),
+            by_url=self._tree.record.partition == "url",
             lost_packs=len(self._machinery.past.lost),
             stopped_labels=self._good.crawl.stopped_labels,
             seed_labels=self._seed_labels(tick),
@@ -312,7 +346,7 @@ class Observer:
         found = NotStored()
         newest = max((machine.greeted_at for machine in machines), default=0.0)
         for machine in sorted(machines, key=lambda machine: machine.greeted_at):
-            said = machine.not_stored
+            said = machine.said.not_stored
             if said and machine.state != "alive" and machine.greeted_at < newest:
                 said = {name: values for name, values in said.items() if name != "hosts"}
             found.take(said)
@@ -329,14 +363,14 @@ class Observer:
         """
         for name in self._machinery.labelled():
             machine = self._machines.get(name)
-            if machine is None or (machine.labels_at_end and machine.state != "alive"):
+            if machine is None or (machine.said_at_end and machine.state != "alive"):
                 continue
-            if machine.state == "alive" and tick - machine.labels_at < _LABELS_LIVE_S:
+            is_fresh = tick - machine.said_at < _LABELS_LIVE_S and machine.said.known.ready == machine.last.ready
+            if machine.state == "alive" and is_fresh:
                 continue
             with contextlib.suppress(TreeBusyError):
-                machine.labels = self._machinery.label_figures(name)
-                machine.not_stored = self._machinery.not_stored(name)
-                machine.labels_at_end, machine.labels_at = machine.state != "alive", tick
+                machine.said = self._machinery.said(name)
+                machine.said_at_end, machine.said_at = machine.state != "alive", tick
 
     # -- logs
 

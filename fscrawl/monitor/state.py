@@ -16,6 +16,7 @@ class CrawlState(StrEnum):
 
     NEW = "new"
     RUNNING = "running"
+    PAUSING = "pausing"
     PAUSED = "paused"
     STOPPING = "stopping"
     FINISHED = "finished"
@@ -29,6 +30,7 @@ class CrawlState(StrEnum):
 _MEANINGS = {
     CrawlState.NEW: "no machine has been here yet",
     CrawlState.RUNNING: "machines are working",
+    CrawlState.PAUSING: "machines finish what is in flight",
     CrawlState.PAUSED: "machines are there, but fetch nothing",
     CrawlState.STOPPING: "machines are leaving",
     CrawlState.FINISHED: "the crawl is over, and all machines have left",
@@ -44,8 +46,8 @@ def state_of(snapshot: Snapshot) -> CrawlState:
     | none was ever there                             | any   | new      |
     | some are alive                                  | STOP  | stopping |
     | all that are alive say that they are leaving    | any   | stopping |
-    | some are alive                                  | PAUSE | paused   |
     | all that are alive and stay say they are paused | any   | paused   |
+    | some are alive                                  | PAUSE | pausing  |
     | some are alive, in any other case               | any   | running  |
     | none is alive, the last one said "finished"     | any   | finished |
     | none is alive, the last one said another goodbye| any   | stopped  |
@@ -61,8 +63,9 @@ def state_of(snapshot: Snapshot) -> CrawlState:
         staying = [machine for machine in alive if machine.doing != "stopping"]
         if STOP in snapshot.signs or not staying:
             return CrawlState.STOPPING
-        paused = PAUSE in snapshot.signs or all(machine.doing == "paused" for machine in staying)
-        return CrawlState.PAUSED if paused else CrawlState.RUNNING
+        if all(machine.doing == "paused" for machine in staying):
+            return CrawlState.PAUSED
+        return CrawlState.PAUSING if PAUSE in snapshot.signs else CrawlState.RUNNING
     last = snapshot.last()
     if last is None:
         return CrawlState.NEW

@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fscrawl import urls
+from fscrawl.engine.idleness import all_taken
 from fscrawl.fleet.label_figures import LabelFigure
 from fscrawl.monitor import not_stored
 from fscrawl.monitor.machine_status import MachineStatus
@@ -38,6 +39,7 @@ _WIDE = 64
 _NAME = 7  # columns at least, of the name of a machine or a label
 _STYLES = {
     CrawlState.RUNNING: "bold green",
+    CrawlState.PAUSING: "bold yellow",
     CrawlState.PAUSED: "bold yellow",
     CrawlState.STOPPING: "bold yellow",
     CrawlState.STOPPED: "bold red",
@@ -56,7 +58,8 @@ def as_json(snapshot: Snapshot) -> dict[str, Any]:
         "bytes": int(snapshot.total("bytes")),
         "errors": {plain(name): number for name, number in snapshot.errors().most_common()},
         "pages_per_s": {name: round(snapshot.rate(window_s), 3) for name, window_s in WINDOWS_S.items()},
-        "pending": snapshot.pending(),
+        "pending": snapshot.pending() if snapshot.is_pending_known else None,
+        "pending_exact": snapshot.is_pending_known and not snapshot.roughly,
         **{name: int(snapshot.at_work(name)) for name in ("in_flight", "hosts", "resting", "gave_up")},
         "slow": {plain(each.host): each.value for each in snapshot.worst("slow")},
         "failing": {plain(each.host): int(each.value) for each in snapshot.worst("failing")},
@@ -66,12 +69,16 @@ def as_json(snapshot: Snapshot) -> dict[str, Any]:
         "settings": snapshot.settings_digest,
         "settings_trouble": plain(snapshot.settings_trouble),
         "labels": {
-            plain(label): {"found": figure.found, **figure._asdict(), "stopped": label in snapshot.stopped_labels}
-            for label, figure in snapshot.labels().items()
+            plain(label): _label_as_json(snapshot, label, figure) for label, figure in snapshot.labels().items()
         },
         **not_stored.as_json(snapshot.not_stored),
         "machines": [_machine_as_json(snapshot, machine) for machine in snapshot.machines],
     }
+
+
+def _label_as_json(snapshot: Snapshot, label: str, figure: LabelFigure) -> dict[str, Any]:
+    unknown = {} if snapshot.knows_labels else {"found": None, "pending": None}
+    return {"found": figure.found, **figure._asdict(), **unknown, "stopped": label in snapshot.stopped_labels}
 
 
 def _machine_as_json(snapshot: Snapshot, machine: MachineStatus) -> dict[str, Any]:
@@ -111,7 +118,7 @@ def as_table(snapshot: Snapshot, root: str, width: int) -> Group:
     if snapshot.machines:
         parts += [Text(), _machines(snapshot, _ALL if width >= _WIDE else _FEW)]
     if labels := snapshot.labels():
-        parts += [Text(), _labels(labels, snapshot.stopped_labels)]
+        parts += [Text(), _labels(labels, snapshot.stopped_labels, knows=snapshot.knows_labels)]
     lines = remarks(snapshot, root)
     if lines:
         parts += [Text(), *(Text(f"! {plain(line)}", "yellow") for line in lines)]
@@ -136,7 +143,7 @@ def facts(snapshot: Snapshot) -> dict[str, str]:
         "failures": f"{errors.total():,}"
         + (": " if errors else "")
         + _listed(f"{n:,} {c}" for c, n in errors.most_common()),
-        "pending": number_of(snapshot.pending(), "URL"),
+        "pending": pending_of(snapshot),
         "disk": f"{size(snapshot.free_bytes)} free",
     }
     if snapshot.alive():
@@ -145,7 +152,7 @@ def facts(snapshot: Snapshot) -> dict[str, str]:
             f"; done in about {span(ends_in_s)}, if nothing new is found" if ends_in_s is not None else ""
         )
         found["hosts"] = (
-            f"{snapshot.at_work('hosts'):,.0f} known, {snapshot.at_work('resting'):,.0f} resting,"
+            f"{_at_least(snapshot)}{snapshot.at_work('hosts'):,.0f} known, {snapshot.at_work('resting'):,.0f} resting,"
             f" {snapshot.at_work('gave_up'):,.0f} given up"
         )
     if slow := snapshot.worst("slow", _SHOWN_HOSTS):
@@ -157,6 +164,17 @@ def facts(snapshot: Snapshot) -> dict[str, str]:
     if snapshot.signs:
         found["signs"] = _listed(snapshot.signs)
     return found
+
+
+def pending_of(snapshot: Snapshot) -> str:
+    """Say how many URLs are pending, as far as that is known."""
+    if snapshot.is_pending_known:
+        return f"{snapshot.roughly}{number_of(snapshot.pending(), 'URL')}"
+    return f"? (at least {snapshot.pending():,}: hosts are being taken over)"
+
+
+def _at_least(snapshot: Snapshot) -> str:
+    return "" if snapshot.is_pending_known else "at least "
 
 
 def _listed(texts: Iterable[str]) -> str:
@@ -178,15 +196,16 @@ def _machines(snapshot: Snapshot, figures: Sequence[str]) -> Table:
     return table
 
 
-def _labels(labels: Mapping[str, LabelFigure], stopped: Collection[str]) -> Table:
+def _labels(labels: Mapping[str, LabelFigure], stopped: Collection[str], *, knows: bool) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     table.add_column("label", overflow="fold", ratio=1, min_width=_NAME)
     for name in ("found", "stored", "failed", "pending", ""):
         table.add_column(name, justify="right", no_wrap=True)
     for label, figure in list(labels.items())[:_SHOWN_LABELS]:
-        numbers = (figure.found, figure.stored, figure.failed, figure.pending)
-        said = "stopped" if label in stopped else "" if figure.pending else "done"
-        table.add_row(Text(plain(label)), *(Text(count(each)) for each in numbers), Text(said))
+        found, pending = (count(each) if knows else "?" for each in (figure.found, figure.pending))
+        said = "stopped" if label in stopped else "done" if knows and not figure.pending else ""
+        cells = (plain(label), found, count(figure.stored), count(figure.failed), pending, said)
+        table.add_row(*map(Text, cells))
     if (more := len(labels) - _SHOWN_LABELS) > 0:
         table.add_row(Text(f"and {more:,} more; --json names all"))
     return table
@@ -228,8 +247,8 @@ def remarks(snapshot: Snapshot, root: str) -> list[str]:
     lines += (f"crawl.stopped_labels: {said}" for said in snapshot.unknown_labels())
     lines += to_go_on(root, snapshot.signs)
     idle = sum(machine.doing == "idle" for machine in snapshot.alive())
-    if idle and snapshot.pending():
-        lines.append(f"{idle} idle: a host belongs to one machine, and the others have all that are left")
+    if idle and snapshot.pending() and snapshot.is_pending_known:
+        lines.append(f"{idle} {all_taken(by_url=snapshot.by_url)}")
     if state_of(snapshot) is CrawlState.STOPPED:
         if snapshot.max_pages is not None and snapshot.total("pages") >= snapshot.max_pages:
             lines.append(f"crawl.max_pages = {snapshot.max_pages} is reached; to get more, raise it in crawl.toml")

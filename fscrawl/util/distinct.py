@@ -1,8 +1,8 @@
 """How many different things were left out, and by which rule: whatever the order in which they come, and however often.
 
 Of the fingerprints of each rule, the `MOST` smallest are kept, and one more. As long as these are all, their number is
-exact. If there are more, it is worked out from how close together the smallest ones are, and is wrong by 2 %, usually
-("k minimum values": Bar-Yossef and others, Counting distinct elements in a data stream, 2002). Both depend on the set
+exact. If there are more, it is worked out from how many there are below a bound, and is wrong by 2 %, usually ("k
+minimum values": Bar-Yossef and others, Counting distinct elements in a data stream, 2002). Both depend on the set
 alone. So the counts of several processes, machines and runs can be added as sets are.
 """
 
@@ -11,10 +11,17 @@ from __future__ import annotations
 import base64
 import struct
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 MOST = 2000
-_ALL = 1 << 64  # fingerprints: 64 bits of a hash
+ALL = 1 << 64  # fingerprints: 64 bits of a hash
+
+
+class Least(NamedTuple):
+    """All fingerprints of a rule that are less than `below`. If that is `ALL`, they are all that there are."""
+
+    below: int
+    fingerprints: tuple[int, ...]
 
 
 class _Rule:
@@ -22,28 +29,37 @@ class _Rule:
 
     def __init__(self) -> None:
         self.kept: set[int] = set()
-        self.below = _ALL  # those from here on are not among the smallest
+        self.below = ALL  # those from here on are not kept
 
     def add(self, fingerprint: int) -> bool:
         if fingerprint >= self.below or fingerprint in self.kept:
             return False
         self.kept.add(fingerprint)
         if len(self.kept) == 2 * MOST:
-            self.kept = set(self.smallest)
-            self.below = max(self.kept) + 1
+            self.take(Least(self.least.below, ()))
         return True
 
+    def take(self, more: Least) -> None:
+        """Add others. What is kept must be all that is less than `below`, so the lower one of two counts."""
+        if more.below < self.below:
+            self.below = more.below
+            self.kept = {each for each in self.kept if each < self.below}
+        for each in more.fingerprints:
+            self.add(each)
+
     @property
-    def smallest(self) -> list[int]:
+    def least(self) -> Least:
         """The `MOST` smallest, and one more if there are more."""
-        return sorted(self.kept)[: MOST + 1]
+        ordered = sorted(self.kept)
+        if len(ordered) <= MOST + 1:
+            return Least(self.below, tuple(ordered))
+        return Least(ordered[MOST] + 1, tuple(ordered[: MOST + 1]))
 
     @property
     def number(self) -> int:
-        """Give how many there are: about that many, beyond `MOST`."""
-        if len(self.kept) <= MOST:
-            return len(self.kept)
-        return max(MOST + 1, round((MOST - 1) * _ALL / (self.smallest[MOST - 1] + 1)))
+        """Give how many there are: about that many if not all are kept."""
+        below, fingerprints = self.least
+        return round(len(fingerprints) * ALL / below)
 
 
 class LeftOut(Mapping[str, int]):
@@ -65,8 +81,17 @@ class LeftOut(Mapping[str, int]):
             for each in fingerprints:
                 self.add(rule, each)
 
+    def take(self, found: Mapping[str, Least]) -> None:
+        """Add the counts of others."""
+        for rule, least in found.items():
+            self._rules.setdefault(rule, _Rule()).take(least)
+
+    def is_about(self, rule: str) -> bool:
+        """Tell whether the number of a rule is not exact."""
+        return rule in self._rules and self._rules[rule].least.below < ALL
+
     def discard(self, rule: str, fingerprint: int) -> None:
-        """Do not count one any more. Where there are more than `MOST`, the number is a little less right then."""
+        """Do not count one any more."""
         if (found := self._rules.get(rule)) is not None:
             found.kept.discard(fingerprint)
 
@@ -80,25 +105,28 @@ class LeftOut(Mapping[str, int]):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    def to_json(self) -> dict[str, str]:
-        """Give what `from_json` reads: for each rule the smallest fingerprints, eight bytes each, in Base64."""
-        return {rule: _text(self._rules[rule].smallest) for rule in self}
+    def to_json(self) -> dict[str, tuple[int, str]]:
+        """Give what `from_json` reads: for each rule `below`, and the fingerprints, eight bytes each, in Base64."""
+        return {rule: (least.below, _text(least.fingerprints)) for rule in self for least in (self._rules[rule].least,)}
 
     @classmethod
-    def from_json(cls, values: Any) -> dict[str, tuple[int, ...]]:
+    def from_json(cls, values: Any) -> dict[str, Least]:
         """Read the fingerprints by rule; what is none is left out."""
         if not isinstance(values, dict):
             return {}
-        return {rule: _fingerprints(text) for rule, text in values.items() if isinstance(text, str)}
+        return {rule: least for rule, each in values.items() if (least := _least(each)) is not None}
 
 
-def _text(fingerprints: list[int]) -> str:
+def _text(fingerprints: tuple[int, ...]) -> str:
     return base64.b64encode(struct.pack(f">{len(fingerprints)}Q", *fingerprints)).decode()
 
 
-def _fingerprints(text: str) -> tuple[int, ...]:
+def _least(value: Any) -> Least | None:
     try:
+        below, text = value
         data = base64.b64decode(text, validate=True)
-        return struct.unpack(f">{len(data) // 8}Q", data)[: MOST + 1]
-    except (ValueError, struct.error):
-        return ()
+        found = struct.unpack(f">{len(data) // 8}Q", data)[: MOST + 1]
+    except (TypeError, ValueError, struct.error):
+        return None
+    is_one = type(below) is int and 0 < below <= ALL and all(each < below for each in found)
+    return Least(below, found) if is_one else None

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import uvicorn
 
-from fscrawl.monitor.dashboard import scan, serve
+from fscrawl.monitor.dashboard import serve
 from fscrawl.monitor.dashboard.app import Dashboard
 from fscrawl.monitor.dashboard.guard import Guard, names_for
 from tests.support.trees import Grown
@@ -70,27 +70,3 @@ def test_many_connections_without_a_request(port: int) -> None:
         for sock in idle[:100]:
             with contextlib.suppress(ConnectionError):
                 assert sock.recv(1) == b""
-
-
-def test_abandoned_searches_end(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Searches whose clients have gone read no further, share their threads, and others find what they look for."""
-    reads, read = [], scan._read
-
-    def slow(*which: object) -> bytes | None:
-        reads.append(1)
-        time.sleep(0.05)
-        return read(*which)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(scan, "_read", slow)
-    monkeypatch.setattr(scan, "_TOLD_S", 0.1)
-    before = threading.active_count()
-    for _ in range(60):
-        with socket.create_connection(("127.0.0.1", port), timeout=10) as sock:
-            sock.sendall(b"GET /api/search?q=nothing HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            sock.recv(1)
-    assert threading.active_count() - before <= 8 + 40
-    time.sleep(2.0)
-    count = len(reads)
-    time.sleep(0.5)
-    assert len(reads) == count
-    assert status(port, "/api/search?q=a.example") == 200

@@ -11,7 +11,7 @@ import pytest
 
 from fscrawl import cli
 from fscrawl.monitor.dashboard.summary import summary
-from fscrawl.monitor.report import gather, render
+from fscrawl.monitor.report import gather
 from fscrawl.monitor.snapshot import Observer
 from fscrawl.store import Tree
 from tests.support.crawling import Done, crawl
@@ -125,14 +125,13 @@ def test_dashboard(crawled: tuple[Path, Done]) -> None:
 
 
 def test_report(crawled: tuple[Path, Done]) -> None:
-    """The report's tiles, which are counted from the files."""
+    """The report: the same as the dashboard, and the files of its hosts."""
     root, _ = crawled
-    page = render(gather(Tree(root, "m-1-aa"), print))
-    tiles = dict(re.findall(r"<dt>([^<]*)</dt><dd>([^<]*)</dd>", page))
-    names = {"others": "other types"}
-    assert {name: int(tiles[names.get(name, name)]) for name in EXPECTED if name != "pending"} == {
-        name: number for name, number in EXPECTED.items() if name != "pending"
-    }
+    found = gather(Tree(root, "m-1-aa"))
+    assert (found["state"]["totals"]["pages"], found["state"]["totals"]["errors"]) == (16, 6)
+    assert found["hosts"]["hosts"] == EXPECTED["hosts"]
+    rows = found["hosts"]["rows"]
+    assert (sum(row["records"] for row in rows), sum(row["failures"] for row in rows)) == (24, 6)
 
 
 def test_audit(crawled: tuple[Path, Done], capsys: pytest.CaptureFixture[str]) -> None:

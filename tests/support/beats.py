@@ -58,7 +58,7 @@ class Logs:
         return {"hello": name, **there, **facts, "at": timestamp(self.at(at))}
 
     def beat(self, at: float, **facts: Any) -> dict[str, Any]:
-        return {"beat": int(at), **facts, "at": timestamp(self.at(at))}
+        return {"beat": int(at), "ready": 0, "needed": 0, **facts, "at": timestamp(self.at(at))}
 
     def bye(self, at: float, **facts: Any) -> dict[str, Any]:
         return {"bye": True, **facts, "at": timestamp(self.at(at))}

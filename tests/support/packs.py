@@ -37,7 +37,7 @@ def all_read(world):
             found[machine, "newest", offset, most] = lines.splitlines()[-2:], end
             found[machine, "lines", offset, most] = machinery.read_heartbeats(machine, offset, most)
         found[machine, "all"] = machinery.read_heartbeats(machine, 0), size
-        found[machine, "labels"] = machine in machinery.labelled(), machinery.label_figures(machine)
+        found[machine, "labels"] = machine in machinery.labelled(), machinery.said(machine)
     for machine in logs.log_machines():
         for segment in [*logs.log_segments(machine), 7]:
             view = logs.open_segment(machine, segment)

@@ -17,6 +17,8 @@ WHOLE = Beat(
     held="23456789abcdef01",
     term="456789abcdef0123",
     shards=2,
+    ready=2,
+    needed=9,
     dead_after=60.0,
     pages=3,
     stored=4,
@@ -54,7 +56,7 @@ def test_the_bytes_of_a_beat() -> None:
     """A beat is one line of JSON without spaces; the keys and their order are part of the tree's format."""
     assert line_of(WHOLE) == (
         b'{"beat":7,"idle":true,"log":[0,10],"read":"0123456789abcdef","held":"23456789abcdef01",'
-        b'"term":"456789abcdef0123","shards":2,"dead_after":60.0,"pages":3,"stored":4,"bytes":4000,'
+        b'"term":"456789abcdef0123","shards":2,"ready":2,"needed":9,"dead_after":60.0,"pages":3,"stored":4,"bytes":4000,'
         b'"errors":{"timeout":2,"dns":1},"pending":5,"in_flight":1,"hosts":6,"memory":1048576,"state":"paused",'
         b'"settings":"01234567","settings_at":"2026-01-01T00:00:00.000Z","resting":1,"gave_up":2,'
         b'"slow":{"a.example":2.5},"failing":{"b.example":3},"rests":{"c.example":60.0},'

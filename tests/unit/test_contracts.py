@@ -38,6 +38,7 @@ FILES = {
     "fscrawl.http.tls": "whether the file of certificate authorities is a file, and whether it has changed",
     "fscrawl.interrupts": "standard error, in the middle of anything that may be printed",
     "fscrawl.monitor.dashboard.app": "the dashboard's own files, which are part of the package",
+    "fscrawl.monitor.report": "the same files",
     "fscrawl.render": "the browser's directory on the local disk; /proc: the memory of its processes",
     "fscrawl.util.cores": "/sys: locks a core of this computer",
     "fscrawl.util.children": "removes the directory of multiprocessing when a signal ends the process",

@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 
 from fscrawl.fleet.beat import Beat, Goodbye, Hello
+from fscrawl.frontier.host_figures import HostFigure
 from fscrawl.monitor.dashboard.curves import grid, levels, rates, summed
 from fscrawl.monitor.dashboard.guard import Names, headers_for, names_for, refusal
-from fscrawl.monitor.dashboard.hosts import PAGE_ROWS, Count, Query, arrange
+from fscrawl.monitor.dashboard.hosts import arrange
 from fscrawl.monitor.dashboard.metrics import metrics
+from fscrawl.monitor.dashboard.paces import HostNow
 from fscrawl.monitor.dashboard.summary import POINTS, summary
+from fscrawl.monitor.dashboard.tables import PAGE_ROWS, Query
 from fscrawl.monitor.machine_status import MachineStatus
 from fscrawl.monitor.snapshot import Snapshot
 from fscrawl.monitor.state import CrawlState
@@ -26,7 +29,7 @@ def machine(name: str, state: str = "alive", every_s: float = 10.0, beats: int =
     """A machine that stores 20 pages a beat, and whose last beat was just now."""
     made = MachineStatus(name, state=state, goodbye=Goodbye(Beat()) if state == "left" else None)
     for number in range(beats):
-        grown = {"pages": number * 20, "bytes": number * 2000, "pending": 50, "errors": {"dns": number}, "shards": 2}
+        grown = {"pages": number * 20, "bytes": number * 2000, "pending": 50, "errors": {"dns": number}, "needed": 0}
         grown |= {"stored": facts.get("pages", number * 20)}
         made.history.append(Beat(**{**grown, **facts}, at=NOW - every_s * (beats - 1 - number)))
     return made
@@ -162,6 +165,8 @@ def test_totals() -> None:
     assert facts["totals"]["pending"] == 50
     assert facts["totals"]["ends_in_s"] == 25
     assert facts["errors"] == [["dns", 58]]
+    moving = summary(view(machine("a", ready=1, needed=2)), "10min")["totals"]
+    assert (moving["pending"], moving["ends_in_s"]) == (None, None)  # hosts are being taken over
     assert summary(view(machine("b", "left")), "10min")["totals"]["pending"] == 50
 
 
@@ -170,7 +175,7 @@ def test_totals() -> None:
     [
         ([], (), "new"),
         (["alive"], (), "running"),
-        (["alive"], ("PAUSE",), "paused"),
+        (["alive"], ("PAUSE",), "pausing"),
         (["alive"], ("PAUSE.a.example",), "running"),
         (["alive"], ("STOP", "PAUSE"), "stopping"),
         (["left"], ("STOP",), "stopped"),
@@ -315,8 +320,11 @@ def test_names_without_addresses() -> None:
 
 # -- the table of hosts
 
-COUNTS = {"a.example": Count(3, 0, 0), "b.example_8080": Count(1, 9, 0), "c.example": Count(2, 4, 0)}
-HOSTS = sorted([*COUNTS, "d.example"])
+HOSTS = {
+    name: HostNow("m", HostFigure(pending=pending), until, "")
+    for name, pending, until in (("a.example", 3, 0.0), ("b.example_8080", 1, 9.0), ("c.example", 2, 4.0))
+}
+NAMES = sorted([*HOSTS, "d.example"])
 
 
 @pytest.mark.parametrize(
@@ -324,7 +332,7 @@ HOSTS = sorted([*COUNTS, "d.example"])
     [
         (Query(), "acbd"),
         (Query(descending=False), "bcad"),
-        (Query(sort="failures"), "bcad"),
+        (Query(sort="until"), "bcad"),
         (Query(sort="host", descending=False), "abcd"),
         (Query(sort="host"), "dcba"),
         (Query(" EXAMPLE:80", "host"), "b"),
@@ -333,12 +341,12 @@ HOSTS = sorted([*COUNTS, "d.example"])
     ],
 )
 def test_arranged_hosts(query: Query, expected: str) -> None:
-    """Hosts are searched by what people call them, and those not counted yet come last in an order by counts."""
-    assert "".join(name[0] for name in arrange(HOSTS, COUNTS, query)[1]) == expected
+    """Hosts are searched by what people call them; those of which no machine says anything come last."""
+    assert "".join(name[0] for name in arrange(NAMES, query, HOSTS)[1]) == expected
 
 
 def test_pages_of_hosts() -> None:
     """A page has fifty rows, and the number found is of all pages."""
     names = [f"h{n:03}" for n in range(120)]
-    found, page = arrange(names, {}, Query(sort="host", descending=False, page=2))
+    found, page = arrange(names, Query(sort="host", descending=False, page=2))
     assert (found, page) == (120, names[2 * PAGE_ROWS :])

@@ -13,7 +13,8 @@ from fscrawl.admin.retry import retry
 from fscrawl.config.settings import Settings, apply, render
 from fscrawl.dataset.options import Filters, Options
 from fscrawl.errors import TreeError, UsageError
-from fscrawl.monitor.dashboard.hosts import Query, arrange
+from fscrawl.monitor.dashboard.hosts import arrange
+from fscrawl.monitor.dashboard.tables import Query
 from fscrawl.storage.layout import LINKS
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, TreeRecord, new_machinery
 from fscrawl.store import Tree, create
@@ -126,7 +127,7 @@ def test_resume_of_any_port(tree: Tree, form: str) -> None:
 def test_search_of_the_dashboard(form: str, means: set[str]) -> None:
     """The table of hosts is searched by each form; a part of a name finds more."""
     hosts = {urls.host(url): name for name, url in URLS.items()}
-    found = {hosts[each] for each in arrange(sorted(hosts), {}, Query(form, "host"))[1]}
+    found = {hosts[each] for each in arrange(sorted(hosts), Query(form, "host"))[1]}
     assert found >= {name for name in means if not urls.host(URLS[name]).startswith("h-")}
 
 

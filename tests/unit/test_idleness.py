@@ -46,8 +46,8 @@ def test_work_in_between():
 @pytest.mark.parametrize(
     ("others", "partition", "waits", "said"),
     [
-        (1, "host", False, '1 other machine has all hosts that are left; a host belongs to one machine.*"url"'),
-        (2, "url", False, "2 other machines have all hosts that are left; this machine gets some as soon as more URLs"),
+        (1, "host", False, 'idle: each host belongs to one machine, and all are taken.*"url"'),
+        (2, "url", False, "idle: each URL belongs to one machine"),
         (0, "host", True, "waiting for new seeds"),
         (0, "host", False, "waiting until that is certain"),
     ],

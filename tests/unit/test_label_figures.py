@@ -12,8 +12,8 @@ from fscrawl.fleet.label_figures import (
     OTHERS,
     LabelCounter,
     LabelFigure,
-    not_stored_in,
-    read_figures,
+    file_in,
+    read_file,
     summed,
 )
 from fscrawl.fleet.not_stored import Astray, NotStored
@@ -45,11 +45,11 @@ def test_written_and_read() -> None:
     counter.add("a", stored=2)
     counter.add("a", failed=1, stored=-1)
     counter.tell_now()
-    told = read_figures(files, "m")
+    told = read_file(files, "m").labels
     assert told["a"] == LabelFigure(1, 0, 1, 2)
     assert told["a"].found == 4
     assert told["new"] == LabelFigure(pending=1)
-    assert read_figures(files, "other") == {}
+    assert read_file(files, "other").labels == {}
     assert summed([told, told])["a"] == LabelFigure(2, 0, 2, 4)
 
 
@@ -93,7 +93,7 @@ def test_many_labels(monkeypatch) -> None:
     for number in range(15):
         counter.add(str(number), stored=1)
     counter.tell_now()
-    told = read_figures(files, "m")
+    told = read_file(files, "m").labels
     assert len(told) == 11
     assert told[OTHERS] == LabelFigure(stored=5, pending=20)
     assert summed([told])["3"] == LabelFigure(stored=1, pending=1)
@@ -105,11 +105,11 @@ def test_what_somebody_wrote() -> None:
     path = ".fscrawl/machines/m.labels.json"
     for text in ("", "[", "[]", "[" * 100_000, "\xff", "{}" + " " * (5 << 20)):
         files.data[path] = text.encode("latin-1")
-        assert read_figures(files, "m") == {}
+        assert read_file(files, "m").labels == {}
     files.data[path] = json.dumps(
         {"a": {"stored": "1", "failed": True, "other": 1e99, "pending": 1 << 70}, "\x1b": {}, "b": 1, "": {}}
     ).encode()
-    assert read_figures(files, "m") == {"a": LabelFigure()}
+    assert read_file(files, "m").labels == {"a": LabelFigure()}
 
 
 def test_what_is_not_stored() -> None:
@@ -125,8 +125,8 @@ def test_what_is_not_stored() -> None:
     files, sum_ = Files(), NotStored()
     for each in (one, other):
         LabelCounter(files, Counter, each).tell_now()
-        assert read_figures(files, "m") == {}
-        sum_.take(not_stored_in(files.data[".fscrawl/machines/m.labels.json"]))
+        assert read_file(files, "m").labels == {}
+        sum_.take(file_in(files.data[".fscrawl/machines/m.labels.json"]).not_stored)
     assert (sum_.types, sum_.seeds, sum_.left_out["deny"]) == (Counter({"type a/b": 1}), one.seeds, 1)
     assert 5900 < sum_.left_out["scope"] < 6100
     odd = {"types": {"x": "1", "y": 1 << 70}, "left_out": {"scope": "?", "deny": 1}, "seeds": {"s": [1]}}

@@ -44,7 +44,7 @@ def lines(view: Snapshot, width: int = 80) -> list[str]:
         ({}, [], "new"),
         ({"a": ("beat", ""), "b": ("beat", "paused")}, [], "running"),
         ({"a": ("beat", "paused"), "b": ("beat", "paused")}, [], "paused"),
-        ({"a": ("beat", "")}, ["PAUSE"], "paused"),
+        ({"a": ("beat", "")}, ["PAUSE"], "pausing"),
         ({"a": ("beat", "")}, ["PAUSE.a.example"], "running"),
         ({"a": ("beat", "")}, ["PAUSE", "STOP"], "stopping"),
         ({"a": ("beat", "stopping")}, [], "stopping"),
@@ -317,6 +317,7 @@ def test_the_object(logs: Logs) -> None:
         "bytes": 7,
         "errors": {"dns": 2},
         "pending": 6,
+        "pending_exact": True,
         "in_flight": 2,
         "hosts": 4,
         "pages_per_s": {"1 min": 3.0, "5 min": 3.0, "60 min": 3.0},
@@ -342,8 +343,9 @@ def test_a_machine_that_idles(logs: Logs) -> None:
     logs.write("idle", [logs.beat(10, idle=True)])
     logs.write("busy", [logs.beat(10, pending=5)])
     (line,) = status.remarks(logs.observer().look(logs.at(11)), "/shared")
-    assert line.startswith("1 idle: a host belongs to one machine")
-    assert len(f"! {line}") <= 80  # the width of a terminal
+    assert line.startswith("1 idle: each host belongs to one machine, and all are taken")
+    logs.write("busy", [logs.beat(11, pending=5, ready=3, needed=4)])
+    assert status.remarks(logs.observer().look(logs.at(12)), "/shared") == []  # hosts are on their way
     logs.write("busy", [logs.beat(12, pending=0, idle=True)])
     assert status.remarks(logs.observer().look(logs.at(13)), "/shared") == []
 
@@ -364,7 +366,7 @@ def test_a_limit_that_is_reached(logs: Logs) -> None:
 
 def write_labels(logs: Logs, machine: str, **figures: dict[str, int]) -> None:
     path = logs.tree.root / ".fscrawl" / "machines" / f"{machine}.labels.json"
-    path.write_text(json.dumps(figures))
+    path.write_text(json.dumps({**figures, "": {"known": [0, 0]}}))
 
 
 def test_labels(logs: Logs) -> None:
@@ -386,6 +388,37 @@ def test_labels(logs: Logs) -> None:
     write_labels(logs, "b", one={"stored": 1000})  # it has left, so nothing of it is read again
     logs.clock.now += 6  # the files of machines that are alive are read every five seconds
     assert status.as_json(observer.look(logs.at(12)))["labels"]["one"]["stored"] == 6
+
+
+def test_hosts_that_are_taken_over(logs: Logs) -> None:
+    """While nobody knows all that waits, neither the crawl nor a task is done, and there is no estimate."""
+    logs.write("a", [logs.beat(0, ready=1, needed=2), logs.beat(10, stored=50, pending=5, ready=1, needed=2)])
+    write_labels(logs, "a", one={"stored": 1, "pending": 0})
+    view = logs.observer().look(logs.at(11))
+    told = status.as_json(view)
+    assert (told["pending"], told["pending_exact"], told["ends_in_s"]) == (None, False, None)
+    assert told["labels"]["one"] == {
+        "found": None, "stored": 1, "other": 0, "failed": 0, "pending": None, "stopped": False
+    }  # fmt: skip
+    assert "pending   ? (at least 5: hosts are being taken over), 0 in flight" in printed(view)
+    assert ["one", "?", "1", "0", "?"] in [line.split() for line in lines(view)]
+    logs.write("b", [logs.beat(11, ready=1, needed=2)])
+    told = status.as_json(logs.observer().look(logs.at(12)))
+    assert (told["pending"], told["labels"]["one"]["pending"]) == (5, None)  # b has not said yet what it has of tasks
+    write_labels(logs, "b", one={"pending": 7})
+    assert status.as_json(logs.observer().look(logs.at(12)))["labels"]["one"]["pending"] == 7
+
+
+def test_what_is_left_of_a_stop(logs: Logs) -> None:
+    """What several machines left is an upper bound; what a killed one left is not certain."""
+    logs.write("a", [logs.bye(10, pages=1, pending=5)])
+    assert status.facts(logs.observer().look(logs.at(11)))["pending"] == "5 URLs"
+    logs.write("b", [logs.bye(10, pages=1, pending=6)])
+    view = logs.observer().look(logs.at(11))
+    assert status.facts(view)["pending"] == "at most 11 URLs"
+    assert (status.as_json(view)["pending"], status.as_json(view)["pending_exact"]) == (11, False)
+    logs.write("b", [logs.beat(12, pending=7)])
+    assert status.facts(logs.observer().look(logs.at(900)))["pending"] == "about 12 URLs"
 
 
 def test_many_labels(logs: Logs) -> None:

@@ -1,12 +1,9 @@
 """The routes of the dashboard.
 
-    GET  /, /dashboard.css, /<module>.js    the page, its style, and the modules of its script
-    GET  /events?window=W                   stream of the state; /events/<table>?…  of a page of hosts, tasks or shards
-    GET  /api/state, /api/<table>           the same, once
+    GET  /, /dashboard.css, /dashboard.js   the page, its style, and its script
+    GET  /events?window=W                   stream of the state; /events/hosts?…  of a page of the hosts
+    GET  /api/state, /api/hosts             the same, once
     GET  /api/page?url= | ?host=&key=       a page; /api/pages?host=&room=&page=  a host's pages; /api/errors  examples
-    GET  /api/search?q=[&host=]             stream of hosts and pages; /api/links-in?url=  of pages that link to it
-    GET  /api/labelled?label=&room=         stream of the pages or failures of a task
-    GET  /api/words?q=[&host=&page=]        pages of the dataset with these words
     GET  /body/<host>/<key>?as=W            a stored body, for a frame
     GET  /metrics                           for Prometheus
     POST /control/<verb>                    see `admin.dashboard_control`
@@ -18,9 +15,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,43 +28,27 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from fscrawl import urls
 from fscrawl.errors import FscrawlError, TreeError, UsageError
+from fscrawl.fleet.leases import Machinery
 from fscrawl.hostnames import candidates, read
-from fscrawl.labels import is_label
-from fscrawl.monitor.dashboard import pages, scan, words
+from fscrawl.monitor.dashboard import pages
+from fscrawl.monitor.dashboard.hosts import ONLY, SORTS, Hosts
 from fscrawl.monitor.dashboard.latest import Latest
 from fscrawl.monitor.dashboard.metrics import CONTENT_TYPE, metrics
+from fscrawl.monitor.dashboard.paces import PaceReader, of_snapshot
 from fscrawl.monitor.dashboard.summary import WINDOWS, summary
 from fscrawl.monitor.dashboard.tables import Query
-from fscrawl.monitor.dashboard.views import TABLES, Table, Views
-from fscrawl.request import is_normal
 from fscrawl.storage.layout import ERRS, LINKS, is_key
 from fscrawl.store import Tree
 from fscrawl.util.terminal import say_error
 
 _STATIC = Path(__file__).parent / "static"
-_SCRIPTS = (
-    "dashboard",
-    "charts",
-    "elements",
-    "format",
-    "hosts",
-    "overview",
-    "pages",
-    "server",
-    "shards",
-    "tables",
-    "tasks",
-    "words",
-)
 _FILES = {
     "/": ("index.html", "text/html"),
     "/dashboard.css": ("dashboard.css", "text/css"),
-    **{f"/{name}.js": (f"{name}.js", "text/javascript") for name in _SCRIPTS},
+    "/dashboard.js": ("dashboard.js", "text/javascript"),
 }
 _LOOKS_AT_A_TIME = 8  # own threads: requests that hang on a page's file must not block the state
-_SEARCHES_AT_A_TIME = 8  # each keeps one of the threads that answer other requests
 _EVERY_S = 1.0
 _STILL_HERE_S = 15.0
 _MOST_BODY_BYTES = 65_536
@@ -80,43 +60,34 @@ Verbs = Mapping[str, Callable[[Tree, dict[str, Any]], str]]
 class Dashboard:
     """The application: `app` answers requests and runs behind a guard; `close` ends all streams."""
 
-    def __init__(self, root: Path, verbs: Verbs, dataset: Path | None = None) -> None:
-        """`verbs`: by name, how it may change the crawl; none if it is read-only. `dataset`: what searches ask."""
-        self._dataset = dataset
+    def __init__(self, root: Path, verbs: Verbs) -> None:
+        """`verbs`: by name, how it may change the crawl; none if it is read-only."""
         self._latest = Latest(root)
-        self._views = Views(self._latest)
+        self._paces = PaceReader(Machinery(self._latest.tree).host_figures)
+        self._hosts = Hosts(self._latest.tree)
         self._about = {"root": str(root), "control": bool(verbs)}
         self._verbs = verbs
         self._closing = asyncio.Event()
         self._threads: CapacityLimiter | None = None
-        self._searches = threading.BoundedSemaphore(_SEARCHES_AT_A_TIME)
         routes = [Route(path, _file(*file)) for path, file in _FILES.items()]
         routes += [
             Route("/events", self._state_events),
             Route("/api/state", self._state),
+            Route("/events/hosts", self._host_events),
+            Route("/api/hosts", self._host_table),
             Route("/api/page", self._page),
             Route("/api/pages", self._pages),
             Route("/api/errors", self._errors),
-            Route("/api/search", self._search),
-            Route("/api/links-in", self._links_in),
-            Route("/api/labelled", self._labelled),
-            Route("/api/words", self._words),
             Route("/body/{host}/{key}", self._body),
             Route("/metrics", self._metrics),
             Route("/control/{verb}", self._control, methods=["POST"]),
         ]
-        for name, table in TABLES.items():
-            routes += [
-                Route(f"/events/{name}", self._table_events(name, table)),
-                Route(f"/api/{name}", self._table_once(name, table)),
-            ]
         handlers = {FscrawlError: _told, HTTPException: _http_error, Exception: _unexpected}
         self.app = Starlette(routes=routes, exception_handlers=handlers)  # type: ignore[arg-type]  # of narrower types
 
     def close(self) -> None:
         """End the streams. Call it in the thread of the event loop."""
         self._closing.set()
-        self._views.close()
 
     # -- the state
 
@@ -133,17 +104,15 @@ class Dashboard:
     async def _state_events(self, request: Request) -> Response:
         return self._stream("state", partial(self._look, _window(request)))
 
-    def _table_once(self, name: str, table: Table) -> Callable[[Request], Any]:
-        async def answer(request: Request) -> Response:
-            return _json_response(await self._in_thread(partial(self._views.table, name, _query(request, table))))
+    def _hosts_now(self, query: Query) -> dict[str, Any]:
+        snapshot = self._latest.ask(lambda view: view)
+        return self._hosts.table(query, of_snapshot(self._paces, snapshot).hosts, snapshot.now)
 
-        return answer
+    async def _host_table(self, request: Request) -> Response:
+        return _json_response(await self._in_thread(partial(self._hosts_now, _query(request))))
 
-    def _table_events(self, name: str, table: Table) -> Callable[[Request], Any]:
-        async def answer(request: Request) -> Response:
-            return self._stream(name, partial(self._views.table, name, _query(request, table)))
-
-        return answer
+    async def _host_events(self, request: Request) -> Response:
+        return self._stream("hosts", partial(self._hosts_now, _query(request)))
 
     def _stream(self, name: str, produce: Callable[[], dict[str, Any]]) -> Response:
         return StreamingResponse(self._events(name, produce), media_type="text/event-stream")
@@ -200,56 +169,12 @@ class Dashboard:
         given, room = request.query_params, _room(request)
         self._latest.check()
         return _json_response(
-            scan.page_of(self._latest.tree, _host(given.get("host", "")), room, _number(given.get("page")))
+            pages.page_of(self._latest.tree, _host(given.get("host", "")), room, _number(given.get("page")))
         )
 
     def _errors(self, request: Request) -> Response:  # noqa: ARG002
         self._latest.check()
-        return _json_response(scan.examples(self._latest.tree))
-
-    def _search(self, request: Request) -> Response:
-        host, text = request.query_params.get("host", "").strip(), request.query_params.get("q", "").strip()
-        if not text:
-            raise UsageError("q: must be a part of a URL or a title")
-        tree = self._latest.tree
-        return self._found(scan.matching(tree, _host(host), text) if host else scan.everywhere(tree, text))
-
-    def _links_in(self, request: Request) -> Response:
-        given = request.query_params.get("url", "")
-        url = given if is_normal(given) else urls.normalise(given)
-        if url is None:
-            raise UsageError("url: must be a full URL")
-        return self._found(scan.links_in(self._latest.tree, url, urls.host(url)))
-
-    def _words(self, request: Request) -> Response:
-        given = request.query_params
-        host = given.get("host", "").strip()
-        return _json_response(words.found(self._dataset, given.get("q", ""), host, _number(given.get("page"))))
-
-    def _labelled(self, request: Request) -> Response:
-        label, room = request.query_params.get("label", ""), _room(request)
-        if not is_label(label):
-            raise UsageError("label: must be the name of a task")
-        return self._found(scan.labelled(self._latest.tree, label, room))
-
-    def _found(self, events: Iterator[scan.Event]) -> Response:
-        """Stream what a search finds, one JSON object a line; it stops when the client has gone, at its next event."""
-        self._latest.check()
-        return StreamingResponse(self._lines(events), media_type="application/x-ndjson")
-
-    def _lines(self, events: Iterator[scan.Event]) -> Iterator[str]:
-        if not self._searches.acquire(blocking=False):
-            yield _json({"error": "too many searches at a time; try again in a moment"}) + "\n"
-            return
-        try:
-            for event in events:
-                yield _json(event) + "\n"
-                if self._closing.is_set():
-                    return
-        except TreeError as error:
-            yield _json({"error": str(error)}) + "\n"
-        finally:
-            self._searches.release()
+        return _json_response(pages.examples(self._latest.tree))
 
     def _body(self, request: Request) -> Response:
         way = request.query_params.get("as", "page")
@@ -300,13 +225,13 @@ def _window(request: Request) -> str:
     return window
 
 
-def _query(request: Request, table: Table) -> Query:
+def _query(request: Request) -> Query:
     given = request.query_params
-    sort, only = given.get("sort", table.sorts[0]), given.get("only", "")
-    if sort not in table.sorts:
-        raise UsageError(f"sort: must be one of {', '.join(table.sorts)}")
-    if only not in table.only:
-        raise UsageError(f"only: must be one of {', '.join(filter(None, table.only))}, or nothing")
+    sort, only = given.get("sort", SORTS[0]), given.get("only", "")
+    if sort not in SORTS:
+        raise UsageError(f"sort: must be one of {', '.join(SORTS)}")
+    if only not in ONLY:
+        raise UsageError(f"only: must be one of {', '.join(filter(None, ONLY))}, or nothing")
     order = given.get("order", "down")
     return Query(given.get("q", ""), sort, order == "down", _number(given.get("page")), only)
 

@@ -1,4 +1,4 @@
-"""A stored page, as the dashboard shows it: its record, its failure, its body as text.
+"""Stored pages, as the dashboard shows them: a record, a failure, a body as text; those of a host; some failures.
 
 Vocabulary:
   query   what the user typed: a URL in any spelling, with or without its scheme
@@ -8,9 +8,12 @@ Promise: a page that is not there is None. A tree that is gone is a TreeError, a
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
+from functools import partial
 from typing import Any, TypeVar
 
 from fscrawl import urls
@@ -20,9 +23,10 @@ from fscrawl.parse import links, text
 from fscrawl.parse.encoding import decode, sniff_encoding
 from fscrawl.parse.extensions import TEXTS
 from fscrawl.request import shown
-from fscrawl.storage.layout import is_key
+from fscrawl.storage.layout import ERRS, LINKS, is_key
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree
+from fscrawl.util.parallel import READERS, in_turn
 
 WAYS = ("page", "text", "source", "answer")
 HOST = re.compile(r"(?!\.)[a-z0-9._-]{1,200}\Z")
@@ -31,7 +35,14 @@ _HREF = re.compile(r"(hr|attributen)(ef|ame)(?=[\t\n\f\r ]*=)", re.IGNORECASE)
 _FRAMES = re.compile(r"<(/?)(i?frame|fencedframe|portal|object|embed|applet)(?=[\s/>])", re.IGNORECASE)
 _LIKE_LINKS = "<style>:where(a[hr\\200b ef]){color:#0645ad;text-decoration:underline}</style>"
 
+PAGE_ROWS = 50
+_EXAMPLES = 5
+_SAMPLE_HOSTS = 100
+_SAMPLE_FILES = 500
+_POOL = ThreadPoolExecutor(READERS, thread_name_prefix="pages")
+
 T = TypeVar("T")
+Kind = type[PageRecord] | type[ErrorRecord]
 
 
 def brief(record: PageRecord | ErrorRecord) -> dict[str, Any]:
@@ -151,3 +162,52 @@ def inert(html: str) -> str:
     '<x-IFRAME src=b></x-iframe>'
     """
     return _FRAMES.sub(r"<\1x-\2", _HREF.sub("\\1\u200b\\2", html)) + _LIKE_LINKS
+
+
+# -- several pages
+
+
+def _bytes_of(tree: Tree, room: str, host: str, key: str) -> bytes | None:
+    return tree.files.read_or_torn(tree.tree_path(room, host, key))
+
+
+def _record(kind: Kind, data: bytes | None) -> PageRecord | ErrorRecord | None:
+    try:
+        return None if data is None else kind.from_json(data)
+    except RecordError:
+        return None
+
+
+def page_of(tree: Tree, host: str, room: str, page: int) -> dict[str, Any]:
+    """Give fifty records of a host, or failures (`room` "links", "errs"), in the order of their keys."""
+    keys = sorted(tree.keys(room, host))
+    chosen = keys[page * PAGE_ROWS : (page + 1) * PAGE_ROWS]
+    kind: Kind = PageRecord if room == LINKS else ErrorRecord
+    read = list(in_turn(_POOL, (partial(_bytes_of, tree, room, host, key) for key in chosen)))
+    records = [record for data in read if (record := _record(kind, data)) is not None]
+    return {
+        "found": len(keys),
+        "page": page,
+        "pages": max(1, -(-len(keys) // PAGE_ROWS)),
+        "unreadable": len(chosen) - len(records),
+        "rows": sorted(map(brief, records), key=lambda row: str(row["url"])),
+    }
+
+
+def examples(tree: Tree, chance: random.Random | None = None) -> dict[str, Any]:
+    """Give some failures of each class, from a few hundred files of randomly chosen hosts."""
+    chance = chance or random.Random()
+    hosts = tree.hosts(ERRS)
+    hosts = chance.sample(hosts, min(len(hosts), _SAMPLE_HOSTS))
+    share = max(20, _SAMPLE_FILES // max(1, len(hosts)))
+    found: dict[str, list[dict[str, Any]]] = {}
+    looked = 0
+    for host in hosts:
+        keys = tree.keys(ERRS, host)
+        chosen = chance.sample(keys, min(len(keys), share, _SAMPLE_FILES - looked))
+        looked += len(chosen)
+        for data in in_turn(_POOL, [partial(_bytes_of, tree, ERRS, host, key) for key in chosen]):
+            record = _record(ErrorRecord, data)
+            if isinstance(record, ErrorRecord) and len(found.setdefault(record.class_, [])) < _EXAMPLES:
+                found[record.class_].append(brief(record))
+    return {"looked": looked, "classes": found}

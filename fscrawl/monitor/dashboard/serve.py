@@ -83,14 +83,13 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def serve(root: Path, host: str, port: int, verbs: Verbs, dataset: Path | None = None) -> int:
+def serve(root: Path, host: str, port: int, verbs: Verbs) -> int:
     """Serve the dashboard of the tree at `root` until Ctrl-C; UsageError if it cannot listen there.
 
     `verbs`: what it may do to the crawl (see `Dashboard`); where there are none, no token is made.
-    `dataset`: the one whose index it searches.
     """
     token = secrets.token_urlsafe(24) if verbs else None
-    dashboard = Dashboard(root, verbs, dataset)
+    dashboard = Dashboard(root, verbs)
     listener = listen(host, port)
     guard = Guard(dashboard.app, names_for(host, socket.gethostname()), token)
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # it tells each error of accept(), with its traceback

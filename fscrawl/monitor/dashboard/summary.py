@@ -7,6 +7,7 @@ or died, at most eight machines have their own curves, and a curve has a fixed n
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,14 +24,16 @@ _FEWEST_POINTS = 24
 _OWN_CURVES = 8  # more colours cannot be told apart
 _LISTED = 100
 _MINUTE_S = 60.0
+_SHORTEST_STEP_S = 0.1
 _Curves = dict[str, list[float | None]]
 
 
-def summary(snapshot: Snapshot, window: str) -> dict[str, Any]:
-    """Give the summary of a snapshot. `window`: which of WINDOWS the curves cover."""
+def summary(snapshot: Snapshot, window: str = "1h", span: tuple[float, float] | None = None) -> dict[str, Any]:
+    """Give the summary of a snapshot. Its curves cover one of WINDOWS before now, or a `span`: from, to (UNIX time)."""
     alive = snapshot.alive()
     shown = [*alive, *_gone_lately(snapshot)]
-    charted = _charted(snapshot.machines, snapshot.now - WINDOWS[window])
+    since, until = span or (snapshot.now - WINDOWS[window], snapshot.now)
+    charted = _charted(snapshot.machines, since)
     colours = {machine.name: number for number, machine in enumerate(charted[:_OWN_CURVES])}
     return {
         "now": round(snapshot.now, 1),
@@ -40,12 +43,13 @@ def summary(snapshot: Snapshot, window: str) -> dict[str, Any]:
         "signs": list(snapshot.signs),
         "settings_trouble": snapshot.settings_trouble,
         "totals": _totals(snapshot),
+        "labels": _labels(snapshot),
         "machines": [{**_row(machine, snapshot), "colour": colours.get(machine.name)} for machine in shown],
         "unlisted": len(snapshot.machines) - len(shown),
         "errors": [[name, number] for name, number in snapshot.errors().most_common() if number],
         "slow": [[each.host, each.value] for each in snapshot.worst("slow")],
         "failing": [[each.host, each.value] for each in snapshot.worst("failing")],
-        "curves": _curves(charted, _grid(charted, snapshot.now, WINDOWS[window] / POINTS)),
+        "curves": _curves(charted, _grid(charted, until, max((until - since) / POINTS, _SHORTEST_STEP_S))),
     }
 
 
@@ -62,13 +66,30 @@ def _totals(snapshot: Snapshot) -> dict[str, Any]:
         "bytes": int(snapshot.total("bytes")),
         "errors": snapshot.errors().total(),
         "exact": snapshot.is_exact,
-        "pending": snapshot.pending(),
+        "pending": snapshot.pending() if snapshot.is_pending_known else None,
+        "roughly": snapshot.roughly,
         "in_flight": int(snapshot.at_work("in_flight")) if alive else None,
         "free_bytes": snapshot.free_bytes,
         "rates": {name: round(snapshot.rate(window_s), 2) for name, window_s in WINDOWS_S.items()},
         "bytes_rate": round(snapshot.rate(WINDOWS_S["1 min"], "bytes")),
         "ends_in_s": None if ends_in_s is None else round(ends_in_s),
     }
+
+
+def _labels(snapshot: Snapshot) -> list[dict[str, Any]]:
+    """Give the tasks with most pending URLs. What is not known while hosts are taken over is None."""
+    knows = snapshot.knows_labels
+    return [
+        {
+            "label": label,
+            "found": figure.found if knows else None,
+            "stored": figure.stored,
+            "failed": figure.failed,
+            "pending": figure.pending if knows else None,
+            "stopped": label in snapshot.stopped_labels,
+        }
+        for label, figure in itertools.islice(snapshot.labels().items(), _LISTED)
+    ]
 
 
 def _row(machine: MachineStatus, snapshot: Snapshot) -> dict[str, Any]:
@@ -152,4 +173,5 @@ def _curves_of(machine: MachineStatus, at: Grid) -> _Curves:
 
 
 def _rounded(curves: _Curves) -> _Curves:
-    return {name: [None if value is None else round(value, 2) for value in curve] for name, curve in curves.items()}
+    """Leave four digits: of a slow crawl, the rates are small."""
+    return {name: [v if v is None else float(f"{v:.4g}") for v in curve] for name, curve in curves.items()}

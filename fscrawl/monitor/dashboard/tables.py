@@ -1,4 +1,4 @@
-"""What all tables of the dashboard share: a request for a page of rows, which the server sorts and searches. Pure.
+"""A request for a page of a table's rows, which the server sorts and searches. Pure.
 
 Promise: whatever a table has, an answer has `PAGE_ROWS` rows at most. Rows without a value in the column by which they
 are sorted come last in both orders.
@@ -23,7 +23,7 @@ class Query:
     """
 
     text: str = ""
-    sort: str = "records"
+    sort: str = "pending"
     descending: bool = True
     page: int = 0
     only: str = ""

@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 from typing import Any
 from unittest import mock
-from urllib.parse import quote
 
 import pytest
 
@@ -68,8 +67,6 @@ def test_state(ask: Ask, grown: Grown) -> None:
         "/api/page?url=words",
         "/api/pages?host=a.example&room=leases",
         "/api/pages?host=a.example&page=x",
-        "/api/search?host=a.example&q=+",
-        "/api/links-in?url=a",
         f"/body/a.example/{'0' * 24}?as=script",
     ],
 )
@@ -91,7 +88,6 @@ def test_wrong_questions(ask: Ask, path: str) -> None:
         "/api/page?host=..&key=" + "0" * 24,
         "/api/pages?host=../errs",
         "/api/pages?host=.fscrawl",
-        "/api/search?host=a/b&q=x",
         f"/body/a.example/{'0' * 24}",
         f"/body/.fscrawl/{'0' * 24}",
         "/body/a.example/x",
@@ -106,7 +102,7 @@ def test_tree_that_goes_and_comes_back(ask: Ask, grown: Grown, monkeypatch: pyte
     """While the tree is away each question says so, by status 503, and afterwards all is as before."""
     monkeypatch.setattr("fscrawl.monitor.dashboard.latest._FRESH_S", 0)
     asked = ["/api/state", "/api/hosts", "/api/pages?host=a.example", "/api/errors", f"/api/page?url={A}x"]
-    asked += [f"/body/a.example/{'0' * 24}", f"/api/links-in?url={A}", f"/api/page?url={A}"]
+    asked += [f"/body/a.example/{'0' * 24}", f"/api/page?url={A}"]
     assert ask("/api/hosts").status == 200
     away = grown.root.rename(grown.root.with_name("away"))
     grown.root.mkdir()  # an empty mount point
@@ -285,18 +281,13 @@ def test_candidates() -> None:
     "path",
     [
         "/api/hosts?only=none",
-        "/api/tasks?sort=host",
-        "/api/tasks?only=held",
-        "/api/shards?sort=records",
-        "/events/shards?only=open",
-        "/api/labelled?label=",
-        "/api/labelled?label=%00",
-        f"/api/labelled?label={'x' * 101}",
-        "/api/labelled?label=a&room=none",
+        "/api/hosts?sort=records",
+        "/events/hosts?only=open",
+        "/api/pages?host=a.example&room=none",
     ],
 )
 def test_what_tables_do_not_know(ask: Ask, path: str) -> None:
-    """A column, a part or a label that there is not is said in one line."""
+    """A column or a part that there is not is said in one line."""
     answer = ask(path)
     assert answer.status == 400
     assert "must be" in answer.json()["error"]
@@ -326,31 +317,12 @@ def test_hosts_that_wait(ask: Ask, grown: Grown) -> None:
     assert ask("/api/hosts?sort=until").json()["rows"][0]["host"] == "a.example"
 
 
-def test_pages_of_a_task(ask: Ask, grown: Grown) -> None:
-    """The pages of a task are those whose records have its label, and not those that only name it; failures, too."""
-    label = 'day "1" ü'
-    grown.page(A + "one", b"<p>1", label=label)
-    grown.page(A + "other", f"<title>{label}</title>".encode(), label="day 2")
-    grown.fail(A + "lost", label=label)
-
-    def found(room: str) -> list[str]:
-        events = ask(f"/api/labelled?label={quote(label)}&room={room}").lines()
-        assert events[-1] == {"end": "all"}
-        return [event["page"]["url"] for event in events if "page" in event]
-
-    assert found("pages") == [A + "one"]
-    assert found("failures") == [A + "lost"]
-    assert ask("/api/labelled?label=none").lines()[-1] == {"end": "all"}
-
-
 def test_tables_of_a_tree_that_is_gone(ask: Ask, grown: Grown, tmp_path: Path) -> None:
-    """If the tree is gone, no table shows what was there before."""
-    for name in ("hosts", "tasks", "shards"):
-        assert ask(f"/api/{name}").status == 200
+    """If the tree is gone, the table does not show what was there before."""
+    assert ask("/api/hosts").status == 200
     grown.root.rename(tmp_path / "away")
     time.sleep(1.0)  # a snapshot is as long fresh
-    for name in ("hosts", "tasks", "shards"):
-        assert ask(f"/api/{name}").status == 503
+    assert ask("/api/hosts").status == 503
 
 
 def test_a_share_that_is_unmounted_during_a_look(grown: Grown, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,109 +9,55 @@ from unittest import mock
 import pytest
 
 from fscrawl.errors import TreeBusyError, TreeError
-from fscrawl.monitor.dashboard.hosts import Hosts, Query
+from fscrawl.monitor.dashboard.hosts import Hosts
 from fscrawl.monitor.dashboard.latest import Latest
+from fscrawl.monitor.dashboard.tables import Query
 from fscrawl.store import Tree
 from tests.support.trees import Grown
 
 # -- hosts
 
 
-def test_hosts_are_counted_behind(grown: Grown) -> None:
-    """A request does not wait for counts, which come one by one, those of the rows that are looked at first."""
-    go = threading.Event()
-    asked: list[str] = []
+def names(hosts: Hosts) -> list[str]:
+    return [row["host"] for row in hosts.table(Query(sort="host", descending=False), {}, 0.0)["rows"]]
+
+
+def test_only_what_is_shown_is_counted(grown: Grown) -> None:
+    """The hosts of a page have their numbers of records and failures, and no other directory is listed for it."""
+    grown.many(hosts=60, pages=1)
+    asked: set[str] = set()
     real = Tree.keys
 
-    def slow(tree: Tree, room: str, host: str) -> list[str]:
-        asked.append(host)
-        assert go.wait(20)
+    def keys(tree: Tree, room: str, host: str) -> list[str]:
+        asked.add(host)
         return real(tree, room, host)
 
-    hosts = Hosts(grown.tree)
-    with mock.patch.object(Tree, "keys", slow):
-        table = hosts.table(Query(sort="host", descending=False))
-        assert [(row["host"], row["records"]) for row in table["rows"]] == [
-            ("a.example", None),
-            ("p.example_8080", None),
-        ]
-        go.set()
-        while (table := hosts.table(Query()))["counted"] < 2:
-            pass
-    assert [tuple(row.values()) for row in table["rows"]] == [
-        ("a.example", "a.example", 4, 2),
-        ("p.example_8080", "p.example:8080", 1, 0),
-    ]
-    assert asked[0] == "a.example"
-    hosts.close()
+    with mock.patch.object(Tree, "keys", keys):
+        table = Hosts(grown.tree).table(Query("example", "host", descending=False), {}, 0.0)
+    assert (table["hosts"], table["pages"], len(table["rows"])) == (62, 2, 50)
+    assert asked == {row["host"] for row in table["rows"]}
+    assert tuple(table["rows"][0].values()) == ("a.example", "a.example", 4, 2)
 
 
-def test_a_host_that_is_gone(grown: Grown) -> None:
-    """A host whose directories somebody removes while the page is open leaves the table, and its counts go with it."""
+def test_names_are_listed_seldom(grown: Grown) -> None:
+    """Hosts that come or go are in the table after some seconds."""
     now = 0.0
     hosts = Hosts(grown.tree, lambda: now)
-    while hosts.table(Query())["counted"] < 2:
-        pass
+    assert names(hosts) == ["a.example", "p.example_8080"]
+    grown.page("http://new.example/")
     for room in ("links", "errs"):
         shutil.rmtree(grown.root / room / "a.example")
+    assert len(names(hosts)) == 2
     now = 30.0
-    while (table := hosts.table(Query()))["hosts"] == 2:
-        pass
-    assert [row["host"] for row in table["rows"]] == ["p.example_8080"]
-    assert table["counted"] <= table["hosts"] == table["found"] == 1
-    hosts.close()
-
-
-def test_counts_grow_old(grown: Grown) -> None:
-    """The rows that are looked at are counted again after some seconds, names listed anew; a pass takes its time."""
-    now = 0.0
-    hosts = Hosts(grown.tree, lambda: now)
-    while hosts.table(Query())["counted"] < 2:
-        pass
-    grown.page("http://new.example/")
-    assert hosts.table(Query())["hosts"] == 2
-    now = 30.0
-    while not (table := hosts.table(Query()))["hosts"] == table["counted"] == 3:
-        pass
-    assert table["pages"] == 1
-    hosts.close()
-
-
-def test_hosts_of_an_empty_mount_point(grown: Grown) -> None:
-    """Hosts that all of a sudden have nothing are not counted as empty: the tree is gone."""
-    now = 0.0
-    hosts = Hosts(grown.tree, lambda: now)
-    while hosts.table(Query())["counted"] < 2:
-        pass
-    away = grown.root.rename(grown.root.with_name("away"))
-    grown.root.mkdir()
-    now = 15.0  # counts are old, names are not
-
-    def look_on() -> None:
-        while hosts.table(Query()):
-            pass
-
-    with pytest.raises(TreeError, match="is the share mounted"):
-        look_on()
-    grown.root.rmdir()
-    away.rename(grown.root)
-    assert hosts._counts["a.example"].records == 4
-    hosts.close()
+    assert names(hosts) == ["new.example", "p.example_8080"]
 
 
 def test_hosts_of_a_tree_that_goes(grown: Grown) -> None:
     """Hosts that cannot be listed are an error, and come back."""
     hosts = Hosts(grown.tree)
     with mock.patch.object(Tree, "hosts", side_effect=TreeBusyError("stale")), pytest.raises(TreeBusyError):
-        hosts.table(Query())
-    for _ in range(100_000):
-        try:
-            assert hosts.table(Query())["hosts"] == 2
-            break
-        except TreeBusyError:  # of the time before
-            continue
-    hosts.close()
-    hosts.close()
+        names(hosts)
+    assert len(names(hosts)) == 2
 
 
 # -- the latest

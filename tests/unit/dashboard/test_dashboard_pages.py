@@ -1,16 +1,13 @@
-"""What the dashboard shows of one page, and of the pages that a search finds."""
+"""What the dashboard shows of one page, of the pages of a host, and of failures."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from urllib.parse import quote
 
 import pytest
 
-from fscrawl.errors import TreeError
-from fscrawl.monitor.dashboard import scan
-from fscrawl.monitor.dashboard.app import Dashboard
+from fscrawl.monitor.dashboard import pages
 from fscrawl.request import Request, spelling
 from tests.support.dashboards_in_process import PORT, A, Ask
 from tests.support.trees import Grown
@@ -33,15 +30,13 @@ def test_page_by_url(ask: Ask, grown: Grown, typed: str) -> None:
 
 
 def test_requests(ask: Ask, grown: Grown) -> None:
-    """A request is found by its spelling, and shown as people read it; so is the search for pages that link to it."""
+    """A request is found by its spelling, and shown as people read it."""
     asked = spelling(Request(A + "search", form={"q": "a b"}))
     grown.page(asked, b"<title>Found</title>")
     grown.page(A + "form", b"<p>", links=(asked,))
     facts = ask(f"/api/page?url={quote(asked, safe='')}").json()
     assert (facts["url"], facts["shown"]) == (asked, f"POST {A}search q=a+b")
     assert "shown" not in ask(f"/api/page?url={A}form").json()
-    lines = ask(f"/api/links-in?url={quote(asked, safe='')}").lines()
-    assert [line["page"]["url"] for line in lines if "page" in line] == [A + "form"]
 
 
 def test_page_of_another_host_tells_its_key(ask: Ask, grown: Grown) -> None:
@@ -131,105 +126,10 @@ def test_pages_of_a_host(ask: Ask, grown: Grown) -> None:
     assert ask("/api/pages?host=nowhere.example").json()["rows"] == []
 
 
-# -- searches
-
-
-def test_search_within_a_host(ask: Ask) -> None:
-    """A part of a URL or of a title is found in any case, and the end says that it is all."""
-    lines = ask("/api/search?host=a.example&q=FRONT").lines()
-    assert [(line["page"]["url"], line["page"]["how"]) for line in lines if "page" in line] == [(A, "title")]
-    assert lines[-2:] == [{"looked": 4, "hosts": 1}, {"end": "all"}]
-    urls = [line["page"]["url"] for line in ask("/api/search?host=a.example&q=.PDF").lines() if "page" in line]
-    assert urls == [A + "doc.pdf"]
-    assert not any("page" in line for line in ask("/api/search?host=a.example&q=sha256").lines())
-
-
-def found_everywhere(ask: Ask, text: str) -> tuple[list[str], list[tuple[str, str]]]:
-    lines = ask(f"/api/search?q={text}").lines()
-    assert lines[-1] == {"end": "all"}
-    pages = [(line["page"]["url"], line["page"]["how"]) for line in lines if "page" in line]
-    return [line["spoken"] for line in lines if "host" in line], pages
-
-
-@pytest.mark.parametrize(
-    ("text", "hosts", "pages"),
-    [
-        ("FRONT", [], [(A, "title")]),
-        (".pdf", [], [(A + "doc.pdf", "url")]),
-        ("example", ["a.example", "p.example:8080"], []),
-        ("p.example:8080", ["p.example:8080"], [(PORT, "url")]),
-        ("p.example_8080", ["p.example:8080"], [(PORT, "url")]),
-        ("A.example.", ["a.example"], []),
-        ("a.example/old", [], [(A + "old", "url")]),
-        ("a.example/gone", [], [(A + "gone", "url")]),
-        ("le/doc", [], [(A + "doc.pdf", "url")]),
-        ("sha256", [], []),
-    ],
-)
-def test_search_in_all(ask: Ask, text: str, hosts: list[str], pages: list[tuple[str, str]]) -> None:
-    """A text is searched for in all hosts: the page with this URL, hosts, then other pages; none of them twice."""
-    assert found_everywhere(ask, text) == (hosts, pages)
-
-
-def test_search_in_very_many_hosts(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the hosts only the first are given, and the number of the others."""
-    monkeypatch.setattr(scan, "_MOST_HOSTS", 1)
-    lines = ask("/api/search?q=example").lines()
-    assert lines[:2] == [{"host": "a.example", "spoken": "a.example"}, {"more_hosts": 1}]
-
-
 @pytest.mark.parametrize("host", ["p.example:8080", "p.example_8080", "P.Example:8080", "http://p.example:8080/x"])
 def test_a_host_in_any_form(ask: Ask, host: str) -> None:
     """A host may be written in any form."""
     assert ask(f"/api/pages?host={host}").json()["found"] == 1
-
-
-def test_links_in(ask: Ask) -> None:
-    """All pages that lead to a URL are found on all hosts, with how they do."""
-    found = {
-        line["page"]["url"]: line["page"]["how"] for line in ask(f"/api/links-in?url={A}b").lines() if "page" in line
-    }
-    assert found == {A: "link", A + "old": "redirect", PORT: "canonical"}
-    nofollow = ask(f"/api/links-in?url={A}c").lines()
-    assert [line["page"]["how"] for line in nofollow if "page" in line] == ["nofollow"]
-
-
-def test_links_in_of_what_only_looks_like_it(grown: Grown) -> None:
-    """A record that names a URL elsewhere than in its links does not lead to it, nor does the page itself."""
-    grown.page(A + "z", b"", headers={"x": A + "b"}, links=(A + "z",), sitemaps=(A + "s",))
-    found = [event["page"]["url"] for event in scan.links_in(grown.tree, A + "z", "a.example") if "page" in event]
-    assert found == []
-    assert A + "z" not in [e["page"]["url"] for e in scan.links_in(grown.tree, A + "b", "a.example") if "page" in e]
-    assert [e["page"]["how"] for e in scan.links_in(grown.tree, A + "s", "a.example") if "page" in e] == ["link"]
-
-
-def test_searches_are_bounded(grown: Grown, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A search ends when it has found enough or took long enough, tells how far it came, and skips what is torn."""
-    grown.file("links", A + "old").write_bytes(b'{"a.example')
-    ticks = iter(range(0, 1000, 50))
-    events = list(scan.matching(grown.tree, "a.example", "a.example", lambda: float(next(ticks))))
-    assert events[-1] == {"end": "time"}
-    assert {"looked": 1, "hosts": 1} in events
-    monkeypatch.setattr(scan, "_MOST_FOUND", 2)
-    events = list(scan.matching(grown.tree, "a.example", "a.example"))
-    assert events[-1] == {"end": "enough"}
-    assert sum("page" in event for event in events) == 2
-
-
-def test_search_of_a_tree_that_goes(dashboard: Dashboard) -> None:
-    """A tree that goes away during a search is its last line."""
-
-    def events() -> Iterator[scan.Event]:
-        yield {"looked": 1}
-        raise TreeError("gone")
-
-    assert list(dashboard._lines(events())) == ['{"looked":1}\n', '{"error":"gone"}\n']
-
-
-def test_search_ends_with_the_dashboard(dashboard: Dashboard) -> None:
-    """A search does not outlive the dashboard."""
-    dashboard.close()
-    assert len(list(dashboard._lines(iter([{"looked": 1}, {"looked": 2}])))) == 1
 
 
 def test_examples_of_failures(ask: Ask, grown: Grown) -> None:
@@ -240,6 +140,6 @@ def test_examples_of_failures(ask: Ask, grown: Grown) -> None:
     facts = ask("/api/errors").json()
     assert {name: len(rows) for name, rows in facts["classes"].items()}.get("http-4xx") == 5
     assert facts["looked"] == 32
-    few = scan.examples(grown.tree, random.Random(1))
+    few = pages.examples(grown.tree, random.Random(1))
     assert set(few["classes"]) == {"dns", "http-4xx"}
-    assert scan.examples(Grown(grown.root.parent / "empty").tree) == {"looked": 0, "classes": {}}
+    assert pages.examples(Grown(grown.root.parent / "empty").tree) == {"looked": 0, "classes": {}}

@@ -138,7 +138,7 @@ def test_old_figures_by_label(root, pack, old):
     assert path.exists()
     assert not (root / same).exists()
     logs = Logs(Tree(root, "reader"))
-    assert {name: logs.label_figures(name) for name in logs.labelled()} == {
+    assert {name: logs.said(name).labels for name in logs.labelled()} == {
         NAMES[0]: {"shoes": LabelFigure(stored=7)},
         NAMES[1]: {"shoes": LabelFigure(stored=2)},
     }
