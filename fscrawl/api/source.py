@@ -6,11 +6,13 @@ import time
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from fscrawl.api.values import body_of, values_of
 from fscrawl.dataset.page_files import is_whole, read_path
 from fscrawl.errors import PlantedError, RecordError
 from fscrawl.storage.layout import HTMLS, LINKS, SETTINGS
-from fscrawl.storage.render_record import RenderRecord
+from fscrawl.storage.records import RenderRecord
 from fscrawl.store import Tree
 
 if TYPE_CHECKING:
@@ -93,7 +95,7 @@ class Source:
 
     def dom(self, host: str, values: dict[str, Any]) -> bytes | None:
         """Read what a page looks like when its scripts have run; None if they were not. RecordError if it is gone."""
-        rendered = RenderRecord.read(values.get("rendered"))
+        rendered = msgspec.convert(values.get("rendered"), RenderRecord | None)
         if rendered is None or not rendered.sha256:
             return None
         path = self.tree.dom_path(host, values["key"])

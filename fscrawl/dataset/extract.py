@@ -21,6 +21,7 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 
 from fscrawl import urls
@@ -43,14 +44,13 @@ from fscrawl.parse.items import Found
 from fscrawl.request import url_of
 from fscrawl.sites.code import CodeSite
 from fscrawl.sites.page import Page
-from fscrawl.storage.json_record import compact_json
 from fscrawl.storage.records import PageRecord
 from fscrawl.util.time_limit import time_limit
 
 ITEM_FIELD = "items."  # before the names of the columns of items, where fields are counted
 _FLUSH_BYTES = 4 << 20
 _OF_USERS_S = 60.0  # of processor time, for the rules or the site file of users on one page; usual are milliseconds
-_OF_RECORDS = frozenset(PageRecord.__slots__)
+_OF_RECORDS = frozenset(PageRecord.__struct_fields__)
 ARROW_END = b"ARROW1"
 # Without threads, here and where rows are read: there is a process for each processor. With them, compression would
 # take half as much again, for waking them.
@@ -161,13 +161,23 @@ def _add_page(job: Job, page: ReadPage, rows: _Rows, result: BatchResult, pdf_te
     found = parse(job, record, seen, result)
     if seen is not None and (job.site is not None or job.item_columns):
         with contextlib.suppress(TimeoutError), time_limit(_OF_USERS_S, of_processor=True):
-            found.update(_of_site(job, record, seen, result))
+            found.update(_of_site(job, record, seen, page.record.encoding or "", result))
     rows.add(page, page.record, found)
 
 
-def _of_site(job: Job, record: PageRecord, body: bytes, result: BatchResult) -> dict[str, Any]:
-    """Return the columns that the site file fills, and the items of the page. It is parsed once for both."""
-    page = Page(record.url, body, status=record.status, headers=record.headers, encoding=record.encoding)
+def _of_site(job: Job, record: PageRecord, body: bytes, queries: str, result: BatchResult) -> dict[str, Any]:
+    """Return the columns that the site file fills, and the items of the page. It is parsed once for both.
+
+    `queries`: the encoding of the queries of links.
+    """
+    page = Page(
+        record.url,
+        body,
+        status=record.status,
+        headers=record.headers,
+        encoding=record.encoding,
+        query_encoding=queries,
+    )
     site = job.code.of(record.url)
     found: dict[str, Any] = {}
     if isinstance(site, CodeSite):
@@ -303,7 +313,7 @@ class _Rows:
             "host": host,
             "fetched_at": datetime.fromisoformat(record.fetched_at),
             "checked_at": record.checked_at and datetime.fromisoformat(record.checked_at),
-            "headers": compact_json(record.headers),
+            "headers": msgspec.json.encode(record.headers).decode(),
             "sha1": None if body is None else base32_sha1(body),
             "sha256": record.sha256 or None,
             "referrer": record.referrer or None,

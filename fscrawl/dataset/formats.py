@@ -11,12 +11,12 @@ from io import BufferedIOBase
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 from zlib_ng import gzip_ng
 
 from fscrawl.parse.encoding import decode
-from fscrawl.storage.json_record import compact_json
 
 _ZSTD_LEVEL = 3
 _ROW_GROUP_ROWS = 100_000  # of narrow rows; wide ones are bounded by their bytes
@@ -101,8 +101,7 @@ class JsonLines:
 
     def write(self, rows: pa.RecordBatch) -> None:
         self.rows += rows.num_rows
-        lines = [f"{compact_json(_json_row(row))}\n" for row in rows.to_pylist()]
-        self._packed.write("".join(lines).encode())
+        self._packed.write(msgspec.json.Encoder().encode_lines(list(map(_json_row, rows.to_pylist()))))
 
     def close(self) -> None:
         self._packed.close()

@@ -24,7 +24,6 @@ from typing import Any
 import pyarrow as pa
 
 from fscrawl import __version__, urls
-from fscrawl.dataset.asked import parts_of, text_of
 from fscrawl.dataset.formats import rfc3339
 from fscrawl.dataset.gzip_member import gzip_member
 from fscrawl.dataset.job import Job
@@ -43,8 +42,8 @@ from fscrawl.dataset.warc_record import (
     record,
     record_id,
 )
-from fscrawl.request import Request, read, url_of
-from fscrawl.storage.render_record import DOM_TYPE
+from fscrawl.request import Request, parts_of, read, text_of, url_of
+from fscrawl.storage.records import DOM_TYPE
 
 COLUMNS = ["url", "key", "fetched_at", "status", "headers", "encoding", "depth", "referrer", "ip", "title", "file"]
 COLUMNS += ["sha1", "mime", "redirect", "skipped", "links", "nofollow", "html", "dom", "picture"]

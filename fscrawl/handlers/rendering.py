@@ -24,7 +24,7 @@ from fscrawl.http.cookies import Jar
 from fscrawl.parse.links import ParsedPage
 from fscrawl.render.messages import Answer, Ask, Cookie, GaveWay, GivenUpError, Job, Options, Rendered, Trouble
 from fscrawl.request import Request, read, route_of, spelling, url_of
-from fscrawl.storage.render_record import RenderRecord
+from fscrawl.storage.records import RenderRecord
 from fscrawl.urls import Joiner
 from fscrawl.util.lru import Lru
 

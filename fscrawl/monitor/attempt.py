@@ -32,6 +32,7 @@ from fscrawl.handlers.rendering import Render
 from fscrawl.http.answers import Fetched
 from fscrawl.parse.fields import Extracted
 from fscrawl.parse.items import Found
+from fscrawl.politeness.robots import product_token
 from fscrawl.render.messages import Rendered
 from fscrawl.sites.code import CodeSite
 from fscrawl.sites.page import Page
@@ -198,7 +199,7 @@ def _what_came(url: str, nowhere: _Nowhere, settings: Settings, seeds: frozenset
         seen, seen_body = record.as_seen, nowhere.dom_put
     try:
         with time_limit(_MOST_FIELDS_S):
-            site, fields, items = _of_site(url, seen, seen_body, settings)
+            site, fields, items = _of_site(url, record, seen, seen_body, settings)
     except TimeoutError as error:
         raise UsageError(f"{url}: the fields and items of this page: {error}") from error
     return Attempt(
@@ -215,13 +216,24 @@ def _what_came(url: str, nowhere: _Nowhere, settings: Settings, seeds: frozenset
 
 
 def _of_site(
-    url: str, record: PageRecord | None, body: bytes | None, settings: Settings
+    url: str, sent: PageRecord | None, record: PageRecord | None, body: bytes | None, settings: Settings
 ) -> tuple[str, Extracted | None, Found | None]:
-    """Name the rules for a URL, and give the fields and items that they find in its page."""
+    """Name the rules for a URL, and give the fields and items that they find in its page.
+
+    `sent`: the record of what the server sent; `record`, `body`: of what the page looks like.
+    """
     site = Sites(settings.rules).of(url)
     page = None
     if record is not None and body is not None:
-        page = Page(url, body, status=record.status, headers=record.headers, encoding=record.encoding)
+        page = Page(
+            url,
+            body,
+            status=record.status,
+            headers=record.headers,
+            encoding=record.encoding,
+            agent=product_token(settings.politeness.user_agent),
+            query_encoding="" if sent is None else sent.encoding or "",
+        )
     if isinstance(site, CodeSite):
         name = f"class {site.name} in {site.file.path}"
         items = None if page is None or not site.item_columns else site.items(page)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from fscrawl.sites.rules import Sites
 from fscrawl.storage.records import PageRecord

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, Field, fields
 from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord
-from fscrawl.storage.render_record import RenderRecord
+from msgspec.structs import FieldInfo, fields
+
+from fscrawl.storage.records import ErrorRecord, PageRecord, RenderRecord, RobotsRecord, TreeRecord
 from tools.reference.docstrings import meanings
 from tools.reference.markdown import cell, code, table
 
@@ -40,9 +40,13 @@ def record_rows_of(record: type) -> str:
     return table(["field", "type", "meaning"], rows)
 
 
-def _type(hint: Any, field: Field[Any]) -> str:
-    kind = next(each for each in get_args(hint) if each is not type(None)) if isinstance(hint, UnionType) else hint
+def _type(hint: Any, field: FieldInfo) -> str:
+    kind = (
+        next(each for each in get_args(hint) if each is not type(None))
+        if get_origin(hint) in (Union, UnionType)
+        else hint
+    )
     said = _TYPES.get(get_origin(kind) or kind, "object")
     if get_args(kind):
         said += f" of {_TYPES[get_args(kind)[-1 if said == 'object' else 0]]}s"
-    return said if field.default is MISSING else f"{said}, optional"
+    return said if field.required else f"{said}, optional"

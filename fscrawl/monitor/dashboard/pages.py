@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Any, TypeVar
+
+from msgspec.structs import fields
 
 from fscrawl import urls
 from fscrawl.errors import RecordError, TreeError
@@ -48,7 +49,7 @@ def whole(record: PageRecord | ErrorRecord | None) -> dict[str, Any] | None:
     """Give all fields of a record that have a value, by their names in the file."""
     if record is None:
         return None
-    found = {field.name.rstrip("_"): getattr(record, field.name) for field in fields(record)}
+    found = {field.encode_name: getattr(record, field.name) for field in fields(record)}
     if isinstance(record, PageRecord) and record.rendered is not None:
         found["rendered"] = record.rendered.shown()
     return {name: value for name, value in found.items() if value is not None}
