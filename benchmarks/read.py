@@ -3,8 +3,8 @@
     python -m benchmarks.read [--pages N] [--large N] [--mount-pages N] [--call-ms MS] [--pairs N] [--work DIR]
                              [--distant-pages N] [--round-trip-ms MS]
 
-    for page in fscrawl.open(root).pages(): page.url, page.status          "records"
-    for page in fscrawl.open(root).pages(): … page.html                    "with HTML"
+    for page in fscrawl.open(root).pages(): page.url, page.fetch_status      "records"
+    for page in fscrawl.open(root).pages(): … page.markup                    "with HTML"
 
 The loops do the same with `glob` (or, stricter, `scandir`), `json.load` and `open`. The tree is made by the store's own
 writer: records with 20 links and bodies of 6 KB, of 50 hosts. All runs of a pair follow each other, and each is a
@@ -95,7 +95,7 @@ def _ours(root: Path, most: int | None) -> int:
 
     pages = 0
     for page in itertools.islice(fscrawl.open(root).pages(), most):
-        pages += bool(page.url and page.status)
+        pages += bool(page.url and page.fetch_status)
     return pages
 
 
@@ -104,7 +104,7 @@ def _ours_html(root: Path, most: int | None) -> int:
 
     pages = 0
     for page in itertools.islice(fscrawl.open(root).pages(), most):
-        pages += bool(page.url and page.status and page.html)
+        pages += bool(page.url and page.fetch_status and page.markup)
     return pages
 
 

@@ -15,13 +15,12 @@ def grown(tmp_path):
 
 def test_the_working_directory_changes(grown, tmp_path, monkeypatch):
     """A relative path means what it meant when the tree was opened, also where the crawl is unpickled."""
-    (tmp_path / "fields.toml").write_text("[hosts.'*']\nfirst = {css = 'p.x'}\n")
     monkeypatch.chdir(tmp_path)
-    crawl = fscrawl.open(grown.root.name, fields="fields.toml")
+    crawl = fscrawl.open(grown.root.name)
     monkeypatch.chdir("/")
     for each in (crawl, pickle.loads(pickle.dumps(crawl))):
         assert each.root == grown.root
-        assert each.page(HOME).fields == {"first": "one"}
+        assert each.page(HOME).css("p.x") == ["one", "two"]
 
 
 def test_the_working_directory_is_gone(grown, tmp_path, monkeypatch):
