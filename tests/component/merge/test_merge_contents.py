@@ -7,9 +7,13 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
+import fscrawl
 from fscrawl import cli, urls
+from fscrawl.api import tables
+from fscrawl.request import FORM, Request, spelling
 from tests.support.merging import EVERY, A, B, C, archived, refused
 from tests.support.trees import ALL, Grown, Made, check, inline
 
@@ -257,3 +261,22 @@ def test_fields(tree: Grown, out: Path, tmp_path: Path, fscrawl: Callable[..., t
     assert Made(out).manifest["fields"]["price"] == {"found": 2, "missing": 3, "bad": 1}
     rules.write_text('[hosts."*"]\nprice = { css = "b" }\n')
     refused(fscrawl("--fields", str(rules)), 2, "other rules", "--rebuild")
+
+
+def test_the_same_table_from_python(tree: Grown, out: Path) -> None:
+    """`Crawl.to_arrow` gives the values that a dataset has in the columns that it shares with it."""
+    post = spelling(Request("http://a.example/s", "POST", FORM, b"q=\xc3\xa9&r=\xff"))
+    tree.page(post, b"<p>found", robots=("noindex",), nofollow=("http://c.example/",))
+    tree.page(
+        "http://a.example/j", b'{"n": 1}', headers={"content-type": "application/json"}, file="json", encoding=None
+    )
+    tree.rendered("http://a.example/#/item", b"<p>before", b"<p>after")
+    tree.merge(out, files=True, noindex=True)
+    dataset = pq.read_table(out / "pages")
+    made = fscrawl.open(tree.root).to_arrow(tables.ALL)
+    pages = {row["key"]: row for row in dataset.select(tables.ALL).to_pylist()}
+    assert {row["key"] for row in made.to_pylist()} == {
+        row["key"] for row in pages.values() if row["skipped"] is None and row["fetch_redirect"] is None
+    }
+    for row in made.to_pylist():
+        assert row == pages[row["key"]]
