@@ -15,13 +15,10 @@ __version__ = "1.0.0rc1"
 TYPE_CHECKING = False  # `typing` is not loaded for it
 if TYPE_CHECKING:
     from fscrawl import site
-    from fscrawl.api.failures import Failure
+    from fscrawl.api.crawl import Crawl, Failure, Link, Status, open  # noqa: A004
     from fscrawl.api.page import Page
     from fscrawl.api.pages import Pages
-    from fscrawl.api.reader import Crawl, Link, open  # noqa: A004
-    from fscrawl.api.result import CrawlResult
-    from fscrawl.api.running import crawl
-    from fscrawl.api.status import Status
+    from fscrawl.api.running import CrawlResult, crawl
     from fscrawl.errors import FscrawlError
     from fscrawl.sites.site import Site
 

@@ -280,6 +280,35 @@ def body_text(request: Request) -> str:
     return "".join(c if c.isprintable() else quote(c, errors="surrogateescape") for c in text)
 
 
+def parts_of(text: str) -> tuple[str, str, str | None]:
+    """Give the address of a request, its method, and its body as `text_of` does.
+
+    What is no spelling counts as a plain GET.
+
+    >>> parts_of("http://a.example/s#method=POST&body=q"), parts_of("http://a.example/#method=GET&fragment=/item/3")
+    (('http://a.example/s', 'POST', 'q'), ('http://a.example/#/item/3', 'GET', None))
+    """
+    try:
+        request = read(text)
+    except ValueError:  # the target of a link in a record that somebody has edited
+        return url_of(text), "GET", None
+    return request.address, request.method, text_of(request)
+
+
+def text_of(request: Request) -> str | None:
+    r"""Give the body of a request as text, None without one. Bytes that are no UTF-8 are percent-encoded.
+
+    >>> text_of(Request("http://a.example/", "POST", "", b"q=\xc3\xa9&r=\xff"))
+    'q=é&r=%FF'
+    """
+    if not request.body:
+        return None
+    text = request.body.decode("utf-8", "surrogateescape")
+    if text.isascii():
+        return text
+    return "".join(quote_from_bytes(bytes([ord(c) - 0xDC00])) if "\udc80" <= c <= "\udcff" else c for c in text)
+
+
 def flaw(request: Request) -> str:
     """Say what is wrong with a request apart from its URL; "" if nothing is.
 

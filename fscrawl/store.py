@@ -61,7 +61,7 @@ from fscrawl.storage.layout import (
 )
 from fscrawl.storage.many_files import Keys, list_keys, read_beside
 from fscrawl.storage.permissions import Access
-from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, RobotsRecord, TreeRecord
+from fscrawl.storage.records import FORMAT, ErrorRecord, FormatRecord, PageRecord, RobotsRecord, TreeRecord
 from fscrawl.storage.retrying import BRIEF, Retrying
 from fscrawl.util.installed import command, path_word
 
@@ -122,12 +122,12 @@ class Tree:
         if data is None:
             raise NotATreeError(f"{self.root}: {instead_of_tree(self.root)}")
         try:
-            record = TreeRecord.from_json(data)
+            found = FormatRecord.from_json(data).format
+            if found != FORMAT:
+                raise NotATreeError(f"{path}: the tree has format {found}; this fscrawl works with format {FORMAT}")
+            return TreeRecord.from_json(data)
         except RecordError as error:
             raise NotATreeError(f"{path}: {error}; it must be what the first machine wrote") from error
-        if record.format != FORMAT:
-            raise NotATreeError(f"{path}: the tree has format {record.format}; this fscrawl works with format {FORMAT}")
-        return record
 
     def check_there(self) -> None:
         """NotATreeError if the tree is gone, as after an unmount. Then other files are missing for that reason."""

@@ -35,8 +35,7 @@ from fscrawl.config import settings
 from fscrawl.dataset import schema
 from fscrawl.http.error_classes import CLASSES, HELP
 from fscrawl.parse.extensions import EXTENSIONS
-from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord
-from fscrawl.storage.render_record import RenderRecord
+from fscrawl.storage.records import ErrorRecord, PageRecord, RenderRecord, RobotsRecord, TreeRecord
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 MANUAL = CHECKOUT / "docs/man/fscrawl.1"

@@ -4,204 +4,365 @@ from __future__ import annotations
 
 import builtins
 import hashlib
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+import time
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from fscrawl import urls
-from fscrawl.api import values as read
-from fscrawl.api.filters import Filters
-from fscrawl.api.source import Source
-from fscrawl.errors import RecordError, UsageError
+from fscrawl.dataset.page_files import is_noindex, is_whole, read_path
+from fscrawl.errors import PlantedError, RecordError, UsageError
 from fscrawl.parse.headers import media_type
+from fscrawl.request import parts_of, url_of
+from fscrawl.storage.flaws import flaw
+from fscrawl.storage.layout import HTMLS, LINKS, SETTINGS
+from fscrawl.storage.records import Kind, PageRecord
+from fscrawl.store import Tree
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
 
     from fscrawl.sites.page import Answer
+    from fscrawl.sites.rules import Sites
 
 _UNREAD: Any = object()
+_TRIES = 5  # a refresh puts a new body in place first, and a moment later its record
+_MOMENT_S = 0.05
+_INSTANT_S = 0.02  # sshfs misses a name for an instant while it is being replaced
+
+
+class Fields:
+    """The sites of a tree, read when the first page asks for its fields."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+
+    @cached_property
+    def sites(self) -> Sites:
+        """Those of crawl.toml. SettingsError if they are wrong."""
+        from fscrawl.sites.read import TABLE, read_sites  # noqa: PLC0415 - most readers need no rules
+        from fscrawl.sites.rules import Sites  # noqa: PLC0415
+        from fscrawl.util.toml_file import TomlFile  # noqa: PLC0415
+
+        where = str(self._tree.files.absolute(SETTINGS))
+        file = TomlFile(self._tree.controls.settings_if_there() or "", where)
+        return Sites(read_sites(file.tables().get(TABLE, []), file))
+
+
+class Source:
+    """Reads what the pages of one iteration need.
+
+    bodies    whether its pages are asked for their bodies, so that those of the next pages should be read ahead
+    unused    bodies in a row that were read ahead for nothing
+    """
+
+    def __init__(self, tree: Tree, fields: Fields) -> None:
+        self.tree = tree
+        self.fields = fields
+        self.bodies = False
+        self.unused = 0
+
+    def record(self, host: str, key: str) -> PageRecord | None:
+        """Read the record of a page by its path; None if it is not there. RecordError if it cannot be read."""
+        path = self.tree.tree_path(LINKS, host, key)
+        data = read_path(self.tree, path)
+        if data is None:
+            time.sleep(_INSTANT_S)
+            data = read_path(self.tree, path)
+        return None if data is None else record_of(data, host, key)
+
+    def body(self, host: str, record: PageRecord) -> tuple[bytes | None, PageRecord]:
+        """Read the body that a record means; give the record, too, since a refresh may have replaced both.
+
+        RecordError if there is none of its size. To compare the digest would take longer than to read.
+        """
+        for number in range(_TRIES):
+            if not record.sha256:
+                return None, record
+            path = self.tree.body_path(host, record.key, record.file)
+            is_missing = False
+            try:
+                data = read_path(self.tree, path, most=record.bytes)
+                if data is not None and len(data) == record.bytes:
+                    return data, record
+                is_missing = data is None
+            except PlantedError as error:  # it is larger than this record says
+                if error.denied:
+                    raise
+            if is_missing and number > 1:  # no refresh takes a body away for long: somebody has removed it
+                break
+            if number:
+                time.sleep(_INSTANT_S if is_missing else _MOMENT_S)
+            record = self.record(host, record.key) or record
+        self.tree.check_rooms((HTMLS,))  # or all bodies would seem to be missing
+        how = "differs from its record" if self.tree.files.exists(path) else "the body of this page is missing"
+        raise RecordError(f"{self.tree.files.absolute(path)}: {how}")
+
+    def dom(self, host: str, record: PageRecord) -> bytes | None:
+        """Read what a page looks like when its scripts have run; None if they were not. RecordError if it is gone."""
+        rendered = record.rendered
+        if rendered is None or not rendered.sha256:
+            return None
+        path = self.tree.dom_path(host, record.key)
+        data = read_path(self.tree, path, most=rendered.bytes)
+        if data is None or not is_whole(data, rendered.bytes, rendered.sha256):
+            raise RecordError(f"{self.tree.files.absolute(path)}: it is missing, or differs from its record")
+        return data
+
+
+def record_of(data: bytes, host: str, key: str) -> PageRecord:
+    """Read a record as a merge does; RecordError if it is torn, wrong, or not that of this page."""
+    try:
+        record = PageRecord.from_json(data)
+    except RecordError as error:
+        raise RecordError(f"its record cannot be read: {error}") from error
+    if wrong := flaw(record, host, key):
+        raise RecordError(f"its record is wrong: {wrong}")
+    return record
 
 
 class Page:
-    """One stored page of a tree.
+    """One stored page of a tree, or another record: a redirect, another media type.
 
-    Each attribute that is no more than the record says costs nothing. `body`, and all that needs it (`html`, `text`,
-    `tree`, `css`, `xpath`, `json`, `fields`, `answer`), reads one more file when it is first asked for. If a refresh
-    has replaced the page meanwhile, the page is the new one from then on, with all its attributes.
+    Attributes have the names and types of the dataset's columns. Each one that is no more than the record says costs
+    nothing. `html`, `body`, and all that needs them (`markup`, `text`, `tree`, `css`, `xpath`, `json`, `fields`,
+    `answer`), reads one more file when it is first asked for. If a refresh has replaced the page meanwhile, the page is
+    the new one from then on, with all its attributes.
 
-    A FscrawlError is raised by an attribute that cannot be read: the body was deleted or cut, or the record has been
-    edited by hand.
+    A FscrawlError is raised by an attribute that cannot be read: the body was deleted or cut.
     """
 
-    __slots__ = ("_answer", "_body", "_host", "_source", "_values")
+    __slots__ = ("_answer", "_body", "_host", "_record", "_source")
 
-    def __init__(self, source: Source, host: str, values: dict[str, Any]) -> None:
-        """`host`: its directory; `values`: of its record."""
+    def __init__(self, source: Source, host: str, record: PageRecord) -> None:
+        """`host`: its directory."""
         self._source = source
         self._host = host
-        self._values = values
+        self._record = record
         self._body = _UNREAD
         self._answer: Any = None
 
     def __repr__(self) -> str:
-        return f"<fscrawl.Page {self.url}>"
+        return f"<fscrawl.Page {self._record.url}>"
 
     # -- what the record says
 
     @property
     def url(self) -> str:
-        """The URL in its normal form. Of another request than a GET, its spelling: `URL#method=POST&body=…`."""
-        return self._values["url"]  # type: ignore[no-any-return]  # `values_of` has checked it
+        """The URL in its normal form."""
+        return parts_of(self._record.url)[0] if "#" in self._record.url else self._record.url
 
     @property
-    def key(self) -> str:
-        """The name of the page's files: 24 hexadecimal digits."""
-        return self._values["key"]  # type: ignore[no-any-return]
+    def url_surtkey(self) -> str:
+        """The URL as a SURT: host reversed, then the path."""
+        from fscrawl.dataset.surt import surt  # noqa: PLC0415 - few ask for it
+
+        return surt(url_of(self._record.url))
 
     @property
-    def host(self) -> str:
+    def url_host_name(self) -> str:
         """The name of the host, without a port."""
         return urls.hostname(self.url)
 
     @property
-    def status(self) -> int:
-        """The HTTP status."""
-        return read.whole(self._values, "status")
+    def url_host_registered_domain(self) -> str:
+        """The registrable domain, by the public suffix list; the host where it has none."""
+        return urls.site(self.url_host_name)
 
     @property
-    def kind(self) -> Literal["page", "redirect", "other"]:
+    def key(self) -> str:
+        """The name of the page's files: 24 hexadecimal digits."""
+        return self._record.key
+
+    @property
+    def method(self) -> str:
+        """The method of the request: GET, POST, PUT or PATCH."""
+        return parts_of(self._record.url)[1]
+
+    @property
+    def request_body(self) -> str | None:
+        """The body of the request, bytes that are no UTF-8 as %FF; None if it had none."""
+        return parts_of(self._record.url)[2]
+
+    @property
+    def kind(self) -> Kind:
         """What it counts as: "page": it has a body; "redirect"; "other": another media type, without a body."""
-        if self.redirect is not None:
-            return "redirect"
-        return "other" if read.take(self._values, "skipped", str) is not None else "page"
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """The headers of the answer, names in lower case. Repeated ones are lines of one text; those that may hold a
-        session are "".
-        """
-        return read.headers(self._values)
-
-    @property
-    def title(self) -> str | None:
-        """The text of `<title>`."""
-        return read.take(self._values, "title", str)  # type: ignore[no-any-return]
-
-    @property
-    def links(self) -> tuple[str, ...]:
-        """The links to follow, in page order, each once: URLs in their normal form."""
-        return read.texts(self._values, "links")
-
-    @property
-    def nofollow(self) -> tuple[str, ...]:
-        """The links that are marked as not to be followed."""
-        return read.texts(self._values, "nofollow")
-
-    @property
-    def redirect(self) -> str | None:
-        """Where a redirect leads."""
-        return read.take(self._values, "redirect", str)  # type: ignore[no-any-return]
-
-    @property
-    def canonical(self) -> str | None:
-        """The URL of `<link rel=canonical>`."""
-        return read.take(self._values, "canonical", str)  # type: ignore[no-any-return]
-
-    @property
-    def robots(self) -> tuple[str, ...]:
-        """The directives of meta robots and X-Robots-Tag, in lower case."""
-        return read.texts(self._values, "robots")
-
-    @property
-    def fetched_at(self) -> datetime:
-        """When the answer began, in UTC."""
-        return read.moment(self._values, "fetched_at", required=True)  # type: ignore[return-value]
-
-    @property
-    def checked_at(self) -> datetime | None:
-        """When a refresh last kept the page as it was, in UTC; None if none did."""
-        return read.moment(self._values, "checked_at")
-
-    @property
-    def ip(self) -> str | None:
-        """The address that the answer came from; None behind a proxy, and in older trees."""
-        return read.take(self._values, "ip", str)  # type: ignore[no-any-return]
-
-    @property
-    def machine(self) -> str:
-        """The id of the machine that stored it."""
-        return read.take(self._values, "machine", str, required=True)  # type: ignore[no-any-return]
+        return self._record.kind
 
     @property
     def depth(self) -> int:
         """How many links it is away from a seed, by the way that was found first; a shorter one may exist."""
-        return read.whole(self._values, "depth")
+        return self._record.depth
 
     @property
     def referrer(self) -> str | None:
         """The key of the page where its URL was found; None for a seed."""
-        return read.take(self._values, "referrer", str) or None
+        return self._record.referrer or None
 
     @property
-    def label(self) -> str | None:
-        """The name of its task: the label of the seed that led to it."""
-        return read.take(self._values, "label", str)  # type: ignore[no-any-return]
+    def fetch_time(self) -> datetime:
+        """When the answer began, in UTC."""
+        return moment(self._record.fetched_at)
 
     @property
-    def elapsed(self) -> float:
-        """Seconds from sending the request to the body's end."""
-        return read.seconds(self._values, "elapsed")
+    def fetch_status(self) -> int:
+        """The HTTP status."""
+        return self._record.status
 
     @property
-    def encoding(self) -> str | None:
-        """The WHATWG name of the body's encoding; None if it is no HTML."""
-        return read.take(self._values, "encoding", str)  # type: ignore[no-any-return]
+    def fetch_redirect(self) -> str | None:
+        """Where a redirect leads."""
+        target = self._record.redirect
+        return parts_of(target)[0] if target and "#" in target else target
+
+    @property
+    def skipped(self) -> str | None:
+        """Why there is no body, e.g. `type application/pdf`."""
+        return self._record.skipped
+
+    @property
+    def rendered(self) -> str | None:
+        """How running its scripts ended: "done", "timeout", "failed"; None if none were run."""
+        return None if self._record.rendered is None else self._record.rendered.ended
+
+    @property
+    def content_mime_type(self) -> str | None:
+        """The media type, of Content-Type."""
+        return media_type(self._record.headers) or None
+
+    @property
+    def content_charset(self) -> str | None:
+        """The WHATWG name of the encoding the page was read with; None if it is no HTML."""
+        return self._record.encoding
 
     @property
     def encoding_source(self) -> str | None:
-        """Where `encoding` comes from: "declared" by the server, a byte order mark or the page itself, or "guessed"."""
-        return read.take(self._values, "encoding_source", str)  # type: ignore[no-any-return]
+        """Where `content_charset` comes from: "declared" by server or page, or "guessed"."""
+        return self._record.encoding_source
 
     @property
-    def bytes(self) -> int:
-        """The size of the body."""
-        return read.body_of(self._values)[0]
+    def content_digest(self) -> str | None:
+        """The SHA-1 of the body in base 32, as in WARC files; None without a body. It reads the body."""
+        from fscrawl.dataset.page_files import base32_sha1  # noqa: PLC0415 - few ask for it
+
+        body = self._body_wanted()
+        return None if body is None else base32_sha1(body)
 
     @property
     def sha256(self) -> str | None:
         """The digest of the body, in hexadecimal; None without one."""
-        return read.body_of(self._values)[1] or None
+        return self._record.sha256 or None
 
     @property
-    def mime(self) -> str | None:
-        """The media type, of Content-Type."""
-        return media_type(self.headers) or None
+    def bytes(self) -> int:
+        """The size of the body."""
+        return self._record.bytes
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds from sending the request to the body's end."""
+        return self._record.elapsed
+
+    @property
+    def machine(self) -> str:
+        """The id of the machine that stored it."""
+        return self._record.machine
+
+    @property
+    def ip(self) -> str | None:
+        """The address that the answer came from; None behind a proxy."""
+        return self._record.ip
+
+    @property
+    def check_time(self) -> datetime | None:
+        """When a refresh last kept the page as it was, in UTC; None if none did."""
+        return None if self._record.checked_at is None else moment(self._record.checked_at)
+
+    @property
+    def check_status(self) -> int | None:
+        """What that refresh was answered: 304, or e.g. 404 if it is gone; 0: nothing."""
+        return self._record.checked_status
+
+    @property
+    def label(self) -> str | None:
+        """The label of the seed that led to it."""
+        return self._record.label
+
+    @property
+    def title(self) -> str | None:
+        """The text of `<title>`."""
+        return self._record.title
+
+    @property
+    def canonical(self) -> str | None:
+        """The URL of `<link rel=canonical>`."""
+        return self._record.canonical
+
+    @property
+    def robots(self) -> tuple[str, ...] | None:
+        """The directives of meta robots and X-Robots-Tag, in lower case; None if there are none."""
+        return self._record.robots
+
+    @property
+    def noindex(self) -> bool:
+        """The page asks not to be indexed."""
+        return is_noindex(self._record)
+
+    @property
+    def outlinks(self) -> int:
+        """How many links to other pages it has, each counted once, nofollow ones among them."""
+        return len(self.links) + len(self.nofollow)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers of the answer, names in lower case. Repeated ones are lines of one text; those that may hold a
+        session are "". Rows and tables have them as JSON.
+        """
+        return self._record.headers
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """The links to follow, in page order, each once: URLs in their normal form."""
+        record = self._record
+        return tuple(dict.fromkeys([*record.links, *record.requests])) if record.requests else record.links
+
+    @property
+    def nofollow(self) -> tuple[str, ...]:
+        """The links that are marked as not to be followed."""
+        return self._record.nofollow or ()
 
     @property
     def file(self) -> str | None:
-        """The path of the body's file from the root; None without a body."""
-        _, sha256, file = read.body_of(self._values)
-        return self._source.tree.body_path(self._host, self.key, file) if sha256 else None
+        """The path from the root of a body that is not HTML; None for HTML, and without a body."""
+        record = self._record
+        return None if record.file is None else self._source.tree.body_path(self._host, record.key, record.file)
 
     # -- what the body says
 
     @property
-    def body(self) -> builtins.bytes | None:
-        """The body as it was received, decompressed. None without one: a redirect, another media type."""
-        self._source.bodies = True
-        self._source.unused = 0
-        return self._body_now()
+    def html(self) -> builtins.bytes | None:
+        """The body of HTML as received, decompressed. None without one, and for other documents."""
+        return self._body_wanted() if self._record.file is None else None
 
     @property
-    def html(self) -> str | None:
+    def rendered_html(self) -> builtins.bytes | None:
+        """The page as its scripts have made it, in UTF-8; None if none were run."""
+        return self._source.dom(self._host, self._record)
+
+    @property
+    def body(self) -> builtins.bytes | None:
+        """The body of a document that is not HTML, such as PDF or JSON; None for HTML, and without a body."""
+        return self._body_wanted() if self._record.file is not None else None
+
+    @property
+    def markup(self) -> str | None:
         """The page as text, markup and all; of a page whose scripts were run, what they have made.
 
         None without a body, and for documents that are no text, such as PDF.
         """
-        values = self._values
-        encoding = values.get("encoding")
-        if encoding == "utf-8" and "rendered" not in values and "file" not in values:  # nearly always: do it quickly
-            body = self.body
+        record = self._record
+        if record.encoding == "utf-8" and record.rendered is None and record.file is None:  # nearly always: quickly
+            body = self._body_wanted()
             return None if body is None else body.decode("utf-8", "replace").removeprefix("\ufeff")
         return self.answer.text if self._is_text() else None
 
@@ -217,9 +378,7 @@ class Page:
         from fscrawl.parse import text  # noqa: PLC0415 - the parser is loaded when it is needed
 
         answer = self.answer
-        if read.body_of(self._values)[2] is not None:
-            return answer.text
-        return text.visible(answer.document.html)
+        return answer.text if self._record.file is not None else text.visible(answer.document.html)
 
     @property
     def tree(self) -> LexborHTMLParser:
@@ -276,63 +435,59 @@ class Page:
         if self._answer is None:
             from fscrawl.sites.page import Answer  # noqa: PLC0415
 
-            seen, headers, encoding = self._as_seen()
-            try:
-                self._answer = Answer(self.url, seen, status=self.status, headers=headers, encoding=encoding)
-            except ValueError as error:
-                raise RecordError(f"{self.url}: its record is wrong: {error}") from error
+            body = self._body_wanted()
+            dom = self.rendered_html
+            seen = self._record if dom is None else self._record.as_seen
+            self._answer = Answer(
+                self._record.url,
+                (body or b"") if dom is None else dom,
+                status=seen.status,
+                headers=seen.headers,
+                encoding=seen.encoding,
+                query_encoding=self._record.encoding or "",
+            )
         return self._answer  # type: ignore[no-any-return]
 
-    def _as_seen(self) -> tuple[builtins.bytes, dict[str, str], str | None]:
-        """Give what the page looks like, and the headers and the encoding that fit."""
-        body = self.body
-        dom = self._source.dom(self._host, self._values)
-        if dom is None:
-            return body or b"", self.headers, self.encoding
-        from fscrawl.storage.render_record import DOM_TYPE  # noqa: PLC0415
-
-        return dom, {**self.headers, "content-type": DOM_TYPE}, "utf-8"
-
     def _is_text(self) -> bool:
-        _, sha256, file = read.body_of(self._values)
-        if not sha256:
+        record = self._record
+        if not record.sha256:
             return False
-        if file is None:
+        if record.file is None:
             return True
         from fscrawl.parse.extensions import TEXTS  # noqa: PLC0415
 
-        return file in TEXTS
+        return record.file in TEXTS
 
     def _text_of_pdf(self) -> str | None:
-        body = self.body if read.body_of(self._values)[2] == "pdf" else None
+        body = self.body if self._record.file == "pdf" else None
         if not body:
             return None
         from fscrawl.api import pdfs  # noqa: PLC0415 - most trees have none
 
         return pdfs.text_of(body)
 
+    def _body_wanted(self) -> builtins.bytes | None:
+        """Give the body, of any type; those of the next pages will be read ahead."""
+        self._source.bodies = True
+        self._source.unused = 0
+        return self._body_now()
+
     # -- for those who read many pages
 
     def _check(self) -> None:
-        """Check record and body as a merge does; RecordError if one is wrong."""
-        read.check(self._values, self._host)
+        """Read the body, and compare its digest; RecordError if it is missing or wrong."""
         body = self._body_now()
-        if body is not None and hashlib.sha256(body).hexdigest() != self._values["sha256"]:
+        if body is not None and hashlib.sha256(body).hexdigest() != self._record.sha256:
             raise RecordError("its body differs from its record")
-        self._source.dom(self._host, self._values)
-
-    def _is_taken(self, filters: Filters) -> bool:
-        return filters.takes(self.url, self._values.get("fetched_at"))
+        self._source.dom(self._host, self._record)
 
     def _may_be_read_ahead(self, most: int) -> bool:
         """Tell whether the body is HTML, and has at most so many bytes."""
-        values = self._values
-        size = values.get("bytes")
-        return "file" not in values and bool(values.get("sha256")) and type(size) is int and size <= most
+        return self._record.file is None and bool(self._record.sha256) and self._record.bytes <= most
 
     def _take_ahead(self, body: builtins.bytes | None) -> None:
         """Take a body that was read ahead. One that is not as the record says is read again when it is asked for."""
-        if body is not None and len(body) == self._values["bytes"]:
+        if body is not None and len(body) == self._record.bytes:
             self._body = body
 
     @property
@@ -341,5 +496,10 @@ class Page:
 
     def _body_now(self) -> builtins.bytes | None:
         if self._body is _UNREAD:
-            self._body, self._values = self._source.body(self._host, self._values)
+            self._body, self._record = self._source.body(self._host, self._record)
         return self._body  # type: ignore[no-any-return]
+
+
+def moment(text: str) -> datetime:
+    """Read a time of a record without a flaw."""
+    return datetime.fromisoformat(text).astimezone(UTC)

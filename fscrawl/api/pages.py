@@ -1,24 +1,197 @@
-"""The iterator of the wanted pages, and what it left out."""
+"""The iterator of the wanted pages: filters, the records of these pages in order, and what was left out.
+
+Records are in the order of hosts and keys, and are read ahead where the file system is slow.
+
+Promise: what is read ahead is bounded: some hundred records, and as many small bodies if pages are asked for theirs. On
+a fast file system nothing is: there, threads would cost more than they bring.
+"""
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Generator, Iterator
-from typing import Self
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
+from itertools import chain, islice, repeat
+from typing import Any, NamedTuple, Self
 
-from fscrawl.api.filters import Filters
-from fscrawl.api.page import Page
-from fscrawl.api.source import Source
-from fscrawl.api.walk import Unread, walk
+from fscrawl.api.page import Page, Source, record_of
 from fscrawl.errors import RecordError, UsageError
-from fscrawl.storage.layout import LINKS
+from fscrawl.storage.kinds import most_bytes
+from fscrawl.storage.layout import HTMLS, LINKS
+from fscrawl.storage.many_files import Keys
+from fscrawl.storage.records import Kind, timestamp
+from fscrawl.store import Tree
+from fscrawl.util.ages import moment_of
+from fscrawl.util.parallel import READERS
+from fscrawl.util.waiting import in_turn_if_slow
+
+THREADS = 3 * READERS  # as for a merge
+_FILES = 16  # that one job reads
+_FIRST_FILES = 2  # and the first ones, which tell how slow the file system is
+_FIRST_JOBS = 4
+_AHEAD_BYTES = 1 << 18  # a larger body is read when it is asked for
+_WASTED = 64  # bodies in a row that were read ahead for nothing
 
 _MOST_PROBLEMS = 100
 
+Since = str | datetime | date | timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What is asked of pages and failures.
+
+    hosts    `hostnames.Host`, one of which must mean the host; none: any host
+    since    RFC 3339: fetched then or later; "": at any time
+    has      tells whether a key is wanted; None: any
+    """
+
+    hosts: tuple[Any, ...] = ()
+    since: str = ""
+    has: Callable[[str], bool] | None = None
+
+    def may_take_host(self, directory: str) -> bool:
+        return not self.hosts or any(host.may_name(directory) for host in self.hosts)
+
+    def takes(self, url: str, moment: str) -> bool:
+        """Tell whether a record is wanted. `moment`: when it was fetched, or failed."""
+        if moment < self.since:
+            return False
+        if not self.hosts:
+            return True
+        from fscrawl.request import url_of  # noqa: PLC0415 - most readers want all hosts
+
+        return any(host.has(url_of(url)) for host in self.hosts)
+
+
+def hosts_of(host: str | Iterable[str] | None) -> tuple[Any, ...]:
+    """Read `host`: one or several, in any form, also patterns. UsageError if one is no host, or if there is none."""
+    if host is None:
+        return ()
+    from fscrawl import hostnames  # noqa: PLC0415
+
+    try:
+        given = [host] if isinstance(host, str) else list(host)
+        if not given:  # it would mean all hosts, and whoever has filtered a list means none
+            raise ValueError("the list is empty; leave host out for all hosts")
+        return tuple(hostnames.read(each, globs=True) for each in given)
+    except (TypeError, AttributeError, ValueError) as error:
+        why = error if isinstance(error, ValueError) else "must be a host, or a list of hosts"
+        raise UsageError(f"host={host!r}: {why}") from None
+
+
+def since_of(since: Since | None, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> str:
+    """Read `since`: a time, a date, an age, or a text as `merge --since` takes it; "" for None.
+
+    What names no time zone is in UTC, as all times of a tree are. UsageError if it is none of these.
+
+    >>> since_of(datetime(2026, 11, 1, 12)), since_of(date(2026, 11, 1)), since_of("2026-11-01T12:00+02:00")
+    ('2026-11-01T12:00:00.000Z', '2026-11-01T00:00:00.000Z', '2026-11-01T10:00:00.000Z')
+    """
+    if since is None:
+        return ""
+    try:
+        if isinstance(since, timedelta):
+            return timestamp((now() - since).timestamp())
+        if isinstance(since, datetime):
+            return timestamp((since if since.tzinfo else since.replace(tzinfo=UTC)).timestamp())
+        if isinstance(since, date):
+            return timestamp(datetime(since.year, since.month, since.day, tzinfo=UTC).timestamp())
+        if isinstance(since, str):
+            return timestamp(moment_of(since, now()))
+    except (ValueError, OverflowError, OSError):
+        pass
+    raise UsageError(f"since={since!r}: must be a datetime, a date, or a text like '2026-11-01' or '7d'")
+
+
+def part_of(shard: Any) -> Callable[[str], bool] | None:
+    """Read `shard`: the function that tells whether a key is in this part; None if all are. UsageError if it is none.
+
+    A page is always in the same part, whatever else is stored, and the parts are about equal, whatever its hosts are.
+
+    >>> part_of((0, 1)), [part_of((number, 4))("0" * 23 + "6") for number in range(4)]
+    (None, [True, False, False, False])
+    """
+    try:
+        number, of = shard
+    except (TypeError, ValueError):
+        number, of = None, None
+    if type(number) is not int or type(of) is not int or not 0 <= number < of:
+        raise UsageError(f"shard={shard!r}: must be (number, how many), like (0, 4)")
+    return None if of == 1 else lambda key: int(key[:15], 16) % of == number
+
+
+Stretch = tuple[str, list[str]]  # host, keys
+
+
+class Unread(NamedTuple):
+    """A page whose record cannot be read, and why; "": it is gone."""
+
+    host: str
+    key: str
+    why: str
+
+
+def walk(source: Source, filters: Filters) -> Iterator[list[Page | Unread]]:
+    """Read the records of all pages that the filters may want. TreeError if the share cannot be used."""
+    return in_turn_if_slow(partial(_read, source), _stretches(source.tree, LINKS, filters), THREADS, _pages)
+
+
+def names(tree: Tree, room: str, filters: Filters) -> Iterator[tuple[str, str]]:
+    """Give the names of all files of pages in a room that the filters may want: (host, key)."""
+    return ((host, key) for host, keys in _stretches(tree, room, filters) for key in keys)
+
+
+def _stretches(tree: Tree, room: str, filters: Filters) -> Iterator[Stretch]:
+    hosts = [host for host in sorted(tree.hosts(room)) if filters.may_take_host(host)]
+    sizes = chain(repeat(_FIRST_FILES, _FIRST_JOBS), repeat(_FILES))
+    for host, keys in in_turn_if_slow(partial(_list, tree, room), hosts, READERS):
+        wanted = iter(keys) if filters.has is None else filter(filters.has, keys)
+        while some := list(islice(wanted, next(sizes))):
+            yield host, some
+
+
+def _pages(stretch: Stretch) -> int:
+    return len(stretch[1])
+
+
+def _list(tree: Tree, room: str, host: str) -> tuple[str, Keys]:
+    return host, tree.sorted_keys(room, host)
+
+
+def _read(source: Source, stretch: Stretch) -> list[Page | Unread]:
+    host, keys = stretch
+    directory = f"{LINKS}/{host}"
+    read = source.tree.read_beside(directory, [f"{key}.json" for key in keys], most_bytes(directory))
+    found = [_page(source, host, key, data) for key, data in zip(keys, read, strict=True)]
+    if source.unused > _WASTED:
+        source.bodies, source.unused = False, 0
+    if source.bodies:
+        _read_bodies(source, host, [page for page in found if isinstance(page, Page)])
+    return found
+
+
+def _page(source: Source, host: str, key: str, data: bytes | None) -> Page | Unread:
+    try:
+        record = source.record(host, key) if data is None else record_of(data, host, key)
+    except RecordError as error:
+        return Unread(host, key, str(error))
+    return Unread(host, key, "") if record is None else Page(source, host, record)
+
+
+def _read_bodies(source: Source, host: str, pages: list[Page]) -> None:
+    """Read the small bodies of pages. One that is not as its record says is left to whoever asks for it."""
+    wanted = [page for page in pages if page._may_be_read_ahead(_AHEAD_BYTES)]
+    bodies = source.tree.read_beside(f"{HTMLS}/{host}", [f"{page.key}.html" for page in wanted], _AHEAD_BYTES)
+    for page, body in zip(wanted, bodies, strict=True):
+        page._take_ahead(body)
+
 
 class Pages(Iterator[Page]):
-    """Pages one after the other, sorted by the directory of their host and by key.
+    """Pages, or records, one after the other, sorted by the directory of their host and by key.
 
     skipped     how many were left out because they cannot be read: cut, damaged, or permission is denied
     problems    the first hundred of them: path and reason
@@ -28,15 +201,22 @@ class Pages(Iterator[Page]):
     """
 
     def __init__(
-        self, source: Source, filters: Filters, where: Callable[[Page], object] | None = None, *, bodies: bool = False
+        self,
+        source: Source,
+        filters: Filters,
+        where: Callable[[Page], object] | None = None,
+        *,
+        bodies: bool = False,
+        kind: Kind | None = "page",
     ) -> None:
-        """`bodies`: leave out pages without a whole body, too."""
+        """`bodies`: leave out pages without a whole body, too. `kind`: of the records; None: all."""
         self.skipped = 0
         self.problems: list[tuple[str, str]] = []
         self._source = source
         self._filters = filters
         self._where = where
         self._bodies = bodies
+        self._kind = kind
         source.bodies = bodies
         self._pages = self._each()
 
@@ -57,16 +237,15 @@ class Pages(Iterator[Page]):
         self._pages.close()
 
     def _each(self) -> Generator[Page]:
-        source, filters, where = self._source, self._filters, self._where
-        is_filtered = bool(filters.since or filters.hosts)
+        source, where = self._source, self._where
         began_in = os.getpid()
-        for found in walk(source, filters):
+        for found in walk(source, self._filters):
             if os.getpid() != began_in:
                 raise UsageError("this iterator belongs to another process; call pages() again in this one")
             for page in found:
                 if isinstance(page, Unread):
                     self._leave_out(page.host, page.key, page.why)
-                elif (not is_filtered or page._is_taken(filters)) and (not self._bodies or self._is_whole(page)):
+                elif self._is_taken(page) and (not self._bodies or self._is_whole(page)):
                     if where is not None and not self._is_wanted(page, where):
                         continue
                     if source.bodies:
@@ -74,6 +253,10 @@ class Pages(Iterator[Page]):
                     yield page
         source.tree.check_rooms((LINKS,))  # without it, there seem to be no pages
         self._tell()
+
+    def _is_taken(self, page: Page) -> bool:
+        record = page._record
+        return self._kind in (None, record.kind) and self._filters.takes(record.url, record.fetched_at)
 
     def _is_whole(self, page: Page) -> bool:
         try:

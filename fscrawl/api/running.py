@@ -3,6 +3,13 @@
 The machine runs in a process of its own (`child`). So it works wherever Python runs: without a main guard, under a
 running event loop, in any thread. The caller's signal handlers, umask and modules stay as they are.
 
+The two tell each other JSON, one object a line:
+
+    the task, on standard input     the arguments of `fscrawl crawl`
+    on standard output              {"event": "progress" | "warning" | "result" | "error", …}
+
+The process keeps its standard input open: when that ends, whoever has asked for the crawl is gone.
+
 Promise: the process ends with the call, and with the process that made it, however that ended.
 """
 
@@ -17,20 +24,36 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Literal, Self
 
 from fscrawl import errors
-from fscrawl.api.bar import Bar
-from fscrawl.api.messages import assignments, in_python
 from fscrawl.api.paths import path_of
-from fscrawl.api.result import CrawlResult
 from fscrawl.errors import FscrawlError, UsageError
 from fscrawl.util.at_limit import as_our_error
+from fscrawl.util.humanize import number_of
+from fscrawl.util.terminal import plain
+from fscrawl.util.toml_text import to_toml
+
+if TYPE_CHECKING:
+    from tqdm.auto import tqdm
 
 Seeds = str | os.PathLike[str] | Iterable[str]
 _CHUNK_BYTES = 1 << 16
 _LAST_LINES = 20  # of what the process prints
+_VALUES = (str, bool, int, float)
+_ERRORS: dict[str, type[FscrawlError]] = {  # by the name that the process tells; any other is a FscrawlError
+    "UsageError": errors.UsageError,
+    "SettingsError": errors.SettingsError,
+    "NoBrowserError": errors.NoBrowserError,
+    "TreeError": errors.TreeError,
+    "NotATreeError": errors.NotATreeError,
+    "TreeBusyError": errors.TreeBusyError,
+    "MemoryGone": errors.MemoryGone,
+    "RecordError": errors.RecordError,
+    "OutputError": errors.OutputError,
+}
 _pipes: set[int] = set()  # whose end tells the processes of crawls that this one is gone
 
 
@@ -46,6 +69,41 @@ def _let_go() -> None:
 
 
 os.register_at_fork(after_in_child=_let_go)
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlResult:
+    """What one run of one machine did, and why it ended.
+
+    root        the tree
+    reason      "finished": nothing is left to fetch; "stopped": STOP is in the tree; "max_pages": `crawl.max_pages` is
+                reached; "interrupted": somebody has sent the process a signal
+    pages       stored by this run, and so `redirects`, `others` (of other types, without a body); `unchanged` are pages
+                that were checked again and stay as they are
+    bytes       of the stored bodies
+    errors      failures recorded by this run, by class
+    kept        of the unchanged pages, those that could not be fetched anew, by the class of the failure
+    left_out    links of pages that this run read and that belong to no page of the crawl, by the setting against them
+    seconds     that it took
+    pending     URLs that this machine knows, and that are neither done nor a failure
+    fault       the mistake in the site file because of which seeds are missing; "" without one
+    warnings    what was printed while it ran
+    """
+
+    root: Path
+    reason: Literal["finished", "stopped", "max_pages", "interrupted"]
+    pages: int
+    redirects: int
+    others: int
+    unchanged: int
+    bytes: int
+    errors: dict[str, int]
+    kept: dict[str, int]
+    left_out: dict[str, int]
+    seconds: float
+    pending: int
+    fault: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 def crawl(
@@ -82,15 +140,47 @@ def crawl(
         **_seeds(seeds),
         "workers": _count("workers", workers, 0),
         "threads": _count("threads", threads, 1),
-        "set": assignments(settings),
+        "set": _assignments(settings),
         "site": None if site is None else path_of("site", site, "file"),
         "refresh": _age(refresh),
         "reseed": bool(reseed),
         "wait": False,
         "allow_env": _names(allow_env),
     }
-    with Bar(sys.stderr, silent=not progress) as bar, _Process(task) as process:
+    from tqdm.auto import tqdm  # noqa: PLC0415 - only this call needs it
+
+    with tqdm(disable=not progress or sys.stderr is None, unit=" pages") as bar, _Process(task) as process:
         return _result(Path(task["root"]), process, bar)
+
+
+def _assignments(settings: Mapping[str, Any]) -> list[str]:
+    """Give settings as the values of `--set`. `settings`: section → name → value. UsageError if it is not of this form.
+
+    >>> _assignments({"politeness": {"delay": 0.5}, "crawl": {"scope": "any"}})
+    ['politeness.delay=0.5', 'crawl.scope="any"']
+    """
+    found = []
+    for section, group in settings.items():
+        if not isinstance(group, Mapping):
+            raise UsageError(f'{section}={group!r}: must be settings of a section, like politeness={{"delay": 0.5}}')
+        found += [f"{section}.{name}={_toml(f'{section}.{name}', value)}" for name, value in group.items()]
+    return found
+
+
+def _toml(name: str, value: Any) -> str:
+    return to_toml(_plain(name, value))
+
+
+def _plain(name: str, value: Any) -> Any:
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(name, each) for key, each in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
+        return [_plain(name, each) for each in value]
+    if not isinstance(value, _VALUES):
+        raise UsageError(f"{name} = {value!r}: must be a text, a number, True or False, or a list or dict of these")
+    return value
 
 
 def _count(name: str, value: Any, least: int) -> int:
@@ -121,7 +211,7 @@ def _seeds(seeds: Seeds) -> dict[str, Any]:
     return {"seed": given, "seeds": None}
 
 
-def _result(root: Path, process: _Process, bar: Bar) -> CrawlResult:
+def _result(root: Path, process: _Process, bar: tqdm[Any]) -> CrawlResult:
     """Show what the process tells until its end. A first KeyboardInterrupt is raised then, a second one at once."""
     warnings: list[str] = []
     end: dict[str, Any] | None = None
@@ -132,10 +222,10 @@ def _result(root: Path, process: _Process, bar: Bar) -> CrawlResult:
             if message is None:
                 break
             if message["event"] == "progress":
-                bar.show(message)
+                _show(bar, message)
             elif message["event"] == "warning":
                 warnings.append(message["message"])
-                bar.print_line(message["message"])
+                _print(bar, message["message"])
             else:
                 end = message
         except KeyboardInterrupt:
@@ -150,8 +240,23 @@ def _result(root: Path, process: _Process, bar: Bar) -> CrawlResult:
     event = end.pop("event")
     if event == "result":
         return CrawlResult(root=root, warnings=tuple(warnings), **end)
-    kind = FscrawlError if end["kind"] == "PlantedError" else getattr(errors, end["kind"], FscrawlError)
-    raise kind(in_python(end["message"]))
+    raise _ERRORS.get(end["kind"], FscrawlError)(end["message"])
+
+
+def _show(bar: tqdm[Any], counts: Mapping[str, Any]) -> None:
+    state = f"{counts['state'].upper()}, " if counts["state"] else ""
+    failures, hosts = number_of(counts["errors"], "failure"), number_of(counts["hosts"], "host")
+    bar.set_postfix_str(
+        f"{counts['tree_pages']:,} in the tree, {state}{counts['pending']:,} pending, {hosts}, {failures},"
+        f" {counts['in_flight']:,} in flight",
+        refresh=False,
+    )
+    bar.update(counts["pages"] - bar.n)
+
+
+def _print(bar: tqdm[Any], line: str) -> None:
+    if not bar.disable:
+        bar.write(plain(line), file=sys.stderr)
 
 
 class _Process:

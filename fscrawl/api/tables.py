@@ -1,29 +1,29 @@
-"""Rows of pages, as dictionaries, as an Arrow table, and as a DataFrame."""
+"""Rows of pages, as dictionaries and as an Arrow table: columns of the dataset's table `pages`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from fscrawl.api.page import Page
+import msgspec
+
 from fscrawl.api.pages import Pages
-from fscrawl.errors import RecordError, UsageError
+from fscrawl.errors import UsageError
 from fscrawl.util.installed import to_install
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-T = TypeVar("T")
-
+# Of the columns of `dataset.schema.PAGES`, those that a page tells alone, in the same order.
+_OF_BODY = ("content_digest", "text", "html", "rendered_html", "body")
 COLUMNS = (
-    *("url", "key", "host", "kind", "status", "title", "fetched_at", "mime"),
-    *("encoding", "encoding_source", "bytes", "sha256"),
-    *("depth", "referrer", "redirect", "canonical", "label", "ip", "machine", "elapsed", "checked_at"),
+    *("url", "url_surtkey", "url_host_name", "url_host_registered_domain", "key", "method", "request_body", "depth"),
+    *("referrer", "fetch_time", "fetch_status", "fetch_redirect", "skipped", "rendered", "content_mime_type"),
+    *("content_charset", "encoding_source", "sha256", "bytes", "elapsed", "machine", "ip", "check_time"),
+    *("check_status", "label", "title", "canonical", "robots", "noindex", "outlinks", "headers", "file"),
 )
-_LISTS = ("links", "nofollow", "robots")
-_OF_BODY = ("body", "html", "text", "fields")
-ALL = (*COLUMNS, *_LISTS, "headers", "file", *_OF_BODY)
+ALL = (*COLUMNS, *_OF_BODY)
 _BATCH_ROWS = 2000
 _BATCH_BYTES = 32 << 20
 
@@ -49,20 +49,14 @@ def need_bodies(columns: Sequence[str]) -> bool:
 
 
 def rows(pages: Pages, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Give pages as dictionaries. Lists are lists: a tuple is none to libraries for data."""
-    for row in of_each(pages, lambda page: {name: getattr(page, name) for name in columns}):
-        yield {name: list(value) if type(value) is tuple else value for name, value in row.items()}
-
-
-def of_each(pages: Pages, read: Callable[[Page], T]) -> Iterator[T]:
-    """Give what is read of each page. One of which it cannot be read is left out."""
+    """Give pages as dictionaries, with the values that a column of Arrow takes."""
     for page in pages:
-        try:
-            found = read(page)
-        except RecordError as error:
-            pages._skip(page, error)
-            continue
-        yield found
+        row = {name: getattr(page, name) for name in columns}
+        if row.get("robots") is not None:
+            row["robots"] = list(row["robots"])
+        if "headers" in row:
+            row["headers"] = msgspec.json.encode(row["headers"]).decode()
+        yield row
 
 
 def arrow(pages: Pages, columns: Sequence[str]) -> pa.Table:
@@ -71,11 +65,13 @@ def arrow(pages: Pages, columns: Sequence[str]) -> pa.Table:
         import pyarrow as pa  # noqa: PLC0415 - only tables need it
     except ImportError:
         raise UsageError(f"pyarrow is missing, which makes tables; {to_install('merge')}") from None
-    schema = pa.schema([(name, _type(pa, name)) for name in columns])
+    from fscrawl.dataset.schema import PAGES  # noqa: PLC0415 - it needs pyarrow, too
+
+    schema = pa.schema([PAGES.field(name) for name in columns])
     found = rows(pages, columns)
     batches = []
     while some := list(_some(found)):
-        batches.append(pa.RecordBatch.from_pylist(list(map(_fit, some)), schema=schema))
+        batches.append(pa.RecordBatch.from_pylist(some, schema=schema))
     return pa.Table.from_batches(batches, schema=schema)
 
 
@@ -86,28 +82,3 @@ def _some(rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         held += sum(len(value) for value in row.values() if isinstance(value, bytes | str))
         if held > _BATCH_BYTES:
             return
-
-
-def _fit(row: dict[str, Any]) -> dict[str, Any]:
-    """Give the values that a column of Arrow takes."""
-    if "fields" in row:
-        import json  # noqa: PLC0415
-
-        row["fields"] = json.dumps(row["fields"], ensure_ascii=False, default=str)
-    if "headers" in row:
-        row["headers"] = list(row["headers"].items())
-    return row
-
-
-def _type(pa: Any, name: str) -> Any:
-    texts = pa.large_string() if name in ("html", "text") else pa.string()
-    return {
-        "status": pa.int32(),
-        "depth": pa.int32(),
-        "bytes": pa.int64(),
-        "elapsed": pa.float64(),
-        "body": pa.large_binary(),
-        "headers": pa.map_(pa.string(), pa.string()),
-        **dict.fromkeys(("fetched_at", "checked_at"), pa.timestamp("ms", tz="UTC")),
-        **dict.fromkeys(_LISTS, pa.list_(pa.string())),
-    }.get(name, texts)

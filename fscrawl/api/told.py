@@ -1,4 +1,4 @@
-"""A crawl whose progress and end are told to another process, as `messages` says."""
+"""A crawl whose progress and end are told to another process, as `running` says."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def _page(page: PageRecord) -> Iterator[str]:
     if page.checked_at:
         yield f"checked   {page.checked_at}: {page.checked_status or 'no answer'}; the stored page was kept"
     if page.encoding:
-        yield f"encoding  {page.encoding}, {page.encoding_source}"
+        yield "encoding  " + ", ".join(filter(None, [page.encoding, page.encoding_source]))
     if page.title:
         yield f"title     {page.title}"
     if page.skipped:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from fscrawl import store, urls
 from fscrawl.commands.common import (
     Program,
@@ -197,7 +199,7 @@ def _record_lines(record: PageRecord) -> Iterator[str]:
     if record.rendered is not None:
         yield f"rendered  {record.rendered.shown()}"
     if record.encoding is not None:
-        yield f"encoding  {record.encoding}, {record.encoding_source}"
+        yield "encoding  " + ", ".join(filter(None, [record.encoding, record.encoding_source]))
     if record.title:
         yield f"title     {record.title}"
     if record.robots:
@@ -250,7 +252,7 @@ def _as_json(found: Attempt) -> dict[str, Any]:
         "log_in": list(found.log_in),
         "opened": list(found.opened),
         "skipped": None if record is None else record.skipped,
-        "rendered": None if record is None or record.rendered is None else record.rendered.values(),
+        "rendered": None if record is None or record.rendered is None else msgspec.to_builtins(record.rendered),
         "follow": list(found.followed),
         "cut": [{"url": url, "rule": rule} for url, rule in found.cut],
         "rules": found.site or None,

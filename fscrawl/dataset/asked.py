@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
-from urllib.parse import quote_from_bytes
 
 import pyarrow as pa
 
-from fscrawl.request import Request, read, url_of
+from fscrawl.request import parts_of, url_of
 
 GET = "GET"
 
@@ -37,32 +36,3 @@ def columns(spellings: Sequence[str]) -> Asked:
         if len(text) != len(plain[number]):
             plain[number], methods[number], bodies[number] = parts_of(text)
     return Asked(pa.array(plain, pa.string()), pa.array(methods, pa.string()), pa.array(bodies, pa.string()))
-
-
-def parts_of(text: str) -> tuple[str, str, str | None]:
-    """Give the address of a request, its method, and its body as `text_of` does.
-
-    What is no spelling counts as a plain GET.
-
-    >>> parts_of("http://a.example/s#method=POST&body=q"), parts_of("http://a.example/#method=GET&fragment=/item/3")
-    (('http://a.example/s', 'POST', 'q'), ('http://a.example/#/item/3', 'GET', None))
-    """
-    try:
-        request = read(text)
-    except ValueError:  # the target of a link in a record that somebody has edited
-        return url_of(text), GET, None
-    return request.address, request.method, text_of(request)
-
-
-def text_of(request: Request) -> str | None:
-    r"""Give the body of a request as text, None without one. Bytes that are no UTF-8 are percent-encoded.
-
-    >>> text_of(Request("http://a.example/", "POST", "", b"q=\xc3\xa9&r=\xff"))
-    'q=é&r=%FF'
-    """
-    if not request.body:
-        return None
-    text = request.body.decode("utf-8", "surrogateescape")
-    if text.isascii():
-        return text
-    return "".join(quote_from_bytes(bytes([ord(c) - 0xDC00])) if "\udc80" <= c <= "\udcff" else c for c in text)

@@ -24,11 +24,10 @@ import pyarrow as pa
 
 from fscrawl.dataset import similar
 from fscrawl.dataset.job import Job, pages_done
-from fscrawl.dataset.page_files import is_noindex
+from fscrawl.dataset.page_files import base32_sha1, is_noindex
 from fscrawl.dataset.pdf_text import PdfText
 from fscrawl.dataset.plan import Batch, run_directory
 from fscrawl.dataset.reading import THREADS, ReadPage, pages
-from fscrawl.dataset.warc import base32_sha1
 from fscrawl.parse import language as languages
 from fscrawl.parse import text as page_text
 from fscrawl.parse.extensions import TEXTS
@@ -36,14 +35,13 @@ from fscrawl.parse.fields import Extracted, Items
 from fscrawl.parse.headers import listed, media_type
 from fscrawl.sites.page import Answer
 from fscrawl.sites.rules import SiteRules
-from fscrawl.storage.json_record import compact_json
 from fscrawl.storage.records import PageRecord
 from fscrawl.util.time_limit import time_limit
 
 ITEM_FIELD = "items."  # before the names of the columns of items, where fields are counted
 _FLUSH_BYTES = 4 << 20
 _OF_USERS_S = 60.0  # of processor time, for the rules or the site file of users on one page; usual are milliseconds
-_OF_RECORDS = frozenset(PageRecord.__slots__)
+_OF_RECORDS = frozenset(PageRecord.__struct_fields__)
 ARROW_END = b"ARROW1"
 # Without threads, here and where rows are read: there is a process for each processor. With them, compression would
 # take half as much again, for waking them.
@@ -143,8 +141,14 @@ def _add_page(job: Job, page: ReadPage, rows: _Rows, result: BatchResult, pdf_te
         record, seen = record.as_seen, page.dom
     answer = None
     if seen is not None and job.options.reads_text:
-        encoding = record.encoding if record.file is None else None
-        answer = Answer(record.url, seen, status=record.status, headers=record.headers, encoding=encoding)
+        answer = Answer(
+            record.url,
+            seen,
+            status=record.status,
+            headers=record.headers,
+            encoding=record.encoding if record.file is None else None,
+            query_encoding=page.record.encoding or "",
+        )
     found = parse(job, record, answer)
     if answer is not None and (site := job.sites.of(record.url)) is not None:
         found.update(_of_site(site, answer, record, result))
@@ -261,7 +265,7 @@ class _Rows:
             "host": host,
             "fetched_at": datetime.fromisoformat(record.fetched_at),
             "checked_at": record.checked_at and datetime.fromisoformat(record.checked_at),
-            "headers": compact_json(record.headers),
+            "headers": msgspec.json.encode(record.headers).decode(),
             "sha1": None if body is None else base32_sha1(body),
             "sha256": record.sha256 or None,
             "referrer": record.referrer or None,

@@ -11,12 +11,12 @@ from io import BufferedIOBase
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 from zlib_ng import gzip_ng
 
 from fscrawl.parse.encoding import decode
-from fscrawl.storage.json_record import compact_json
 
 _ZSTD_LEVEL = 3
 _ROW_GROUP_ROWS = 100_000  # of narrow rows; wide ones are bounded by their bytes
@@ -97,8 +97,7 @@ class JsonLines:
 
     def write(self, rows: pa.RecordBatch) -> None:
         self.rows += rows.num_rows
-        lines = [f"{compact_json(_json_row(row))}\n" for row in rows.to_pylist()]
-        self._packed.write("".join(lines).encode())
+        self._packed.write(msgspec.json.Encoder().encode_lines(list(map(_json_row, rows.to_pylist()))))
 
     def close(self) -> None:
         self._packed.close()
@@ -164,7 +163,8 @@ def cell(value: Any) -> Any:
     if isinstance(value, datetime):
         return rfc3339(value)
     if isinstance(value, list):
-        value = compact_json([rfc3339(each) if isinstance(each, datetime) else each for each in value])
+        texts = [rfc3339(each) if isinstance(each, datetime) else each for each in value]
+        value = msgspec.json.encode(texts).decode()
     if not isinstance(value, str):
         return value
     value = _CONTROL.sub("", value)

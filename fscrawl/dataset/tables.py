@@ -17,7 +17,7 @@ from fscrawl.dataset.page_files import read_path
 from fscrawl.dataset.plan import hosts_of
 from fscrawl.dataset.surt import surt
 from fscrawl.errors import RecordError
-from fscrawl.request import url_of
+from fscrawl.request import parts_of, url_of
 from fscrawl.storage.flaws import flaw
 from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.storage.records import ErrorRecord
@@ -97,7 +97,7 @@ def pages(job: Job, rows: pa.RecordBatch, verdicts: pa.RecordBatch) -> pa.Record
 
 def _urls_of(spellings: pa.Array) -> pa.Array:
     """Give the addresses of requests; most are their spellings."""
-    found = [text and (asked.parts_of(text)[0] if "#" in text else text) for text in spellings.to_pylist()]
+    found = [text and (parts_of(text)[0] if "#" in text else text) for text in spellings.to_pylist()]
     return pa.array(found, pa.string())
 
 
@@ -186,7 +186,7 @@ def _failure(job: Job, host: str, key: str) -> ErrorRecord | None:
 
 def _error_row(record: ErrorRecord) -> dict[str, object]:
     name = urls.hostname(record.url)
-    address, method, body = asked.parts_of(record.url)
+    address, method, body = parts_of(record.url)
     return {
         "url": address,
         "url_host_name": name,

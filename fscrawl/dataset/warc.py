@@ -33,12 +33,12 @@ import pyarrow.parquet as pq
 from zlib_ng import zlib_ng
 
 from fscrawl import __version__, urls
-from fscrawl.dataset.asked import parts_of, text_of
 from fscrawl.dataset.formats import rfc3339
+from fscrawl.dataset.page_files import base32_sha1
 from fscrawl.dataset.schema import WARC_INDEX
 from fscrawl.dataset.surt import surt
-from fscrawl.request import Request, read, url_of
-from fscrawl.storage.render_record import DOM_TYPE
+from fscrawl.request import Request, parts_of, read, text_of, url_of
+from fscrawl.storage.records import DOM_TYPE
 
 COLUMNS = ["url", "key", "fetched_at", "status", "headers", "encoding", "depth", "referrer", "ip", "title", "file"]
 COLUMNS += ["sha1", "mime", "redirect", "skipped", "links", "nofollow", "html", "dom", "picture"]
@@ -284,15 +284,6 @@ def record(kind: str, content_type: str, fields: dict[str, str], block: bytes) -
         "Content-Length": str(len(block)),
     }
     return b"".join((b"WARC/1.1\r\n", lines(said.items()), b"\r\n", block, b"\r\n\r\n"))
-
-
-def base32_sha1(data: bytes) -> str:
-    """Return the digest of a body as Common Crawl's index and WARC files write it.
-
-    >>> base32_sha1(b"")
-    '3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
-    """
-    return base64.b32encode(hashlib.sha1(data, usedforsecurity=False).digest()).decode()
 
 
 def record_id(name: str) -> str:

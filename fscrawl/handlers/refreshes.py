@@ -7,7 +7,8 @@ redirects to where the tree has no answer yet: its target is asked for first, an
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from fscrawl.frontier.flags import SITEMAP as SITEMAP_FLAG
 from fscrawl.frontier.flags import SITEMAP_PART, flags_of

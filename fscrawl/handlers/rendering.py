@@ -35,7 +35,7 @@ from fscrawl.render.messages import (
     Trouble,
 )
 from fscrawl.request import Request, read, route_of, spelling, url_of
-from fscrawl.storage.render_record import RenderRecord
+from fscrawl.storage.records import RenderRecord
 from fscrawl.urls import Joiner
 from fscrawl.util.lru import Lru
 

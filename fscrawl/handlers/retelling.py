@@ -6,7 +6,7 @@ page need not read it.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from fscrawl.errors import TreeError
 from fscrawl.handlers.context import Context

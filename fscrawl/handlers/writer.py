@@ -28,8 +28,7 @@ from fscrawl.parse.headers import is_final, locations, media_type
 from fscrawl.parse.links import ParsedPage
 from fscrawl.request import names_session, read, spelling, url_of
 from fscrawl.storage.layout import PICTURE
-from fscrawl.storage.records import PageRecord
-from fscrawl.storage.render_record import DOM_TYPE, RenderRecord
+from fscrawl.storage.records import DOM_TYPE, PageRecord, RenderRecord
 from fscrawl.store import Beside
 from fscrawl.urls import fingerprint
 

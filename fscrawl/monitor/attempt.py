@@ -32,6 +32,7 @@ from fscrawl.handlers.rendering import Render
 from fscrawl.handlers.sessions import Opened
 from fscrawl.http.answers import Fetched
 from fscrawl.parse.fields import Extracted, Items
+from fscrawl.politeness.robots import product_token
 from fscrawl.render.messages import Rendered
 from fscrawl.sites.page import Answer
 from fscrawl.sites.rules import Sites, near_to
@@ -201,7 +202,7 @@ def _what_came(url: str, nowhere: _Nowhere, settings: Settings, seeds: frozenset
         seen, seen_body = record.as_seen, nowhere.dom_put
     try:
         with time_limit(_MOST_FIELDS_S):
-            site, fields, items = _of_site(url, seen, seen_body, settings)
+            site, fields, items = _of_site(url, record, seen, seen_body, settings)
     except TimeoutError as error:
         raise UsageError(f"{url}: the fields and items of this page: {error}") from error
     return Attempt(
@@ -218,13 +219,24 @@ def _what_came(url: str, nowhere: _Nowhere, settings: Settings, seeds: frozenset
 
 
 def _of_site(
-    url: str, record: PageRecord | None, body: bytes | None, settings: Settings
+    url: str, sent: PageRecord | None, record: PageRecord | None, body: bytes | None, settings: Settings
 ) -> tuple[str, Extracted | None, Items | None]:
-    """Name the site of a URL, and give the fields and items that it finds in the page."""
+    """Name the site of a URL, and give the fields and items that it finds in the page.
+
+    `sent`: the record of what the server sent; `record`, `body`: of what the page looks like.
+    """
     site = Sites(settings.rules).of(url)
     if site is None or record is None or body is None:
         return "" if site is None else site.name, None, None
-    page = Answer(url, body, status=record.status, headers=record.headers, encoding=record.encoding)
+    page = Answer(
+        url,
+        body,
+        status=record.status,
+        headers=record.headers,
+        encoding=record.encoding,
+        agent=product_token(settings.politeness.user_agent),
+        query_encoding="" if sent is None else sent.encoding or "",
+    )
     items = site.items_of(page) if site.item_columns else None
     return site.name, site.values_of(page) if site.columns else None, items
 

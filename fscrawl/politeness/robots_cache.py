@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from fscrawl import urls
 from fscrawl.http.answers import Failed, Fetched

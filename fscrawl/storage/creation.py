@@ -20,9 +20,10 @@ import contextlib
 import os
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from fscrawl.errors import FscrawlError, NotATreeError, TreeError
 from fscrawl.storage.atomic import claim, make_directory, read_file, remove, sync_directory

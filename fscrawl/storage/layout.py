@@ -75,7 +75,8 @@ _KEY = re.compile(rf"{KEY_PATTERN}\Z")
 PICTURE = "png"  # the extension of a screenshot, in files
 DOM = "dom.html"  # the suffix of a rendered page, beside its body
 _PAGE_FILE = re.compile(rf"({KEY_PATTERN})\.(dom\.html|[a-z0-9]{{1,8}})\Z")
-_EXTENSION = re.compile(r"[a-z0-9]{1,8}\Z")
+EXTENSION = r"^[a-z0-9]{1,8}\Z"  # of a body in files
+_EXTENSION = re.compile(EXTENSION)
 
 
 def election_path(number: int) -> str:

@@ -1,31 +1,33 @@
-"""The files of the tree as values: JSON bytes ↔ frozen dataclasses. Pure: no disk, no socket.
+"""The files of the tree as values: JSON bytes ↔ frozen structs of msgspec. Pure: no disk, no socket.
 
 Vocabulary:
   PageRecord    links/<host>/<key>.json: what was fetched and where it links to; its existence means "done"
   ErrorRecord   errs/<host>/<key>.json: the last failure of a URL that has not been stored
   TreeRecord    .fscrawl/tree.json: what was fixed when the tree was created
   RobotsRecord  .fscrawl/robots/<host>.json: a robots.txt as fetched
+  RenderRecord  the object `rendered` in a PageRecord: how the page was rendered
 
   withheld      headers that may hold a session or a login. A record has their names, with "" in place of the values
 
 Promise: what `to_json` writes, `from_json` reads back equal; anything else is a RecordError that says why, never
-another exception. Unknown fields are ignored, so that an older program reads a newer tree of the same format.
+another exception. Unknown fields are ignored, so that an older program reads a newer tree of the same format; only
+those of `tree.json` are refused, since they may say where pages are.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import time
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
+
+import msgspec
+from msgspec.structs import force_setattr, replace
 
 from fscrawl import urls
 from fscrawl.errors import RecordError
-from fscrawl.storage.json_record import JsonRecord
-from fscrawl.storage.layout import is_extension
-from fscrawl.storage.render_record import DOM_TYPE, RenderRecord
+from fscrawl.storage.layout import EXTENSION
+from fscrawl.util.humanize import number_of, size
 
 SITEMAP = "sitemap"  # the value of `skipped` for a sitemap
 Kind = Literal["page", "redirect", "other"]  # of a record; "other": another media type, or a sitemap
@@ -37,7 +39,8 @@ WITHHELD = frozenset(
         *("www-authenticate", "proxy-authenticate", "cookie", "set-cookie", "set-cookie2"),
     }
 )
-_MACHINERY = re.compile(r"[0-9a-f]{32}")
+DOM_TYPE = "text/html; charset=utf-8"  # the media type of every stored DOM
+_MOST_QUOTES = 2_000_000  # of a file: a record has two for each of its strings, 100,000 links among them
 
 
 def timestamp(seconds: float) -> str:
@@ -58,8 +61,77 @@ _CLOCKS_DIFFER_S = 60.0  # those of machines whose clocks are right
 _NO_LINKS = frozenset({"nofollow", "none"})  # directives
 
 
-@dataclass(frozen=True, slots=True)
-class PageRecord(JsonRecord):
+class Record(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A JSON object of named fields; an optional field that has its default is left out of the file."""
+
+    def to_json(self) -> bytes:
+        """Give the file's bytes: one JSON object in UTF-8, ended by a newline."""
+        try:
+            return msgspec.json.encode(self) + b"\n"
+        except UnicodeEncodeError:  # half of a surrogate pair becomes a question mark
+            return msgspec.json.encode(_writable(msgspec.to_builtins(self))) + b"\n"
+
+    @classmethod
+    def from_json(cls, data: bytes) -> Self:
+        """Read what `to_json` wrote; RecordError if it is torn, is not JSON, or lacks or mistypes a field."""
+        if data.count(b'"') > _MOST_QUOTES:  # short strings would take twenty times their size in memory
+            raise RecordError("it has more values than a record can have")
+        try:
+            return msgspec.json.decode(data, type=cls)
+        except msgspec.ValidationError as error:
+            raise RecordError(str(error)) from error
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise RecordError(f"not JSON: {error}") from error
+
+
+def _writable(value: object) -> object:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_writable(name): _writable(each) for name, each in value.items()}
+    return [_writable(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+_Count = Annotated[int, msgspec.Meta(ge=0, lt=10**15)]
+
+
+class RenderRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How a page was rendered.
+
+    why          "host": `render.hosts` names its host; "always" or "empty": `render.when`
+    ended        "done"; "timeout": it was still busy, and was taken as it was; "failed": there is no DOM
+    seconds      that it took
+    bytes        of the DOM as stored, 0 if there is none
+    sha256       of the DOM, "" if there is none
+    loaded       bytes that its requests have loaded
+    requests     how many requests it made beside its own, by host
+    blocked      how many requests brought nothing, by why: a rule, such as "robots", or a failure, such as "http-5xx"
+    errors       what its scripts complained of
+    screenshot   bytes of the picture, 0 if there is none
+    """
+
+    why: str
+    ended: str
+    seconds: Annotated[float, msgspec.Meta(ge=0, lt=1e15)] = 0.0
+    bytes: _Count = 0
+    sha256: str = ""
+    loaded: _Count = 0
+    requests: dict[str, _Count] | None = None
+    blocked: dict[str, _Count] | None = None
+    errors: tuple[str, ...] | None = None
+    screenshot: _Count = 0
+
+    def shown(self) -> str:
+        """Say it to a person, in a line."""
+        loaded = sum((self.requests or {}).values())
+        parts = [f"{self.ended}, in {self.seconds:g} s"]
+        parts += [f"{number_of(loaded, 'request')} and {size(self.loaded)} beside the page"] if loaded else []
+        lacking = ", ".join(f"{why} {number}" for why, number in (self.blocked or {}).items())
+        parts += [f"requests that failed or were not allowed: {lacking}"] if lacking else []
+        return "; ".join([*parts, *(self.errors or ())])
+
+
+class PageRecord(Record, frozen=True, omit_defaults=True):
     """A page that is done. A redirect has `redirect` and no body; an unwanted type has `skipped` and no body.
 
     url, key          the page's normal form, or the spelling of its request; its key
@@ -133,18 +205,13 @@ class PageRecord(JsonRecord):
     too_long: int | None = None
     requests: tuple[str, ...] | None = None
     rules: str | None = None
-    file: str | None = None
+    file: Annotated[str, msgspec.Meta(pattern=EXTENSION)] | None = None  # it becomes part of a path
     label: str | None = None
     rendered: RenderRecord | None = None
     ip: str | None = None
 
     def __post_init__(self) -> None:
         _withhold(self)
-
-    def check(self) -> None:
-        """Raise RecordError if the body's file has a name that it cannot have: it becomes part of a path."""
-        if self.file is not None and not is_extension(self.file):
-            raise RecordError("field 'file' must be 1 to 8 small letters or digits")
 
     @property
     def kind(self) -> Kind:
@@ -204,8 +271,7 @@ class PageRecord(JsonRecord):
         return self.depth + (self.skipped != SITEMAP)
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorRecord(JsonRecord):
+class ErrorRecord(Record, frozen=True, omit_defaults=True):
     """The last failure of a URL that has not been stored. `class_` is "class" in the file.
 
     url, key          as of a page
@@ -228,7 +294,7 @@ class ErrorRecord(JsonRecord):
     referrer: str
     failed_at: str
     machine: str
-    class_: str
+    class_: str = msgspec.field(name="class")
     message: str
     attempts: int
     status: int | None = None
@@ -242,15 +308,19 @@ class ErrorRecord(JsonRecord):
 
 
 def _withhold(record: PageRecord | ErrorRecord) -> None:
-    """Also when a record is read: older trees have the values."""
     if record.headers and not WITHHELD.isdisjoint(record.headers):
         kept = {name: "" if name in WITHHELD else value for name, value in record.headers.items()}
-        object.__setattr__(record, "headers", kept)
+        force_setattr(record, "headers", kept)
 
 
-@dataclass(frozen=True, slots=True)
-class TreeRecord(JsonRecord):
-    """What is fixed when a tree is created.
+class FormatRecord(Record, frozen=True):
+    """What every tree.json says, of any format: which format it is."""
+
+    format: int
+
+
+class TreeRecord(Record, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What is fixed when a tree is created. Unknown fields are refused: they may say where the pages are.
 
     format              2; a program must refuse a tree of another format
     crawl, created_at   an id of the crawl, and when it was made
@@ -264,23 +334,17 @@ class TreeRecord(JsonRecord):
     format: int
     crawl: str
     created_at: str
-    shards: int
-    partition: str
-    machinery: str
+    shards: Annotated[int, msgspec.Meta(ge=1)]
+    partition: Annotated[str, msgspec.Meta(pattern="^(host|site|url)$")]
+    machinery: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{32}\Z")]
     over_pages: bool | None = None
-
-    def check(self) -> None:
-        """Raise RecordError if it is of this format, and does not name its machinery."""
-        if self.format == FORMAT and not _MACHINERY.fullmatch(self.machinery):
-            raise RecordError("field 'machinery' must be 32 hex digits")
 
     def shard_of(self, host: str, key: str = "") -> int:
         """Give the shard of a URL. `key`: only looked at with the partition "url"."""
         return urls.shard_of(host, key, self.shards, self.partition)
 
 
-@dataclass(frozen=True, slots=True)
-class RobotsRecord(JsonRecord):
+class RobotsRecord(Record, frozen=True, omit_defaults=True):
     """A robots.txt as fetched.
 
     url          where it is

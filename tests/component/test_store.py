@@ -4,13 +4,14 @@ One suite, a directory on each file system in turn: pytest's own, /dev/shm, and 
 `$FSCRAWL_STORE_DIRS` (separated by colons: mounts of sshfs, NFS, …).
 """
 
+import json
 import os
 import shutil
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from fscrawl import store
 from fscrawl.errors import NotATreeError, TreeError
@@ -298,3 +299,24 @@ def test_killed_while_creating(directory, monkeypatch, when, number):
         "[crawl]\n",
         "http://a.example/\n",
     )
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"fanout": 1}, "unknown field `fanout`"),
+        ({"partition": "path"}, "partition"),
+        ({"shards": 0}, "shards"),
+        ({"format": 3, "segments": 1}, "the tree has format 3; this fscrawl works with format 2"),
+    ],
+)
+def test_a_tree_that_is_laid_out_otherwise(tmp_path, changes, why):
+    """A tree.json that says what this fscrawl does not know is refused in one line: pages may stand elsewhere."""
+    root = tmp_path / "tree"
+    create(root, RECORD, "", "")
+    path = root / ".fscrawl" / "tree.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    with pytest.raises(NotATreeError) as refused:
+        Tree(root, "m")
+    assert str(refused.value).startswith(f"{path}: ")
+    assert why in str(refused.value)

@@ -184,8 +184,8 @@ def misplaced_key(made):
     path.write_bytes(path.read_bytes().replace(urls.key(ELSEWHERE).encode(), b"0" * 24))
 
 
-def misplaced_url(made):
-    """A lone surrogate, by somebody's hand."""
+def halved_url(made):
+    """Half of a surrogate pair, by somebody's hand: no UTF-8."""
     path = made.file("links", ONE)
     path.write_bytes(path.read_bytes().replace(b'"url":"http://a.example/one"', rb'"url":"http://a.example/\ud800"'))
 

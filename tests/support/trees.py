@@ -20,11 +20,11 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -36,8 +36,7 @@ from fscrawl.dataset.job import told_by
 from fscrawl.dataset.writer import is_writer
 from fscrawl.parse import links
 from fscrawl.storage.layout import PICTURE
-from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, TreeRecord, timestamp
-from fscrawl.storage.render_record import RenderRecord
+from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, RenderRecord, TreeRecord, timestamp
 from fscrawl.store import Tree
 from fscrawl.util.progress import ProgressLine
 
@@ -134,7 +133,7 @@ class Grown:
             attempts=3,
             status=status,
         )
-        self.failures[url] = replace(record, **fields)
+        self.failures[url] = msgspec.structs.replace(record, **fields)
         self.tree.put_error(urls.host(url), self.failures[url])
 
     def heal(self, url: str, body: bytes = b"<p>at last") -> None:

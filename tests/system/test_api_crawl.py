@@ -138,16 +138,15 @@ def test_machines_on_one_tree(tmp_path: Path, web: Web) -> None:
     [
         ({"politeness": {"delai": 1}}, "unknown setting politeness.delai; did you mean politeness.delay?"),
         ({"seeds": ["nope"]}, "seed nope: not an http or https URL"),
-        ({"seeds": []}, "to make a new tree, give seeds"),
+        ({"seeds": []}, "to make a new tree, give --seed URL"),
         ({"refresh": "soon"}, "refresh soon: must be an age"),
     ],
 )
 def test_mistakes(tmp_path: Path, arguments: dict[str, object], said: str) -> None:
-    """A mistake is a FscrawlError with the sentence of the command line, without the names of its options."""
+    """A mistake is a FscrawlError with the sentence of `fscrawl crawl`."""
     with pytest.raises(fscrawl.FscrawlError) as caught:
         fscrawl.crawl(tmp_path / "tree", **{"seeds": ["http://a.example/"], "progress": False, **arguments})
     assert said in str(caught.value)
-    assert "--" not in str(caught.value)
     assert not (tmp_path / "tree/links").exists()
 
 
@@ -255,8 +254,12 @@ def test_hugging_face(tmp_path: Path, web: Web) -> None:
     root = tmp_path / "tree"
     fscrawl.crawl(root, seed(web), progress=False, **SETTINGS)
     crawl = fscrawl.open(root)
-    arguments = {"columns": ("url", "text"), "shard": [(number, 4) for number in range(4)]}
-    data = datasets.IterableDataset.from_generator(crawl.rows, gen_kwargs=arguments)
+
+    def rows(shards):  # type: ignore[no-untyped-def]
+        for shard in shards:
+            yield from crawl.rows(("url", "text"), shard=shard)
+
+    data = datasets.IterableDataset.from_generator(rows, gen_kwargs={"shards": [(number, 4) for number in range(4)]})
     expected = sorted(page.url for page in crawl)
     assert data.num_shards == 4
     assert sorted(row["url"] for row in data) == expected

@@ -170,7 +170,7 @@ def test_records_without_infinity():
     """1e999, which Python reads as infinity, is no number of a record."""
     record = PageRecord(URL, "k", 0, "", "t", "m", 200, {}, 0, "", 0.5, ())
     assert PageRecord.from_json(record.to_json()) == record
-    with pytest.raises(RecordError, match="field 'elapsed' has the wrong type"):
+    with pytest.raises(RecordError, match="elapsed"):
         PageRecord.from_json(record.to_json().replace(b"0.5", b"1e999"))
 
 

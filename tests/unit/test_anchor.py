@@ -2,9 +2,9 @@
 
 import os
 import shutil
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from fscrawl.errors import MemoryGone, NotATreeError, TreeBusyError, TreeError
 from fscrawl.fleet.anchor import Anchor, cause_of, must_wait_s, note_waited, unless_gone

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 import fscrawl
-from fscrawl.api import walk
+from fscrawl.api import pages as api_pages
 from fscrawl.storage.layout import LINKS
 from fscrawl.util import waiting
 from tests.support.trees import Grown
@@ -48,7 +48,7 @@ def test_a_slow_share_is_read_by_threads(many, slow, monkeypatch):
     )
     crawl = fscrawl.open(many.root)
     watched = Watched(crawl, monkeypatch)
-    assert [(page.host, page.key) for page in crawl] == expected
+    assert [(page.url_host_name, page.key) for page in crawl] == expected
     assert watched.read == {"links": 240, "htmls": 0}
     assert "reading" in watched.threads
 
@@ -58,24 +58,24 @@ def test_bodies_are_read_ahead_once_they_are_asked_for(many, slow, monkeypatch):
     crawl = fscrawl.open(many.root)
     watched = Watched(crawl, monkeypatch)
     for page in crawl:
-        assert many.bodies[page.url] == page.body
+        assert many.bodies[page.url] == page.html
     assert watched.read["htmls"] > 150
 
 
 def test_bodies_that_nobody_wants_are_not_read_any_more(many, monkeypatch):
     """Who has asked for one body, and not for those of the next pages, does not have them all read."""
-    monkeypatch.setattr(walk, "_WASTED", 16)
+    monkeypatch.setattr(api_pages, "_WASTED", 16)
     crawl = fscrawl.open(many.root)
     watched = Watched(crawl, monkeypatch)
     pages = crawl.pages()
-    assert next(pages).body
+    assert next(pages).html
     assert len(list(pages)) == 239
     assert 16 <= watched.read["htmls"] <= 64
 
 
 def test_what_is_read_ahead_is_bounded(many, slow, monkeypatch):
     """Who takes one page does not have the whole tree read."""
-    monkeypatch.setattr(walk, "THREADS", 2)
+    monkeypatch.setattr(api_pages, "THREADS", 2)
     crawl = fscrawl.open(many.root)
     watched = Watched(crawl, monkeypatch)
     pages = crawl.pages()
@@ -93,15 +93,15 @@ def test_a_body_that_is_damaged_is_not_taken_ahead(many, slow):
     for page in fscrawl.open(many.root):
         if page.url == bad:
             with pytest.raises(fscrawl.FscrawlError, match="differs from its record"):
-                _ = page.body
+                _ = page.html
         else:
-            assert page.body == many.bodies[page.url]
+            assert page.html == many.bodies[page.url]
 
 
 def test_large_bodies_are_not_read_ahead(many, slow, monkeypatch):
     """A body that is large, and a document, are read when they are asked for."""
-    monkeypatch.setattr(walk, "_AHEAD_BYTES", 10)
+    monkeypatch.setattr(api_pages, "_AHEAD_BYTES", 10)
     crawl = fscrawl.open(many.root)
     watched = Watched(crawl, monkeypatch)
-    assert all(page.body for page in crawl)
+    assert all(page.html for page in crawl)
     assert watched.read["htmls"] == 0

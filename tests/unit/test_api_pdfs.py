@@ -42,7 +42,7 @@ def crawl(grown):
 def test_text(crawl):
     """It is the text as a merge reads it, by one process for all; one that cannot be read has none."""
     assert {page.url: page.text for page in crawl} == {HOME + "one": "One", HOME + "two": "Two", HOME + "cut": None}
-    assert [page.html for page in crawl] == [None] * 3
+    assert [page.markup for page in crawl] == [None] * 3
     assert sorted(row["text"] or "" for row in crawl.rows(["text"])) == ["", "One", "Two"]
 
 

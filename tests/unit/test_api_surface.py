@@ -13,6 +13,7 @@ import pytest
 
 import fscrawl
 import fscrawl.site
+from fscrawl.api.tables import ALL
 
 REFERENCE = (Path(__file__).parents[2] / "docs/reference/python.md").read_text(encoding="utf-8")
 HOST_SINCE = "host: 'Hosts | None' = None, since: 'Since | None' = None"
@@ -22,9 +23,10 @@ NAMES = {
     " pages: 'int', redirects: 'int', others: 'int', unchanged: 'int', bytes: 'int', errors: 'dict[str, int]',"
     " kept: 'dict[str, int]', left_out: 'dict[str, int]', seconds: 'float', pending: 'int', fault: 'str' = '',"
     " warnings: 'tuple[str, ...]' = ()) -> None",
-    "Failure": "(url: 'str', key: 'str', reason: 'str', message: 'str', status: 'int | None', failed_at: 'datetime',"
-    " attempts: 'int', headers: 'dict[str, str]', depth: 'int', referrer: 'str | None', machine: 'str',"
-    " label: 'str | None') -> None",
+    "Failure": "(url: 'str', url_host_name: 'str', url_host_registered_domain: 'str', key: 'str', method: 'str',"
+    " request_body: 'str | None', depth: 'int', referrer: 'str | None', fetch_time: 'datetime', machine: 'str',"
+    " class_: 'str', message: 'str', label: 'str | None', attempts: 'int', fetch_status: 'int | None',"
+    " headers: 'dict[str, str]') -> None",
     "Link": "(source: 'str', target: 'str', nofollow: 'bool' = False, redirect: 'bool' = False)",
     "Status": "(state: \"Literal['new', 'running', 'paused', 'stopping', 'finished', 'stopped']\", exact: 'bool',"
     " pages: 'int', bytes: 'int', errors: 'dict[str, int]', other_types: 'dict[str, int]', left_out: 'dict[str, int]',"
@@ -36,37 +38,24 @@ NAMES = {
 }
 OF_ROWS = (
     f"self, columns: 'Iterable[str] | None' = None, *, {HOST_SINCE}, where: 'Where | None' = None,"
-    " shard: 'Shards' = (0, 1)"
+    " shard: 'Shard' = (0, 1)"
 )
 OF_CRAWL = {
-    "dataset": "(self, columns: 'Iterable[str] | None' = None, **arguments: 'Any') -> 'Any'",
-    "errors": f"(self, {HOST_SINCE}) -> 'Iterator[Failure]'",
+    "failures": f"(self, {HOST_SINCE}) -> 'Iterator[Failure]'",
     "links": f"(self, {HOST_SINCE}) -> 'Iterator[Link]'",
     "page": "(self, url: 'str') -> 'Page | None'",
-    "pages": f"(self, {HOST_SINCE}, where: 'Where | None' = None, *, shard: 'Shards' = (0, 1),"
+    "pages": f"(self, {HOST_SINCE}, where: 'Where | None' = None, *, shard: 'Shard' = (0, 1),"
     " bodies: 'bool' = False) -> 'Pages'",
+    "record": "(self, url: 'str') -> 'Page | None'",
+    "records": f"(self, {HOST_SINCE}, where: 'Where | None' = None, *, shard: 'Shard' = (0, 1)) -> 'Pages'",
     "rows": f"({OF_ROWS}) -> 'Iterator[dict[str, Any]]'",
     "status": "(self) -> 'Status'",
     "to_arrow": f"({OF_ROWS}) -> 'pa.Table'",
     "to_pandas": f"({OF_ROWS}) -> 'pd.DataFrame'",
 }
 OF_PAGE = {
-    *("url", "key", "host", "kind", "status", "headers", "title", "mime", "links", "nofollow", "robots"),
-    *(
-        "encoding",
-        "encoding_source",
-        "redirect",
-        "canonical",
-        "fetched_at",
-        "checked_at",
-        "ip",
-        "machine",
-        "label",
-        "depth",
-        "referrer",
-        "elapsed",
-    ),
-    *("bytes", "sha256", "file", "body", "html", "text", "tree", "fields", "answer", "css", "xpath", "json"),
+    *ALL,
+    *("kind", "links", "nofollow", "markup", "tree", "fields", "answer", "css", "xpath", "json"),
 }
 OF_SITES = ["Answer", "NoAnswer", "Request", "Seed", "Send", "Site", "Unexpected", "dates"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fscrawl.dataset.asked import columns, parts_of, text_of
-from fscrawl.request import JSON, Request, spelling
+from fscrawl.dataset.asked import columns
+from fscrawl.request import JSON, Request, parts_of, spelling, text_of
 
 URL = "http://a.example/s"
 

@@ -3,9 +3,9 @@
 import json
 import shutil
 import threading
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from fscrawl import cli, store
 from fscrawl.admin import doctor

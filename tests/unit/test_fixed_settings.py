@@ -1,8 +1,7 @@
 """Settings that were fixed with the tree, edited while no machine runs: each command says so and changes nothing."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from fscrawl import cli
 from fscrawl.config.settings import END, Settings, apply, render

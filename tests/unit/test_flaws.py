@@ -1,8 +1,7 @@
 """What is wrong with a record that can be read."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from fscrawl import urls
 from fscrawl.request import Request, spelling

@@ -1,7 +1,6 @@
 """Which links a worker reports: each once, and with max_depth once more when the way to it is shorter."""
 
-import dataclasses
-
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -36,7 +35,7 @@ def test_once():
 def test_once_for_each_task():
     """One of the tasks that lead to a page may be stopped, so each of them reports its links."""
     links = fresh_links()
-    pages = [dataclasses.replace(record(A + "x"), label=label) for label in ("a", "a", "b", None)]
+    pages = [msgspec.structs.replace(record(A + "x"), label=label) for label in ("a", "a", "b", None)]
     assert [len(links.of(page, 1)[0]) for page in pages] == [1, 0, 1, 1]
 
 
@@ -51,10 +50,10 @@ def test_a_shorter_way():
 def test_many(label):
     """More than a thousand links that were not reported lately are many; it takes nothing from what is reported."""
     links = fresh_links()
-    page = dataclasses.replace(record(*(f"{A}{n}" for n in range(1001))), label=label)
-    few = dataclasses.replace(page, links=page.links[1:])
+    page = msgspec.structs.replace(record(*(f"{A}{n}" for n in range(1001))), label=label)
+    few = msgspec.structs.replace(page, links=page.links[1:])
     assert (links.many(page), links.many(few)) == (1001, 0)
-    assert links.of(dataclasses.replace(page, links=page.links[:1]), 1)[0] == page.links[:1]
+    assert links.of(msgspec.structs.replace(page, links=page.links[:1]), 1)[0] == page.links[:1]
     assert links.many(page) == 0
     assert len(links.of(page, 1)[0]) == 1000
 

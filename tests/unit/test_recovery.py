@@ -1,9 +1,9 @@
 """Records that are read in a survey, where a listing and a look-up by name do not agree."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from msgspec.structs import replace
 
 from fscrawl import store, urls
 from fscrawl.errors import NotATreeError, TreeError

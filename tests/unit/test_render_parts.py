@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from fscrawl.config.settings import parse
@@ -13,7 +14,7 @@ from fscrawl.http.cookies import Jar
 from fscrawl.parse.emptiness import is_empty
 from fscrawl.parse.links import ParsedPage
 from fscrawl.storage.layout import page_file_of
-from fscrawl.storage.render_record import RenderRecord
+from fscrawl.storage.records import RenderRecord
 
 
 def always(_link: str) -> bool:
@@ -40,12 +41,13 @@ WORDS = "A page that a person wrote has some text, even if it is short. " * 5
 )
 def test_what_is_no_render_record(values: object) -> None:
     """What has other types than a machine writes is not taken for a rendering."""
-    assert RenderRecord.read(values) is None
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert(values, RenderRecord)
 
 
 def test_unknown_fields_are_ignored() -> None:
     """A newer program may say more."""
-    assert RenderRecord.read({"why": "host", "ended": "done", "more": 1}) == RenderRecord("host", "done")
+    assert msgspec.convert({"why": "host", "ended": "done", "more": 1}, RenderRecord) == RenderRecord("host", "done")
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
 """The store's names, and what it does when the file system fails. Every file system: tests/component/test_store.py."""
 
-import dataclasses
 import errno
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from fscrawl import store
@@ -73,7 +73,7 @@ def test_host_made_meanwhile(tree, monkeypatch):
 def test_record_is_replaced(tree, fault):
     """A record is brought up to date in one step, its body untouched; where that fails, the old one stays."""
     tree.put_page(HOST, PAGE, b"body")
-    looked_at = dataclasses.replace(PAGE, checked_at="later", checked_status=304)
+    looked_at = msgspec.structs.replace(PAGE, checked_at="later", checked_status=304)
     tree.put_record(HOST, looked_at)
     assert (tree.page(HOST, KEY), tree.body(HOST, KEY)) == (looked_at, b"body")
     fault("rename", errno.EIO)
@@ -186,7 +186,7 @@ def test_settings_being_replaced(tree):
     assert tree.controls.settings_if_there() is None
 
 
-@pytest.mark.parametrize("text", [b"", b"{", RECORD.to_json()[:-3], b'{"format":1}', b"\0" * 50])
+@pytest.mark.parametrize("text", [b"", b"{", RECORD.to_json()[:-3], b'{"format":2}', b"\0" * 50])
 def test_torn_tree_json(root, text):
     """A tree whose record is torn is refused, and the file is named."""
     (root / ".fscrawl/tree.json").write_bytes(text)

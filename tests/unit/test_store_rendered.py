@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from fscrawl.errors import RecordError
-from fscrawl.storage.records import PageRecord, TreeRecord
-from fscrawl.storage.render_record import RenderRecord
+from fscrawl.storage.records import PageRecord, RenderRecord, TreeRecord
 from fscrawl.store import Tree, create
 from tests.support.stored_files import KEY
 

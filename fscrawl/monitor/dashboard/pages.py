@@ -12,9 +12,10 @@ import random
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields
 from functools import partial
 from typing import Any, TypeVar
+
+from msgspec.structs import fields
 
 from fscrawl import urls
 from fscrawl.errors import RecordError, TreeError
@@ -59,7 +60,7 @@ def whole(record: PageRecord | ErrorRecord | None) -> dict[str, Any] | None:
     """Give all fields of a record that have a value, by their names in the file."""
     if record is None:
         return None
-    found = {field.name.rstrip("_"): getattr(record, field.name) for field in fields(record)}
+    found = {field.encode_name: getattr(record, field.name) for field in fields(record)}
     if isinstance(record, PageRecord) and record.rendered is not None:
         found["rendered"] = record.rendered.shown()
     return {name: value for name, value in found.items() if value is not None}

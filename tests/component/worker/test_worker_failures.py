@@ -9,6 +9,7 @@ from dataclasses import replace
 from email.utils import formatdate
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from fscrawl import store
@@ -211,7 +212,7 @@ def test_again(tree: store.Tree, work: Work, root: Path) -> None:
         url = web.url(HOST, "/a")
         worker = work()
         worker.do(task(url, attempt=3))
-        first = replace(errors(root)[url], failed_at="2001-01-01T00:00:00.000Z")
+        first = msgspec.structs.replace(errors(root)[url], failed_at="2001-01-01T00:00:00.000Z")
         tree.put_error(HOST + f"_{web.port}", first)
         again = task(url)._replace(flags=parse_flags(f"again={first.failed_at}"))
         assert what(worker.do(again._replace(attempt=3))) == FailedForGood

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from fscrawl import store
@@ -62,7 +63,7 @@ def test_unchanged_page(refresh: Refresh) -> None:
     assert (found.outcome.links, found.outcome.term) == (found.old.links, TERM)
     assert (found.new.checked_status, found.body) == (304, b"old")
     assert re.fullmatch(r"20[2-9]\d-.*Z", found.new.checked_at or "")
-    assert replace(found.new, checked_at=None, checked_status=None) == found.old
+    assert msgspec.structs.replace(found.new, checked_at=None, checked_status=None) == found.old
 
 
 @pytest.mark.parametrize(

@@ -120,3 +120,9 @@ def test_a_page_behind_a_hash(tree, capsys):
     assert code == 0
     assert f"url       {address}" in out
     assert "does not count" not in out
+
+
+def test_an_encoding_without_a_source(tree, capsys):
+    """Where a record does not say how the encoding was found, nothing stands in its place."""
+    tree.page("http://a.example/b", b"<p>", encoding="utf-8", encoding_source=None)
+    assert "encoding  utf-8\n" in show(tree, capsys, "http://a.example/b")[1]

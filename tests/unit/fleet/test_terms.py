@@ -3,6 +3,7 @@
 import dataclasses
 import json
 
+import msgspec
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -81,9 +82,9 @@ def _suffixes_are_read():
         ({"follow_nofollow": False}, {"follow_nofollow": True}, False),
         ({"generation": 1}, {"generation": 2}, False),
         ({"generation": 2}, {"generation": 1}, False),
-        ({"record": dataclasses.replace(RECORD, shards=8)}, {}, False),
-        ({"record": dataclasses.replace(RECORD, partition="url")}, {}, False),
-        ({"record": dataclasses.replace(RECORD, machinery="1" * 32)}, {}, False),
+        ({"record": msgspec.structs.replace(RECORD, shards=8)}, {}, False),
+        ({"record": msgspec.structs.replace(RECORD, partition="url")}, {}, False),
+        ({"record": msgspec.structs.replace(RECORD, machinery="1" * 32)}, {}, False),
         ({"sitemaps": True}, {"sitemaps": False}, True),
         ({"sitemaps": False}, {"sitemaps": True}, False),
         ({"max_pages": 7, "order": "random", "drop_query": True}, {}, True),
@@ -162,8 +163,8 @@ def test_digest():
         term(deny=("x",)),
         term(scope="any"),
         term(follow_nofollow=True),
-        term(record=dataclasses.replace(RECORD, shards=8)),
-        term(record=dataclasses.replace(RECORD, machinery="1" * 32)),
+        term(record=msgspec.structs.replace(RECORD, shards=8)),
+        term(record=msgspec.structs.replace(RECORD, machinery="1" * 32)),
     ]
     assert len({each.digest for each in others}) == len(others)
     assert term().digest == "f640745acdb1a1b8"  # it stands in the files of trees

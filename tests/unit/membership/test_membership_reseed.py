@@ -1,7 +1,6 @@
 """Surveys: what is stored and was not told, by anybody or in this generation, is told from the records."""
 
-import dataclasses
-
+import msgspec
 import pytest
 
 from fscrawl import urls
@@ -38,7 +37,7 @@ def test_reseed_on_demand(world):
     """Asked for, every record is read again: links that no log tells of are found."""
     stored(world, [])
     record = world.made[0].tree.page(MINE[0], urls.key(url(MINE[0])))
-    world.made[0].tree.put_record(MINE[0], dataclasses.replace(record, links=(url(MINE[1]), url(HERS[0]))))
+    world.made[0].tree.put_record(MINE[0], msgspec.structs.replace(record, links=(url(MINE[1]), url(HERS[0]))))
     b = world.join("b")
     b.crawl()
     b.leave()
@@ -56,7 +55,7 @@ def test_reseed_beside_machines_that_run(world):
     a.crawl()
     for host in (MINE[0], HERS[0]):
         record = a.tree.page(host, urls.key(url(host)))
-        a.tree.put_record(host, dataclasses.replace(record, links=(url(host, "x"),)))
+        a.tree.put_record(host, msgspec.structs.replace(record, links=(url(host, "x"),)))
     b = world.join("b", reseed=True)
     for _ in range(3):
         world.rounds()

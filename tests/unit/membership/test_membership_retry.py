@@ -1,7 +1,8 @@
 """Failures that are tried again, and pages and sitemaps that are fetched again."""
 
-import dataclasses
 from collections import Counter
+
+import msgspec
 
 from fscrawl import urls
 from fscrawl.admin.retry import retry
@@ -76,7 +77,7 @@ def test_refresh(world):
         ("looked-at", {"checked_at": LATER}),
     ):
         old = a.tree.page(MINE[1], urls.key(url(MINE[1], path)))
-        a.tree.put_record(MINE[1], dataclasses.replace(old, **changes))
+        a.tree.put_record(MINE[1], msgspec.structs.replace(old, **changes))
     a.leave()
     b = world.join("b", refresh_before=REFRESH_BEFORE)
     b.settle()

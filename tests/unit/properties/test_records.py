@@ -1,16 +1,15 @@
 """What is written is read back equal, and what is torn is never taken for a record."""
 
-import dataclasses
 import json
 from typing import get_type_hints
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fscrawl.errors import RecordError
-from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord
-from fscrawl.storage.render_record import RenderRecord
+from fscrawl.storage.records import ErrorRecord, PageRecord, RenderRecord, RobotsRecord, TreeRecord
 from tests.support.effort import tries
 
 KINDS = [PageRecord, ErrorRecord, TreeRecord, RobotsRecord]
@@ -50,6 +49,8 @@ fast = settings(deadline=None, max_examples=tries(100), suppress_health_check=[H
 def records(kind):
     values = {name: VALUES[hint] for name, hint in get_type_hints(kind).items()}
     if kind is TreeRecord:  # a tree of format 2 names its machinery
+        values["shards"] = st.integers(1)
+        values["partition"] = st.sampled_from(["host", "site", "url"])
         values["machinery"] = st.binary(min_size=16, max_size=16).map(bytes.hex)
     if kind is PageRecord:  # its extension becomes part of a path
         values["file"] = st.none() | st.from_regex(r"\A[a-z0-9]{1,8}\Z")
@@ -87,7 +88,7 @@ def test_torn(kind, data):
 @fast
 def test_any_object(kind, data):
     """An object of any values in any of the fields is a record or a RecordError."""
-    fields = [field.name.rstrip("_") for field in dataclasses.fields(kind)]
+    fields = [field.encode_name for field in msgspec.structs.fields(kind)]
     values = data.draw(st.dictionaries(st.sampled_from(fields) | strings, json_values, max_size=len(fields)))
     whole = json.loads(data.draw(records(kind)).to_json())
     try:
