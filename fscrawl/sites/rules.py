@@ -20,6 +20,8 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 from fscrawl import urls
 from fscrawl.hostnames import pattern_covers
 from fscrawl.parse.headers import is_final, locations
@@ -236,7 +238,7 @@ def as_told(record: PageRecord, sites: Sites) -> PageRecord | None:
         return record
     if digest is not None and record.sha256:
         return None
-    return replace(record, requests=None, rules=digest)
+    return msgspec.structs.replace(record, requests=None, rules=digest)
 
 
 # -- what several sites say together

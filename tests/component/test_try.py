@@ -95,7 +95,7 @@ def test_an_address_that_is_not_public(web: Web, capsys: pytest.CaptureFixture[s
     """What permits such an address is named."""
     url = web.url("127.0.30.1")
     assert cli.main(["try", url]) == 1
-    said = "127.0.30.1 has the address 127.0.30.1, which is not public (fetch.allow_addresses)"
+    said = '127.0.30.1 is a private address; if it is yours, write allow_addresses = ["127.0.30.1"] below [fetch]'
     assert said in capsys.readouterr().out
     assert tried(capsys, url, "--set", 'fetch.allow_addresses=["127.0.30.0/24"]')["status"] == 200
 

