@@ -37,7 +37,7 @@ HELP = {
     " mended; then:  " + _RETRY + "too-large",
     "redirects": "nothing: the site is made so; if that was mended:  " + _RETRY + "redirects",
     "decode": "the server must be mended; if it was:  " + _RETRY + "decode",
-    "blocked-address": "a private address or a port that is never asked; {fscrawl} show names it",
+    "blocked-address": "a private address needs fetch.allow_addresses; then:  " + _RETRY + "blocked-address",
     "proxy": "check fetch.proxies, fetch.proxy_uses and fetch.proxy_failures; then:  " + _RETRY + "proxy",
     "http-4xx": "a dead link, a login (fetch.auth), or too fast (politeness.delay); if that was mended:  "
     + _RETRY

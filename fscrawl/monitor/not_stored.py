@@ -31,8 +31,7 @@ def lines(found: NotStored) -> Iterator[tuple[str, str]]:
     if found.left_out:
         yield (
             "not followed",
-            "in this run: "
-            + ", ".join(
+            ", ".join(
                 f"{'about ' if found.left_out.is_about(name) else ''}{number_of(number, 'link')} {_by(name)}"
                 for name, number in sorted(found.left_out.items())
             ),
