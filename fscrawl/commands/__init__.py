@@ -14,7 +14,7 @@ COMMANDS = {
     "resume": ("steer", "undo pause and stop"),
     "stop": ("steer", "stop all machines; they first finish the fetches under way, and nothing is lost"),
     "retry": ("retry", "try failed URLs once more, in a running or a finished crawl"),
-    "merge": ("merge", "export a tree as a dataset: Parquet, WARC, WACZ, JSON lines, CSV"),
+    "merge": ("merge", "export a tree as a dataset: Parquet, WARC, JSON lines, CSV"),
     "search": ("search", "find stored pages by words of their titles and texts"),
     "report": ("report", "write what the dashboard shows into one HTML file"),
     "dashboard": ("dashboard", "serve a web page that shows a crawl while it runs"),
