@@ -2,7 +2,7 @@
 
     types     answers of a type that is not accepted: `skipped` of their records, perhaps with `LIKE_HTML`, and how many
     left_out  links that belong to no page of this crawl: rule → how many different URLs
-    seeds     seeds that lead only out of the crawl: each with the first URL that it leads to, and the rule against it
+    seeds     seeds that lead nowhere in the crawl, and why
     hosts     hosts that were given up, and of the latest ones how they failed
 
 Promise: it is small, however large a crawl is. What a file of another machine says is believed only if a machine could
@@ -26,7 +26,11 @@ LIKE_HTML = ", begins like HTML"  # the end of a reason
 
 
 class Astray(NamedTuple):
-    """Where a seed leads that leads only out of the crawl. `how`: "redirects" or "links"."""
+    """Why a seed leads nowhere in the crawl.
+
+    how      "redirects" or "links": only out of it; "scripts": only scripts have more than a few words
+    target   the first URL that it leads to, and `rule` against it; both are "" for scripts
+    """
 
     how: str
     target: str

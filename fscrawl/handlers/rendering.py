@@ -143,7 +143,7 @@ class Rendering:
 
     def why_empty(self, url: str, source: Source, *, was_rendered: bool) -> str:
         """Say why a page of any other host is rendered. `was_rendered`: so far."""
-        if not self.is_on or self._settings.when != "empty" or not _is_empty(source):
+        if not self.is_on or self._settings.when != "empty" or not seems_empty(source):
             return ""
         return "empty" if was_rendered or self._is_worth_it(urls.host(url)) else ""
 
@@ -237,12 +237,13 @@ class Rendering:
 
 
 def _text(source: Source) -> str:
-    from fscrawl.parse import links, text  # noqa: PLC0415 - as for `_is_empty`
+    from fscrawl.parse import links, text  # noqa: PLC0415 - as for `seems_empty`
 
     return text.visible(links.readable(source.body, source.encoding, source.type_))
 
 
-def _is_empty(source: Source) -> bool:
+def seems_empty(source: Source) -> bool:
+    """Tell whether a page has scripts, and hardly any text or links without them."""
     from fscrawl.parse.emptiness import is_empty  # noqa: PLC0415 - most crawls need not load it
 
     return is_empty(source.body, source.encoding, source.type_)

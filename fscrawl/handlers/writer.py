@@ -19,7 +19,7 @@ from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Repl
 from fscrawl.handlers.reading import UnreadableError
 from fscrawl.handlers.records import error_record, page_record, reason_of
 from fscrawl.handlers.redirected import redirected
-from fscrawl.handlers.rendering import Shown, Source, of_both
+from fscrawl.handlers.rendering import Shown, Source, of_both, seems_empty
 from fscrawl.http.answers import MAX_MESSAGE_CHARS, Failed, Fetched
 from fscrawl.http.dates import rest_s
 from fscrawl.parse import media_types
@@ -281,16 +281,22 @@ class Writer:
             cut = {**(cut or {}), "length": _numbered(task.key, too_long)}
         stored = stored._replace(links=fresh, cut=cut, term=self._context.term, later=too_many)
         if record.skipped is not None or (task.depth == 0 and not task.referrer):  # few are
-            return stored._replace(skipped=reason_of(record), astray=self._astray(task, record))
+            return stored._replace(skipped=reason_of(record), astray=self._astray(task, record, body))
         return stored
 
-    def _astray(self, task: PageTask, record: PageRecord) -> tuple[str, str, str] | None:
-        """Tell where a seed leads that leads only out of the crawl: its first link, and the rule against it."""
+    def _astray(self, task: PageTask, record: PageRecord, body: bytes | None) -> tuple[str, str, str] | None:
+        """Tell why a seed leads nowhere: its first link and the rule against it, or that only its scripts have any."""
+        if task.depth or task.referrer or task.flags.sitemap:
+            return None
         links = record.links_to(nofollow=self._settings.crawl.follow_nofollow)
         rules = [self._context.scope.refuses(url) for url in links]
-        if task.depth or task.referrer or task.flags.sitemap or not rules or not all(rules):
+        if rules:
+            how = "redirects" if record.redirect is not None else "links"
+            return (how, links[0], rules[0] or "") if all(rules) else None
+        if body is None or record.file is not None or record.rendered is not None:
             return None
-        return "redirects" if record.redirect is not None else "links", links[0], rules[0] or ""
+        is_empty = seems_empty(Source(body, media_type(record.headers), record.encoding or ""))
+        return ("scripts", "", "") if is_empty else None
 
     def _failure_before(self, task: PageTask) -> Replaced | None:
         """Give the failure for which a user asked for another try: whatever comes of it takes its place."""

@@ -16,6 +16,7 @@ _TYPE = "type "
 _SHOWN_TYPES = 5
 _SETTINGS = frozenset({"scope", "allow", "deny"})
 _SHOWN = 3  # seeds and hosts
+_RENDER = "for a browser, add its host to render.hosts in crawl.toml, then crawl with --refresh 0s"
 
 
 def lines(found: NotStored) -> Iterator[tuple[str, str]]:
@@ -37,6 +38,9 @@ def lines(found: NotStored) -> Iterator[tuple[str, str]]:
             ),
         )
     for seed, each in itertools.islice(found.seeds.items(), _SHOWN):
+        if each.how == "scripts":
+            yield "seed astray", f"{shown(seed)} has scripts and hardly any text; {_RENDER}"
+            continue
         leads = "redirects" if each.how == "redirects" else "leads only"
         advice = f": edit crawl.{each.rule}" if each.rule in _SETTINGS else ""
         advice = ": make that a seed, or edit crawl.scope" if each.rule == "scope" else advice

@@ -129,6 +129,17 @@ def test_a_seed_that_leads_out(way: Response, root: Path) -> None:
         assert status(root)["seeds_astray"] == {}
 
 
+def test_a_seed_of_scripts(root: Path) -> None:
+    """A seed that has scripts, and hardly any text without them, is named, with the setting that renders it."""
+    pages = {A: b"<div id=app></div><script src=/app.js></script>", B: b"<p>Short, but by a person."}
+    with Web(lambda request: Response(200, HTML, pages[request.host.partition(":")[0]]), [A, B]) as web:
+        done = crawl(root, seeds=[web.url(A), web.url(B)])
+        [line] = [line for line in done.out.splitlines() if line.startswith("seed astray")]
+        assert f"{web.url(A)} has scripts and hardly any text; " in line
+        assert "render.hosts" in line
+        assert status(root)["seeds_astray"] == {web.url(A): {"how": "scripts", "target": "", "rule": ""}}
+
+
 def test_a_host_that_was_given_up(root: Path) -> None:
     """All pages of a host that was given up say how it failed, and so does the summary."""
 
