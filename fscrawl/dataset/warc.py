@@ -15,8 +15,6 @@ characters. So no header, URL or address of a page makes a field of its own, or 
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import http
 import json
 import re

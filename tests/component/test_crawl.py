@@ -322,7 +322,7 @@ def test_progress_on_a_terminal(root: Path) -> None:
             os.close(ours)
     text = drawn.decode()
     assert text.count("\r") > 2
-    assert " pending, 1 host, 0 failures, " in text
+    assert " pending, 1 host, 0 failures]" in text
     assert "\r21 pages" in text
 
 

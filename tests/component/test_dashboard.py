@@ -261,10 +261,10 @@ def test_port_that_is_taken(served: Served, grown: Grown) -> None:
     ("flags", "code", "said"),
     [
         (["--port", "65536"], 2, "must be a number from 0 to 65535"),
-        (["--host", "192.0.2.1"], 2, "--host 192.0.2.1: cannot listen on this address"),
+        (["--bind", "192.0.2.1"], 2, "--bind 192.0.2.1: cannot listen on this address"),
         (["--bind", "[2001:db8::1]"], 2, "--bind 2001:db8::1: cannot listen on this address"),
-        (["--host", "a..b"], 2, "--host a..b: no host can have this name"),
-        (["--host", "x" * 64], 2, "no host can have this name"),
+        (["--bind", "a..b"], 2, "--bind a..b: no host can have this name"),
+        (["--bind", "x" * 64], 2, "no host can have this name"),
         (["--root", "nowhere"], 75, "is the share mounted?"),
     ],
 )
@@ -300,7 +300,7 @@ def test_every_address(grown: Grown) -> None:
         str(grown.root),
         "--port",
         "0",
-        "--host",
+        "--bind",
         "0.0.0.0",
     ]
     with Running(words, cwd=CHECKOUT) as running:

@@ -136,9 +136,9 @@ def test_machines_on_one_tree(tmp_path: Path, web: Web) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"politeness": {"delai": 1}}, "unknown setting politeness.delai; did you mean politeness.delay?"),
-        ({"seeds": ["nope"]}, "seed nope: not an http or https URL"),
-        ({"seeds": []}, "to make a new tree, give --seed URL"),
+        ({"politeness": {"delai": 1}}, "politeness.delai: unknown setting; did you mean politeness.delay?"),
+        ({"seeds": ["nope"]}, "nope: not an http or https URL"),
+        ({"seeds": []}, "to make a new tree, give a URL"),
         ({"refresh": "soon"}, "refresh soon: must be an age"),
     ],
 )

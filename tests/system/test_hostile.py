@@ -190,7 +190,7 @@ def test_what_limits_cut_is_said(crawled: Crawled) -> None:
     assert tuple(name for _, name in found) == CUT_BY, line
     assert all(int(number.replace(",", "")) for number, _ in found)
     denied = next(int(number.replace(",", "")) for number, name in found if name == "deny")
-    assert 48_500 < denied < 51_500  # of 50,000 URLs, which are many: "about"
+    assert 46_000 < denied < 54_000  # of 50,000 URLs: "about", within four standard errors
 
 
 def test_records_are_bounded(crawled: Crawled) -> None:

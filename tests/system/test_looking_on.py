@@ -37,7 +37,7 @@ def running(root: Path, web: Web) -> Running:
 
 
 def has_pending(root: Path, look: Callable[..., Any]) -> Callable[[], bool]:
-    return lambda: (root / ".fscrawl/tree.json").exists() and look()["pending"] > 10
+    return lambda: (root / ".fscrawl/tree.json").exists() and (look()["pending"] or 0) > 10
 
 
 def test_the_first_seconds(tmp_path: Path, look: Callable[..., Any]) -> None:

@@ -68,14 +68,14 @@ def texts(words: list[str], env: dict[str, str]) -> list[tuple[float, str]]:
     [
         (["merge", "--processes", "2"], "htmls", "reading pages", True),
         (["audit"], "htmls", "checking records and bodies", True),
-        (["report"], "links", "reading records", False),
+        (["show", "--inlinks", "http://h0.example/1"], "links", "reading records", False),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
 def test_the_line_moves(tree: Grown, tmp_path: Path, command: list[str], room: str, step: str, counts: bool) -> None:
     """The line says what is done, and changes each second while one file takes six; merge and audit count pages."""
     slow = max((tree.root / room).rglob("*.*"))  # the last one, so that others are done before
-    out = {"merge": ["--out", str(tmp_path / "out")], "report": ["--out", str(tmp_path / "report.html")]}
+    out = {"merge": ["--out", str(tmp_path / "out")]}
     words = [sys.executable, "-m", "fscrawl", *command, "--root", str(tree.root), *out.get(command[0], [])]
     seen = texts(words, customised(tmp_path, _SLOWLY.format(name=f"{slow.stem}{slow.suffix}")))
     during = [(at, text) for at, text in seen if text.startswith(step)]

@@ -6,11 +6,11 @@ import errno
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from fscrawl.errors import TreeError
 from fscrawl.storage.atomic import claim, publish
