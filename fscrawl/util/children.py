@@ -20,11 +20,10 @@ from pathlib import Path
 
 from fscrawl import interrupts
 from fscrawl.errors import FscrawlError, UsageError, reason
-from fscrawl.util.ignored_environment import pass_on
+from fscrawl.util.safe_path import NO_TRACKER_WARNING
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SHARED = Path("/dev/shm")  # noqa: S108 - where C libraries put semaphores
-_NO_WARNING = "ignore:resource_tracker"
 
 
 def start_server(modules: Sequence[str]) -> None:
@@ -72,13 +71,12 @@ def _look_for_working_directory() -> None:
 def _silence_tracker() -> None:
     """Let the process that removes the semaphores of a process that was ended do so without a warning.
 
-    The process is a new interpreter, which looks at its environment or its command line. A filter here would hide this
-    process's own warnings.
+    The process is a new interpreter, which looks at its environment. A filter here would hide this process's own
+    warnings.
     """
-    pass_on(f"-W{_NO_WARNING}")
     given = os.environ.get("PYTHONWARNINGS")
-    if _NO_WARNING not in (given or ""):
-        os.environ["PYTHONWARNINGS"] = f"{given},{_NO_WARNING}" if given else _NO_WARNING
+    if NO_TRACKER_WARNING not in (given or ""):
+        os.environ["PYTHONWARNINGS"] = f"{given},{NO_TRACKER_WARNING}" if given else NO_TRACKER_WARNING
 
 
 def _end() -> None:

@@ -10,17 +10,17 @@ from __future__ import annotations
 import os
 import sys
 
-from fscrawl.errors import UsageError
-from fscrawl.util.ignored_environment import pass_on
+NO_TRACKER_WARNING = "ignore:resource_tracker"  # for the interpreters of multiprocessing, see `children`
 
 
 def protect_children() -> None:
     """Let no process that this one starts look for modules in its working directory.
 
-    Raises UsageError if Python was told to ignore its environment, and cannot tell its children otherwise.
+    The interpreters that multiprocessing starts get the flags of this one. With -E (as pipx starts its commands) or -I
+    among them, they ignore the environment: then this program is started again, with what they need as flags.
     """
-    if not sys.flags.safe_path and not pass_on("-P"):  # -I is -E and -P
-        raise UsageError("Python was started with -E, so its children would run code from this directory; add -P")
+    if sys.flags.ignore_environment and NO_TRACKER_WARNING not in sys.warnoptions:
+        os.execv(sys.executable, [sys.executable, "-P", f"-W{NO_TRACKER_WARNING}", *sys.orig_argv[1:]])  # noqa: S606 - itself
     os.environ["PYTHONSAFEPATH"] = "1"
 
 

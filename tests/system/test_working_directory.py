@@ -56,7 +56,7 @@ def run(words: list[str], directory: Path, **more: str) -> subprocess.CompletedP
 def test_a_planted_module_is_not_run(planted: Path, tmp_path: Path, flags: list[str], program: list[str]) -> None:
     """A crawl and a merge that are started in the tree's directory run none of its files.
 
-    With -E, children ignore the environment, by which they hear of it otherwise.
+    With -E, children ignore the environment, which has this for them otherwise.
     """
     python = [sys.executable, *flags]
     with Web(linked_site(3, 2), [HOST]) as web:
@@ -103,7 +103,7 @@ def test_other_programs_beside_the_command_are_no_modules(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("flags", [[], ["-E"], ["-I"]], ids=" ".join)
 def test_new_interpreters_run_none_either(planted: Path, tmp_path: Path, flags: list[str]) -> None:
-    """The servers of multiprocessing hear of it, also if they ignore the environment."""
+    """The servers of multiprocessing get it as flags where they ignore the environment."""
     script = tmp_path / "servers.py"
     script.write_text(SERVERS)
     done = run([sys.executable, *flags, str(script)], planted)
@@ -112,6 +112,6 @@ def test_new_interpreters_run_none_either(planted: Path, tmp_path: Path, flags: 
 
 
 def test_python_that_ignores_the_environment(planted: Path) -> None:
-    """With -P, too, there is nothing to tell children."""
+    """A program that is started again with more flags does what it was asked to do."""
     assert run([sys.executable, "-E", "-P", str(SCRIPT), "--version"], planted).returncode == 0
     assert run([sys.executable, "-I", str(SCRIPT), "--version"], planted).returncode == 0

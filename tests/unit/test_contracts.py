@@ -67,6 +67,7 @@ PROCESSES = {
     "fscrawl.render": "starts the browser, and ends it",
     "fscrawl.util.children": "starts the server that workers are forked from, and ends them when a signal comes",
     "fscrawl.util.parent": "ends a child process whose parent is gone",
+    "fscrawl.util.safe_path": "starts the program again with more flags, if Python ignores the environment",
 }
 ENVIRONMENT = {
     "fscrawl.api.running": "tells the process of a crawl where this copy of fscrawl is",
