@@ -267,7 +267,7 @@ def _report_unread(batches: list[BatchResult], warn: Warn) -> None:
         its = "its" if without == 1 else "their"
         warn(f"{pdfs} without {its} text: {NO_PYPDF}. To have the text: {install}; then merge again with --rebuild")
     for why, number in unread.most_common(_MAX_NAMED):
-        warn(f"the text of {number_of(number, 'PDF')} is missing or not whole: {why}")
+        warn(f"the text of {number_of(number, 'PDF')} is missing or incomplete: {why}")
     others = unread.total() - sum(number for _, number in unread.most_common(_MAX_NAMED))
     if others:
         warn(f"and that of {number_of(others, 'other PDF')}")

@@ -76,7 +76,7 @@ class CrawlResult:
     """What one run of one machine did, and why it ended.
 
     root        the tree
-    reason      "finished": nothing is left to fetch; "stopped": STOP is in the tree; "max_pages": `crawl.max_pages` is
+    reason      "finished": nothing is left to fetch; "stopped": by `fscrawl stop`; "max_pages": `crawl.max_pages` is
                 reached; "interrupted": somebody has sent the process a signal
     pages       stored by this run, and so `redirects`, `others` (of other types, without a body); `unchanged` are pages
                 that were checked again and stay as they are
@@ -127,7 +127,7 @@ def crawl(
     threads     fetches at the same time in each of them, at most 1,000
     site        a site file, as `fscrawl crawl --site` takes it
     refresh     check again pages older than this: "7d", "12h"; "0s": all pages
-    reseed      rebuild the to-do list from every record of the tree
+    reseed      rebuild the queue from all records of the tree
     allow_env   environment variables that settings may name, besides FSCRAWL_…
     progress    show a progress line and warnings on standard error
     settings    of a new tree, by section: `politeness={"delay": 0.5}, crawl={"max_depth": 3}`

@@ -55,7 +55,7 @@ def add(program: Program) -> None:
     add("--files", action="store_true", help="put the bytes of PDFs, images, … into the tables, too")
     add_site(merge)
     add("--dedupe", action="store_true", help="leave out duplicates and near-duplicates")
-    add("--keep-noindex", action="store_true", help="keep pages that ask not to be indexed")
+    add("--keep-noindex", action="store_true", help="export pages marked noindex, too")
     add("--host", action="append", metavar="GLOB", help="only these hosts, e.g. '*.example.org'; repeatable")
     add("--status", action="append", metavar="S", help="only this HTTP status, e.g. 200 or 2xx; repeatable")
     add("--since", metavar="WHEN", help="only pages fetched since: a date, time, or age like 7d")

@@ -24,8 +24,8 @@ class RenderSettings:
     )
     wait: str = setting(
         "idle",
-        'until when a page is waited for: "load"; "idle": nothing is being loaded, and five seconds have passed on the'
-        ' page\'s clock, which jumps from timer to timer; "8s" on that clock; or "css:" and a selector that must match',
+        'when a page is complete: "load"; "idle": nothing is being loaded, and five seconds have passed on the page\'s'
+        ' clock, which jumps from timer to timer; "8s" on that clock; or "css:" and a selector that matches',
         checks.wait,
     )
     timeout: float = setting(30.0, "seconds that a page may take in the browser", checks.more_than_zero)

@@ -75,7 +75,7 @@ class CrawlSettings:
     )
     stopped_labels: tuple[str, ...] = _setting(
         (),
-        "tasks (labels of seeds) of which nothing is fetched for the time being; what waits for them is not lost",
+        "labels of tasks to hold back; their URLs stay pending",
         checks.labels,
     )
     order: str = _setting(

@@ -56,7 +56,7 @@ class BatchResult(msgspec.Struct):
     broken       (host, key, what is wrong with the page)
     found        field → number of pages it was found on, missing on, bad on
     cut_items    pages with more items than are taken
-    unread       documents whose text is missing or not whole, by the reason
+    unread       documents whose text is missing or incomplete, by the reason
     columns      of its rows
     """
 

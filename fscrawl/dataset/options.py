@@ -33,7 +33,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     site      digest of the site file whose columns it has, "" without one. Its text is not kept: what stands in a
               dataset is never run
     dedupe    leave out duplicates and near-duplicates
-    noindex   keep pages that ask not to be indexed
+    noindex   export pages marked noindex, too
     hosts     as `hostnames` reads them, also globs: one must mean the page's host
     status    "200" or "2xx": one must match
     since     RFC 3339 in UTC with milliseconds: fetched then or later; since_said: what the user wrote, e.g. an age

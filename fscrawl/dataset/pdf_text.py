@@ -1,8 +1,8 @@
 """The text of PDFs, read in a process of its own: a PDF may keep its reader busy for ever, or fill the memory.
 
 Promise: `PdfText.of` returns within a minute and some seconds for each megabyte, whatever the bytes, and says why a
-text is missing or not whole. The process has at most `_MEMORY_BYTES`. When the one that uses it has ended, it ends too,
-after this PDF at the latest.
+text is missing or incomplete. The process has at most `_MEMORY_BYTES`. When the one that uses it has ended, it ends,
+too, after this PDF at the latest.
 
 It is started by its command line: the workers of a Dask cluster may not have children of `multiprocessing`.
 """

@@ -65,7 +65,7 @@ PAGES = pa.schema(
             pa.string(),
             "response headers: a JSON object, names in lower case; repeated ones are lines of one text",
         ),
-        _column("text", pa.string(), "visible text, or the main content (--text main); a line for each block"),
+        _column("text", pa.string(), "visible text, one line per block; with --text main, the main content"),
         _column("html", pa.binary(), "the body of HTML, bytes as received after content decoding"),
         _column("rendered_html", pa.binary(), "the page as its scripts have made it, in UTF-8; null if none were run"),
         _column("file", pa.string(), "path of a body that is not HTML, in the tree: files/<host>/<key>.<ext>"),

@@ -25,7 +25,7 @@ class Rules(NamedTuple):
     nofollow     whether links that are marked as not to be followed are followed
     term         names these rules in the logs
     sites        the rules of sites: what is followed in place of links
-    stopped      labels of which nothing is fetched for the time being. They decide nothing about links
+    stopped      labels of tasks to hold back. They decide nothing about links
     sitemaps     whether the sitemaps that robots.txt names are read
     """
 

@@ -12,7 +12,7 @@ CLASSES = {
     " or a head or a redirect is too large",
     "redirects": "more than 20 redirects in a row, so the chain may have no end; browsers give up there, too",
     "decode": "the body cannot be decoded as its Content-Encoding says",
-    "blocked-address": "the address is private or local (see fetch.allow_addresses), or the port is no port of HTTP",
+    "blocked-address": "a private or local address (fetch.allow_addresses permits it), or a port of another protocol",
     "proxy": "no proxy can be used now: all of them fail, rest, are used up or were dropped",
     "http-4xx": "the server refuses the request (status 400 to 499; 429: there are too many requests)",
     "http-5xx": "the server says that it failed (status 500 to 599)",
@@ -49,7 +49,7 @@ HELP = {
     "unexpected": "look at the page, and at `expect` in crawl.toml or at the site file; then:  "
     + _RETRY
     + "unexpected",
-    "robots": "nothing: the site does not want it; for a site of your own, politeness.robots",
+    "robots": "nothing: robots.txt forbids it; on a site of your own, set politeness.robots = false",
     "internal": "report it; the record in errs/ has the message",
     "planted": "{fscrawl} audit --root {root}",
     "worker-died": "if the machine had too little memory:  " + _RETRY + "worker-died",

@@ -93,7 +93,7 @@ class Snapshot:
     unheard            number of machines that have said something of URLs, and whose heartbeat logs are missing
     by_url             URLs are divided among the machines, and not hosts
     lost_packs         number of packs of past runs that cannot be read: nobody knows what these runs have stored
-    stopped_labels     the setting: tasks of which nothing is fetched for the time being
+    stopped_labels     the setting: labels of tasks to hold back
     seed_labels        those in seeds.txt, if any label is stopped
     not_stored         what is not stored, by its reasons, as all machines have said
     """
