@@ -149,7 +149,8 @@ class Worker:
             memory=200_000_000,
             settings="0" * 12,
             settings_at="2024-01-01T00:00:00.000Z",
-            **self.frontier.scheduler.stats(self.world.now),
+            resting=len(self.frontier.scheduler.rests(self.world.now)),
+            gave_up=self.frontier.scheduler.gave_up,
         )
 
     def _work(self) -> None:

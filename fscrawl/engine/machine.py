@@ -199,7 +199,7 @@ class Machine:
             self._tree.check_there()  # if the share is gone, missing files do not mean that all is done
         if self._error is None or isinstance(self._error, NoBrowserError):
             remove_own_temporaries(self._pool.hosts_of_dead_workers, self._tree)
-            self._bookkeeper.write_last_figures()
+            self._bookkeeper.status_file.write_last()
             self._membership.leave(finished=self._finished)
         else:
             self._membership.abandon()
@@ -242,7 +242,8 @@ class Machine:
             settings=self._edits.settings_digest,
             settings_at=self._edits.settings_at,
             site=digest_of(self._settings.code),
-            **self._frontier.scheduler.stats(time.monotonic()),
+            resting=len(self._frontier.scheduler.rests(time.monotonic())),
+            gave_up=self._frontier.scheduler.gave_up,
         )
 
     def _state(self) -> str:
@@ -282,7 +283,7 @@ class Machine:
             self._pool.reconfigure(self._config())
         unable = self._browsers.keep(self._settings.render) or self._edits.must_leave
         self._error = self._error or unable
-        self._bookkeeper.write_figures(time.monotonic(), self._membership.known)
+        self._bookkeeper.status_file.write_if_due(time.monotonic(), self._membership.beat_s)
         self._frontier.scheduler.paused = self._edits.paused_hosts
         self._show()
         self._say_why_idle()

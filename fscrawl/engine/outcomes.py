@@ -26,10 +26,10 @@ from fscrawl.engine.pool import KilledWorker
 from fscrawl.engine.progress import Counts, Progress
 from fscrawl.engine.telling import Telling
 from fscrawl.errors import TreeError
-from fscrawl.fleet.host_figures import HostTeller
-from fscrawl.fleet.label_figures import Coverage, LabelCounter
+from fscrawl.fleet.label_figures import LabelCounter
 from fscrawl.fleet.membership import Membership
 from fscrawl.fleet.not_stored import Astray, NotStored
+from fscrawl.fleet.status_file import StatusFile, StatusWriter
 from fscrawl.frontier.flags import SITEMAP, SITEMAP_PART, Flags, flags_of, labelled
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.task import PageTask, ProbeTask, RobotsTask, Task
@@ -93,8 +93,8 @@ class Bookkeeper:
         self._unheard = {urls.host(seed) for seed in itertools.islice(seeds, _SEEDS_TOLD)}  # they have not answered yet
         self.counts = Counts()
         self.not_stored = NotStored(frontier.cut, frontier.scheduler.why_given_up)
-        self.labels = LabelCounter(tree.files, frontier.pending_by_label, self.not_stored)
-        self.hosts = HostTeller(tree.files, frontier.host_figures)
+        self.labels = LabelCounter(frontier.pending_by_label)
+        self.status_file = StatusWriter(tree.files, self._figures, frontier.host_figures)
         self.probes_in_flight = 0
         self._undone: deque[Iterator[None]] = deque()  # what is left of outcomes with many links
         self._links_left = 0  # of these
@@ -131,15 +131,11 @@ class Bookkeeper:
         if next(steps, _OVER) is not _OVER:
             self._undone.append(steps)
 
-    def write_figures(self, now: float, known: Coverage) -> None:
-        """Write for people how far labels and hosts are, if it is due. `known`: how much of the tree they count."""
-        self.labels.tell(now, known)
-        self.hosts.tell(now)
-
-    def write_last_figures(self) -> None:
-        """The machine leaves: write how far labels are; of hosts it has nothing to say any more."""
-        self.labels.tell_now()
-        self.hosts.remove()
+    def _figures(self) -> StatusFile:
+        """Give what this machine says for people, without hosts."""
+        return StatusFile(
+            known=self._membership.known, labels=self.labels.figures(), not_stored=self.not_stored.figures()
+        )
 
     def take(self, answer: Answer | KilledWorker) -> TreeError | None:
         """Take in one answer; give the error if the tree could not be used."""

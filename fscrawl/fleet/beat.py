@@ -73,7 +73,6 @@ class Beat:
     settings, settings_at        digest of the crawl.toml that it uses, and since when
     site          digest of its site file (`--site`), "" without one
     resting, gave_up             numbers of hosts
-    slow, failing                host → seconds for an answer; host → failures in a row
     rests         host → seconds for which it must still be left alone
     at            when the line was written (UNIX time, by the machine's own clock)
     """
@@ -104,8 +103,6 @@ class Beat:
     site: str = ""
     resting: int = 0
     gave_up: int = 0
-    slow: Mapping[str, float] = field(default_factory=dict)
-    failing: Mapping[str, float] = field(default_factory=dict)
     rests: Mapping[str, float] = field(default_factory=dict)
     at: float = 0.0
 
@@ -147,8 +144,8 @@ def parse_lines(data: bytes) -> Iterator[Line]:
             yield parsed
 
 
-def parse_line(line: bytes, *, host_tables: bool = True) -> Line | None:
-    """Read one line of a log, None if it is none. `host_tables`: read `slow`, `failing` and `rests`, too.
+def parse_line(line: bytes, *, rests: bool = True) -> Line | None:
+    """Read one line of a log, None if it is none. `rests`: read `rests`, too.
 
     >>> parse_line(b'{"bye":true,"pages":7,"finished":true}').counters.pages
     7
@@ -164,8 +161,8 @@ def parse_line(line: bytes, *, host_tables: bool = True) -> Line | None:
         return _hello(facts, at)
     if "bye" in facts:
         finished = facts.get("finished") is True
-        return Goodbye(_beat(facts, at, host_tables), finished, is_command="pages" not in facts)
-    return _beat(facts, at, host_tables)
+        return Goodbye(_beat(facts, at, rests), finished, is_command="pages" not in facts)
+    return _beat(facts, at, rests)
 
 
 def goodbye_of(lines: bytes) -> Goodbye | None:
@@ -196,7 +193,7 @@ def _hello(facts: dict[str, Any], at: float) -> Hello:
     return Hello(machine, host, boot, pidns, _whole(facts.get("pid")), start, at, _whole(facts.get("format")) or 1)
 
 
-def _beat(facts: dict[str, Any], at: float, host_tables: bool) -> Beat:
+def _beat(facts: dict[str, Any], at: float, rests: bool) -> Beat:
     get = facts.get
     return Beat(
         number=_whole_or_none(get("beat")),
@@ -225,9 +222,7 @@ def _beat(facts: dict[str, Any], at: float, host_tables: bool) -> Beat:
         site=_text(get("site")),
         resting=_whole(get("resting")),
         gave_up=_whole(get("gave_up")),
-        slow=_table(get("slow")) if host_tables else {},
-        failing=_table(get("failing")) if host_tables else {},
-        rests=_table(get("rests")) if host_tables else {},
+        rests=_table(get("rests")) if rests else {},
         at=at,
     )
 
@@ -342,8 +337,6 @@ def _counters(beat: Beat) -> dict[str, Any]:
         "site": beat.site or None,
         "resting": beat.resting,
         "gave_up": beat.gave_up,
-        "slow": dict(beat.slow),
-        "failing": dict(beat.failing),
         "rests": dict(beat.rests) or None,
     }
     return {name: value for name, value in facts.items() if value is not None}

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import NamedTuple, Protocol
@@ -277,9 +277,6 @@ class Heartbeat:
 _NO_COUNTERS = Beat()
 
 
-_NO_TABLE: Mapping[str, float] = {}
-
-
 class HeartbeatLogs(Protocol):
     """The part of the tree that a peer is read from (`logs.Logs` has it)."""
 
@@ -308,7 +305,7 @@ class Peer:
     grown_at     when the log was last seen to grow, by the clock of this machine
     looked_at    when this machine last looked whether it has grown
     greeting     its hello
-    beats        the last two; those that `read` has read are without tables of slow and failing hosts
+    beats        the last two
     planted      what stands there is no heartbeat log
     gone         its process is known to have ended, or what it has left is packed
     proven       it was seen to appear or to beat; until then the log may be of a machine that died long ago
@@ -351,7 +348,6 @@ class Peer:
         else:
             self.bye = bye
             self.greeting = hello_in(heard.beginning + heard.lines) or self.greeting
-        self.beats = [replace(beat, slow=_NO_TABLE, failing=_NO_TABLE) for beat in self.beats]  # half of their memory
         return heard.lines.count(b"\n")
 
     def take(self, data: bytes) -> None:

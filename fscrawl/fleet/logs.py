@@ -18,21 +18,20 @@ from typing import Protocol, TypeVar
 
 from fscrawl.errors import MemoryGone, PlantedError
 from fscrawl.fleet.beat import HELLO_BYTES
-from fscrawl.fleet.host_figures import Said, read_hosts
-from fscrawl.fleet.label_figures import FigureFile, file_in, read_file
 from fscrawl.fleet.past_runs import PastRuns
+from fscrawl.fleet.status_file import StatusFile, read_status, status_in
 from fscrawl.storage.append_log import Log
 from fscrawl.storage.layout import (
     LOG,
     MACHINES,
     heartbeat_path,
     is_machine,
-    labels_of,
     log_directory,
     log_path,
     log_segment_of,
     machine_of,
     pack_name,
+    status_of,
 )
 from fscrawl.store import Tree
 
@@ -185,7 +184,7 @@ class Logs:
     def __init__(self, tree: Tree, clock: Callable[[], float] = time.monotonic) -> None:
         self._files = tree.files
         self.past = PastRuns(tree.files, clock)
-        self._with_own_labels: frozenset[str] = frozenset()  # whose figures are still in files of their own
+        self._with_status: frozenset[str] = frozenset()  # whose status files are there, and not only in a pack
 
     # -- heartbeats
 
@@ -211,25 +210,21 @@ class Logs:
         there = [machine for name in names if (machine := machine_of(name)) is not None]
         return list(dict.fromkeys([*self.past.machines(), *there]))
 
-    def labelled(self) -> list[str]:
-        """List the machines that have figures by label; those first that are packed."""
+    def with_status(self) -> list[str]:
+        """List the machines that may have a status file; those first that are packed."""
         names = self.past.look()
-        there = [machine for name in names if (machine := labels_of(name)) is not None]
-        self._with_own_labels = frozenset(there)
-        return list(dict.fromkeys([*self.past.labelled(), *there]))
+        there = [machine for name in names if (machine := status_of(name)) is not None]
+        self._with_status = frozenset(there)
+        return list(dict.fromkeys([*self.past.machines(), *there]))
 
-    def said(self, machine: str) -> FigureFile:
-        """Read a machine's figures by label, and what stands beside them; nothing if it has none.
+    def status(self, machine: str) -> StatusFile:
+        """Read a machine's status file; an empty one if it has none.
 
-        Machines replace the file of them, and a share may show an old one for a while. So the one in a pack may be
-        older than the last one, which is then still there.
+        Machines replace it, and a share may show an old one for a while. So the one in a pack may be older than the
+        last one, which is then still there.
         """
-        run = None if machine in self._with_own_labels else self.past.run(machine)
-        return read_file(self._files, machine) if run is None else file_in(run.labels)
-
-    def host_figures(self, machine: str) -> Said:
-        """Read what a machine says about its hosts; nothing if it has said nothing."""
-        return read_hosts(self._files, machine)
+        run = None if machine in self._with_status else self.past.run(machine)
+        return read_status(self._files, machine) if run is None else status_in(run.status)
 
     def read_heartbeats(self, machine: str, offset: int, most: int | None = None) -> bytes:
         """Read a heartbeat log's whole lines from `offset`, at most `most` bytes of them."""

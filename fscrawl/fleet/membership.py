@@ -254,6 +254,11 @@ class Membership:
         return hasattr(self, "_fence") and self._fence.is_up
 
     @property
+    def beat_s(self) -> float:
+        """Seconds between two beats now: more of them where many machines are live."""
+        return self._heart.beat_s
+
+    @property
     def known(self) -> Coverage:
         """How much of the tree this machine's figures count."""
         return Coverage(self._state.ready, self._state.needed)

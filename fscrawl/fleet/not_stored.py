@@ -13,14 +13,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 
-from fscrawl.util.distinct import LeftOut
+import msgspec
+
+from fscrawl.util.distinct import LeastDigests, LeftOut
 
 _MOST_TYPES = 100
 _MOST_NAMED = 10  # seeds and hosts
 _MOST_CHARS = 1000
-_MOST = 1 << 62
+_Count = Annotated[int, msgspec.Meta(gt=-(1 << 62), lt=1 << 62)]
 OTHERS = "type (others)"
 LIKE_HTML = ", begins like HTML"  # the end of a reason
 
@@ -37,7 +39,18 @@ class Astray(NamedTuple):
     rule: str
 
 
+class NotStoredFigures(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The same as a machine writes it; of seeds and hosts a few."""
+
+    types: dict[str, _Count] = {}
+    left_out: dict[str, LeastDigests] = {}
+    seeds: dict[str, Astray] = {}
+    hosts: dict[str, str] = {}
+
+
 class NotStored:
+    """Counts for one machine, and adds what several machines have counted."""
+
     def __init__(self, left_out: LeftOut | None = None, hosts: Callable[[], Mapping[str, str]] = dict) -> None:
         """`left_out`: counted elsewhere. `hosts`: gives those that are given up now, and why."""
         self.types: Counter[str] = Counter()
@@ -57,25 +70,18 @@ class NotStored:
         elif seed in self.seeds or len(self.seeds) < _MOST_NAMED:
             self.seeds[seed] = astray
 
-    def to_json(self) -> dict[str, Any]:
-        hosts = dict(list(self._hosts_now().items())[-_MOST_NAMED:])
+    def figures(self) -> NotStoredFigures:
         types = {name: number for name, number in self.types.items() if number}
-        parts = {"types": types, "left_out": self.left_out.to_json(), "seeds": self.seeds, "hosts": hosts}
-        return {name: values for name, values in parts.items() if values}
+        hosts = dict(list(self._hosts_now().items())[-_MOST_NAMED:])
+        return NotStoredFigures(types, self.left_out.digests(), self.seeds.copy(), hosts)
 
-    def take(self, said: Mapping[str, Any]) -> None:
-        """Add what another machine, or an earlier run, has said."""
-        for skipped, number in _table(said.get("types")).items():
-            if type(number) is int and abs(number) < _MOST:
-                self.count_type(skipped[:_MOST_CHARS], number)
-        self.left_out.take(LeftOut.from_json(said.get("left_out")))
-        for seed, values in _table(said.get("seeds")).items():
-            if isinstance(values, list) and len(values) == 3 and all(isinstance(each, str) for each in values):
-                self.note_seed(seed, Astray(*values))
-        for host, why in _table(said.get("hosts")).items():
-            if isinstance(why, str) and len(self.hosts) < _MOST_NAMED:
+    def add(self, figures: NotStoredFigures) -> None:
+        """Add what another machine, or an earlier run, has counted."""
+        for skipped, number in figures.types.items():
+            self.count_type(skipped[:_MOST_CHARS], number)
+        self.left_out.add_digests(figures.left_out)
+        for seed, astray in figures.seeds.items():
+            self.note_seed(seed, astray)
+        for host, why in figures.hosts.items():
+            if len(self.hosts) < _MOST_NAMED:
                 self.hosts[host] = why[:_MOST_CHARS]
-
-
-def _table(values: Any) -> dict[str, Any]:
-    return values if isinstance(values, dict) else {}

@@ -32,13 +32,12 @@ from fscrawl.storage.layout import (
     LOG,
     MACHINES,
     heartbeat_path,
-    hosts_path,
-    labels_path,
     log_directory,
     log_path,
     log_segment_of,
     machine_of,
     pack_name,
+    status_path,
 )
 from fscrawl.util.parallel import READERS
 from fscrawl.util.waiting import in_turn_if_slow
@@ -46,7 +45,7 @@ from fscrawl.util.waiting import in_turn_if_slow
 FEWEST = 64  # runs in a pack, unless they are long: so there are few packs, and few files that are not packed yet
 _PACK_BYTES = 4 * 1024 * 1024  # a pack is read and checked as a whole
 _MOST_LOG_BYTES = 256 * 1024  # of a run: a longer log stays, since readers need only parts of it
-_MOST_LABELS_BYTES = 4 * 1024 * 1024
+_MOST_STATUS_BYTES = 8 * 1024 * 1024
 _OVER_S = 14 * 86400.0  # of silence by the times of the share: shorter ones are those of computers that are suspended
 _ALL_SHARDS = range(10**12)
 
@@ -161,10 +160,10 @@ class Packing:
         last = parse_line(beats[:-1].rpartition(b"\n")[2])
         if last is None or isinstance(last, Goodbye) != signed:
             return None
-        labels = self._read(labels_path(machine), _MOST_LABELS_BYTES)
-        if len(labels) != self._files.size(labels_path(machine)):
+        status = self._read(status_path(machine), _MOST_STATUS_BYTES)
+        if len(status) != self._files.size(status_path(machine)):
             return None
-        return Run(beats, size, self._log(machine, end, signed=signed), labels)
+        return Run(beats, size, self._log(machine, end, signed=signed), status)
 
     def _log(self, machine: str, said: Place | None, *, signed: bool) -> dict[int, bytes] | None:
         """Read a log; None if it is long, or is not whole up to where it should end. A silent one may be longer.
@@ -192,7 +191,7 @@ class Packing:
 
     def remove(self, wait_s: float) -> None:
         """Remove the files of packed runs. `wait_s`: a pack is settled when it was seen so long ago."""
-        names = set(self._past.look())
+        names = self._past.look()
         now = self._clock()
         self._seen_at = {number: self._seen_at.get(number, now) for number in self._past.packs}
         there = {machine_of(name) for name in names} | {name for name, _ in self._files.entries(LOG)}
@@ -205,17 +204,15 @@ class Packing:
                 if self._stopped:
                     return
                 if machine in runs:
-                    self._remove(machine, runs[machine], names)
+                    self._remove(machine, runs[machine])
 
-    def _remove(self, machine: str, run: Run, names: Container[str]) -> None:
+    def _remove(self, machine: str, run: Run) -> None:
         for segment, data in (run.log or {}).items():
             self._remove_file(log_path(machine, segment), len(data))
         if run.log is not None:
             self._files.remove_empty_directory(log_directory(machine))
-        if run.labels and self._read(labels_path(machine), _MOST_LABELS_BYTES) == run.labels:
-            self._files.remove(labels_path(machine))
-        if hosts_path(machine).rpartition("/")[2] in names:  # for people, as long as the machine was there
-            self._files.remove(hosts_path(machine))
+        if run.status and self._read(status_path(machine), _MOST_STATUS_BYTES) == run.status:
+            self._files.remove(status_path(machine))
         self._remove_file(heartbeat_path(machine), run.beats_bytes)
 
     def _remove_file(self, path: str, size: int) -> None:

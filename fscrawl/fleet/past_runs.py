@@ -45,11 +45,10 @@ class Files(Protocol):
 
 
 class _Where(NamedTuple):
-    """In which pack a run is, and what of it: the sizes of its log's segments, None without them; figures by label."""
+    """In which pack a run is, and what of it: the sizes of its log's segments, None without them."""
 
     pack: int
     segments: dict[int, int] | None
-    labelled: bool
 
 
 class _Unread(NamedTuple):
@@ -146,7 +145,7 @@ class PastRuns:
             sizes = None if run.log is None else {segment: len(data) for segment, data in run.log.items()}
             known = self._runs.get(machine)
             if known is None or (known.segments is None and sizes is not None):  # two machines may have packed it
-                self._runs[machine] = _Where(number, sizes, bool(run.labels))
+                self._runs[machine] = _Where(number, sizes)
         self._packs[number] = list(runs)
 
     def _keep(self, number: int, runs: dict[str, Run], size: int) -> None:
@@ -204,10 +203,6 @@ class PastRuns:
     def with_logs(self) -> list[str]:
         """Give those whose logs of URLs are packed, too, in the same order."""
         return [machine for machine, where in self._runs.copy().items() if where.segments]
-
-    def labelled(self) -> list[str]:
-        """Give those that have figures by label, in the same order."""
-        return [machine for machine, where in self._runs.copy().items() if where.labelled]
 
     def segments(self, machine: str) -> dict[int, int] | None:
         """Give the sizes of the segments of a log that is packed; None if it is not."""

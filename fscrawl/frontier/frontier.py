@@ -33,7 +33,7 @@ from collections.abc import Collection, Container, Iterable, KeysView, Sequence
 from fscrawl import urls
 from fscrawl.config.settings import Settings
 from fscrawl.frontier.flags import NO_FLAGS, Flags
-from fscrawl.frontier.host_figures import Figures, figures
+from fscrawl.frontier.host_figures import HostFigure, figures
 from fscrawl.frontier.host_scheduler import HostScheduler
 from fscrawl.frontier.hosts import Host, Hosts
 from fscrawl.frontier.retries import Retries
@@ -399,8 +399,8 @@ class Frontier:
         in_flight = Counter(filter(None, self._pages_in_flight.values()))
         return self._hosts.labels + in_flight + self._retries.labels()
 
-    def host_figures(self, now: float, most: int) -> Figures:
-        """Tell how `most` hosts do at most, and how many URLs are pending in which shard; it takes some time."""
+    def host_figures(self, now: float, most: int) -> dict[str, HostFigure]:
+        """Tell how `most` hosts do at most; it takes some time."""
         return figures(self._by_name, self.scheduler, now, most)
 
     @property

@@ -11,10 +11,11 @@ take one look at each host that is known by name.
 from __future__ import annotations
 
 import heapq
-from collections import Counter
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Annotated
+
+import msgspec
 
 from fscrawl.frontier.host_scheduler import HostScheduler
 from fscrawl.frontier.hosts import Host
@@ -55,46 +56,59 @@ class Cause(StrEnum):
     TURN = "turn"
 
 
-class HostFigure(NamedTuple):
-    """The figures of one host. `wait_s`: seconds until it may be asked again; `set_by`: what sets its delay."""
-
-    pending: int = 0
-    in_flight: int = 0
-    delay_s: float = 0.0
-    set_by: str = ""
-    wait_s: float = 0.0
-    cause: str = ""
-    failures: int = 0
+SLOW_S = 1.0
+_Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
+_Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]  # a wait ends at a time that is a date
+_Word = Annotated[str, msgspec.Meta(max_length=40)]
 
 
-class Figures(NamedTuple):
-    """Of one machine: pending URLs by shard, without shards that have none; and some of its hosts by name."""
+class HostFigure(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The figures of one host.
 
-    shards: Mapping[int, int]
-    hosts: Mapping[str, HostFigure]
+    latency_s  seconds that it takes to answer, smoothed
+    delay_s    seconds between two requests, and what sets them: `set_by`
+    wait_s     seconds until it may be asked again
+    cause      why it is asked nothing now: a `Cause`, or one of a newer version
+    failures   how many in a row
+    """
+
+    pending: _Count = 0
+    in_flight: _Count = 0
+    latency_s: _Seconds = 0.0
+    delay_s: _Seconds = 0.0
+    set_by: _Word = ""
+    wait_s: _Seconds = 0.0
+    cause: _Word = ""
+    failures: _Count = 0
 
 
-def figures(by_name: Mapping[str, Host], scheduler: HostScheduler, now: float, most: int) -> Figures:
-    """Give the figures at `now`, of `most` hosts at most. Only the main loop may call this."""
+def figures(by_name: Mapping[str, Host], scheduler: HostScheduler, now: float, most: int) -> dict[str, HostFigure]:
+    """Give the figures of some hosts by name, `most` at most, at `now`. Only the main loop may call this."""
     rests = scheduler.rests(now)
-    shards: Counter[int] = Counter()
-    for host in by_name.values():
-        if host.shard is not None and (pending := host.pending):
-            shards[host.shard] += pending
 
     def rank(host: Host) -> tuple[bool, int, str]:
-        return host.name in rests or bool(host.given_up) or host.pace.failures > 0, host.pending, host.name
+        is_in_trouble = host.name in rests or host.given_up or host.pace.failures or host.pace.latency_s >= SLOW_S
+        return bool(is_in_trouble), host.pending, host.name
 
     found = {host.name: _figure(host, scheduler, now) for host in heapq.nlargest(most, by_name.values(), key=rank)}
     for name in heapq.nlargest(most - len(found), rests.keys() - by_name.keys(), key=lambda each: rests[each]):
-        found[name] = HostFigure(wait_s=rests[name], cause=scheduler.why_it_rests(name))
-    return Figures(shards, found)
+        found[name] = HostFigure(wait_s=round(rests[name], 1), cause=str(scheduler.why_it_rests(name)))
+    return found
 
 
 def _figure(host: Host, scheduler: HostScheduler, now: float) -> HostFigure:
     cause, wait_s = _cause(host, scheduler, now)
     delay_s, set_by = scheduler.delay_of(host)
-    return HostFigure(host.pending, host.in_flight, delay_s, set_by, wait_s, cause, host.pace.failures)
+    return HostFigure(
+        host.pending,
+        host.in_flight,
+        round(host.pace.latency_s, 2),
+        round(delay_s, 2),
+        set_by,
+        round(wait_s, 1),
+        str(cause),
+        host.pace.failures,
+    )
 
 
 def _cause(host: Host, scheduler: HostScheduler, now: float) -> tuple[Cause, float]:

@@ -19,7 +19,6 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Callable, Collection, Container, Mapping
-from typing import Any
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
@@ -228,7 +227,7 @@ class HostScheduler:
             host.pace.answered(latency_s)
             self.places.answered_from(host, address)
             self.places.judge(host, by_page=by_page)
-        self._stats.answered(name, latency_s)
+        self._stats.answered(name)
 
     def failed(self, task: Task, class_: str, now: float, message: str = "", *, asks_for_rest: bool = False) -> None:
         """A host did not answer, or said that it cannot. After many failures in a row it rests, then it is given up.
@@ -332,9 +331,10 @@ class HostScheduler:
         self._why = {name: why for name, why in self._why.items() if name in self._rests}
         self.places.forget_past(now)
 
-    def stats(self, now: float) -> dict[str, Any]:
-        """Tell how the hosts do, as heartbeats say it; another thread may call this."""
-        return {"resting": len(self.rests(now)), **self._stats.figures()}
+    @property
+    def gave_up(self) -> int:
+        """The number of hosts that are given up."""
+        return self._stats.gave_up
 
     def all_paused(self) -> set[str]:
         """Give the names in `paused` that stop all hosts with pending URLs; none if one of these may be asked."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from fscrawl.fleet.beat import Beat, Goodbye, Hello, parse_line
-from fscrawl.fleet.label_figures import NO_FIGURES, FigureFile
+from fscrawl.fleet.status_file import EMPTY, StatusFile
 
 _HISTORY_BEATS = 4000
 
@@ -28,8 +28,7 @@ class MachineStatus:
     grew_at     the same by the observer's clock (UNIX time), 0 before
     proven      it was seen to grow
     looked_at   when the observer last looked whether it has grown
-    said        its figures by label and what stands beside them; `said_at_end`: they will not change any more;
-                `said_at`: when they were read
+    status      its status file; `status_is_last`: it will not change any more; `status_read_at`: when it was read
     """
 
     name: str
@@ -42,9 +41,9 @@ class MachineStatus:
     grew_at: float = 0.0
     looked_at: float = float("-inf")
     proven: bool = False
-    said: FigureFile = NO_FIGURES
-    said_at_end: bool = False
-    said_at: float = float("-inf")
+    status: StatusFile = EMPTY
+    status_is_last: bool = False
+    status_read_at: float = float("-inf")
 
     @property
     def last(self) -> Beat:
@@ -93,16 +92,16 @@ class MachineStatus:
         """Take in lines of its log."""
         newest = b""
         for each in data.split(b"\n"):
-            line = parse_line(each, host_tables=False)
+            line = parse_line(each, rests=False)
             if isinstance(line, Hello):
                 self.hello = line
             elif line is not None:
                 if self.history and not newest:
-                    self.history[-1] = _without_host_tables(self.last)
+                    self.history[-1] = replace(self.last, rests={})
                 newest = each
                 self.goodbye = line if isinstance(line, Goodbye) else None
                 self.history.append(line.counters if isinstance(line, Goodbye) else line)
-        whole = parse_line(newest)  # the tables of hosts are read from the last beat only
+        whole = parse_line(newest)  # `rests` are read from the last beat only: so an hour of beats stays small
         if whole is not None and not isinstance(whole, Hello):
             self.history[-1] = whole.counters if isinstance(whole, Goodbye) else whole
 
@@ -124,8 +123,3 @@ class MachineStatus:
                 break
         span_s = last.at - first.at
         return max(0.0, getattr(last, counter) - getattr(first, counter)) / span_s if span_s > 0 else 0.0
-
-
-def _without_host_tables(beat: Beat) -> Beat:
-    """Drop the tables of hosts, which matter in the last beat only: so an hour of beats stays small."""
-    return replace(beat, slow={}, failing={}, rests={})

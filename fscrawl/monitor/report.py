@@ -23,7 +23,7 @@ from fscrawl.fleet.beat import Beat, Goodbye, Hello, Line, parse_lines
 from fscrawl.fleet.leases import Machinery
 from fscrawl.monitor.dashboard import pages
 from fscrawl.monitor.dashboard.hosts import rows_of
-from fscrawl.monitor.dashboard.paces import PaceReader, of_snapshot
+from fscrawl.monitor.dashboard.paces import hosts_now
 from fscrawl.monitor.dashboard.summary import POINTS, summary
 from fscrawl.monitor.machine_status import MachineStatus
 from fscrawl.monitor.snapshot import Observer, Snapshot
@@ -43,12 +43,12 @@ def gather(tree: Tree, line: ProgressLine = SILENT) -> dict[str, Any]:
     """Give the answers of the dashboard, by view. `line`: shows how far it is. TreeError if the tree cannot be read."""
     machinery = Machinery(tree)
     snapshot = Observer(tree).look()
-    told = of_snapshot(PaceReader(machinery.host_figures), snapshot).hosts
-    names = sorted({*tree.hosts(LINKS), *tree.hosts(ERRS), *told})
+    now = hosts_now(snapshot)
+    names = sorted({*tree.hosts(LINKS), *tree.hosts(ERRS), *now})
     line.begin("counting the files of hosts", len(names))
     rows: list[dict[str, Any]] = []
     for start in range(0, len(names), _HOSTS_AT_A_TIME):
-        rows += rows_of(tree, names[start : start + _HOSTS_AT_A_TIME], told, snapshot.now)
+        rows += rows_of(tree, names[start : start + _HOSTS_AT_A_TIME], now, snapshot.now)
         line.advance(len(names[start : start + _HOSTS_AT_A_TIME]))
     rows.sort(key=lambda row: -row["records"])
     line.begin("reading heartbeats", unit="")

@@ -23,6 +23,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import Literal
 
+from msgspec.structs import replace
+
 from fscrawl import urls
 from fscrawl.config.edited_text import EditedText
 from fscrawl.config.seeds import read_seeds
@@ -36,6 +38,7 @@ from fscrawl.fleet.label_figures import OTHERS, Coverage, Figures, LabelFigure, 
 from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.logs import TreeLogs
 from fscrawl.fleet.not_stored import NotStored
+from fscrawl.frontier.host_figures import SLOW_S
 from fscrawl.frontier.scope import Scope
 from fscrawl.labels import in_comment
 from fscrawl.monitor.machine_status import CounterName, MachineStatus, State
@@ -53,7 +56,7 @@ WINDOWS_S = {"1 min": 60.0, "5 min": 300.0, "60 min": 3600.0}
 _HELLO_BYTES = 4096
 _LAST_BYTES = 1 << 16  # of a log's end: its last beats are in there
 _END_BYTES = 1 << 20  # an hour of beats, unless they are long or many
-_LABELS_LIVE_S = 5.0
+_STATUS_LIVES_S = 5.0
 _TAKEN_OVER_S = 20.0  # after a goodbye the others need so long, at most, until they count its URLs as theirs
 
 
@@ -69,15 +72,7 @@ def _left_by(machine: MachineStatus, newest: float, end: float) -> int:
 
 
 def _without_pending(figures: Figures) -> Figures:
-    return {label: figure._replace(pending=0) for label, figure in figures.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class HostFigure:
-    """A figure of one host: seconds for an answer, or failures in a row."""
-
-    host: str
-    value: float
+    return {label: replace(figure, pending=0) for label, figure in figures.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +159,7 @@ class Snapshot:
         """Give the figures by label, of all machines that ever took part; those with most pending URLs first."""
         waiting = self._pending_of()
         figures = summed(
-            machine.said.labels if machine.name in waiting else _without_pending(machine.said.labels)
+            machine.status.labels if machine.name in waiting else _without_pending(machine.status.labels)
             for machine in self.machines
         )
         return dict(sorted(figures.items(), key=lambda item: (-item[1].pending, item[0])))
@@ -200,7 +195,7 @@ class Snapshot:
 
     @property
     def knows_labels(self) -> bool:
-        return self.is_pending_known and covers_all([machine.said.known for machine in self.alive()])
+        return self.is_pending_known and covers_all([machine.status.known for machine in self.alive()])
 
     @property
     def roughly(self) -> str:
@@ -224,14 +219,21 @@ class Snapshot:
         pending, rate = self.pending(), self.rate(WINDOWS_S["5 min"])
         return pending / rate if rate and pending else None
 
-    def worst(self, table: Literal["slow", "failing"], most: int = 10) -> list[HostFigure]:
-        """Give the hosts with the highest figures of a table, of the machines that are alive."""
+    def slow(self, most: int = 10) -> dict[str, float]:
+        """Give the slowest hosts of the machines that are alive, and how many seconds they take to answer."""
+        return self._worst("latency_s", SLOW_S, most)
+
+    def failing(self, most: int = 10) -> dict[str, float]:
+        """Give the hosts of these machines that fail most, and how many times in a row."""
+        return self._worst("failures", 1, most)
+
+    def _worst(self, figure: Literal["latency_s", "failures"], least: float, most: int) -> dict[str, float]:
         found: dict[str, float] = {}
         for machine in self.alive():
-            for host, value in getattr(machine.last, table).items():
-                found[host] = max(value, found.get(host, value))
-        worst = sorted(found.items(), key=lambda item: (-item[1], item[0]))[:most]
-        return [HostFigure(host, value) for host, value in worst]
+            for host, figures in machine.status.hosts.items():
+                if (value := getattr(figures, figure)) >= least:
+                    found[host] = max(value, found.get(host, value))
+        return dict(sorted(found.items(), key=lambda item: (-item[1], item[0]))[:most])
 
     def uses_other_settings(self, machine: MachineStatus) -> bool:
         """Tell whether a machine that is alive uses another crawl.toml than the one that is there now."""
@@ -286,7 +288,7 @@ class Observer:
             machine.state = self._state(machine, now, tick)
             silent_s = 0.0 if machine.state == "alive" else tick - machine.grown_at
             machine.forget_before(machine.last.at + silent_s - _KEPT_S)  # who looks on may do so for weeks
-        self._read_labels(tick)  # with a listing of its own: a pack may have been made since this look has begun
+        self._read_status_files(tick)  # with a listing of its own: a pack may have been made since this look has begun
         shown = [machine for machine in self._machines.values() if machine.took_part]
         snapshot = Snapshot(
             now,
@@ -346,31 +348,31 @@ class Observer:
         found = NotStored()
         newest = max((machine.greeted_at for machine in machines), default=0.0)
         for machine in sorted(machines, key=lambda machine: machine.greeted_at):
-            said = machine.said.not_stored
-            if said and machine.state != "alive" and machine.greeted_at < newest:
-                said = {name: values for name, values in said.items() if name != "hosts"}
-            found.take(said)
+            figures = machine.status.not_stored
+            if machine.state != "alive" and machine.greeted_at < newest:
+                figures = replace(figures, hosts={})
+            found.add(figures)
         if found.seeds:
             near = near_to(_origins_of(self._read_seeds(tick)), self._good.rules)
             refuses = Scope(self._good.crawl, near).refuses
             found.seeds = {seed: each for seed, each in found.seeds.items() if refuses(each.target)}
         return found
 
-    def _read_labels(self, tick: float) -> None:
-        """Read the figures by label of the machines that are alive, and once of each that is not any more.
+    def _read_status_files(self, tick: float) -> None:
+        """Read the status files of the machines that are alive, and once of each that is not any more.
 
-        Machines write them every ten seconds at most, so not every look reads them.
+        Machines write them as often as they beat, so not every look reads them.
         """
-        for name in self._machinery.labelled():
+        for name in self._machinery.with_status():
             machine = self._machines.get(name)
-            if machine is None or (machine.said_at_end and machine.state != "alive"):
+            if machine is None or (machine.status_is_last and machine.state != "alive"):
                 continue
-            is_fresh = tick - machine.said_at < _LABELS_LIVE_S and machine.said.known.ready == machine.last.ready
-            if machine.state == "alive" and is_fresh:
+            is_fresh = tick - machine.status_read_at < _STATUS_LIVES_S
+            if machine.state == "alive" and is_fresh and machine.status.known.ready == machine.last.ready:
                 continue
             with contextlib.suppress(TreeBusyError):
-                machine.said = self._machinery.said(name)
-                machine.said_at_end, machine.said_at = machine.state != "alive", tick
+                machine.status = self._machinery.status(name)
+                machine.status_is_last, machine.status_read_at = machine.state != "alive", tick
 
     # -- logs
 

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from msgspec.structs import asdict
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
@@ -61,8 +62,8 @@ def as_json(snapshot: Snapshot) -> dict[str, Any]:
         "pending": snapshot.pending() if snapshot.is_pending_known else None,
         "pending_exact": snapshot.is_pending_known and not snapshot.roughly,
         **{name: int(snapshot.at_work(name)) for name in ("in_flight", "hosts", "resting", "gave_up")},
-        "slow": {plain(each.host): each.value for each in snapshot.worst("slow")},
-        "failing": {plain(each.host): int(each.value) for each in snapshot.worst("failing")},
+        "slow": {plain(host): seconds for host, seconds in snapshot.slow().items()},
+        "failing": {plain(host): times for host, times in snapshot.failing().items()},
         "signs": [plain(sign) for sign in snapshot.signs],
         "free_bytes": snapshot.free_bytes,
         "ends_in_s": snapshot.ends_in_s(),
@@ -78,7 +79,7 @@ def as_json(snapshot: Snapshot) -> dict[str, Any]:
 
 def _label_as_json(snapshot: Snapshot, label: str, figure: LabelFigure) -> dict[str, Any]:
     unknown = {} if snapshot.knows_labels else {"found": None, "pending": None}
-    return {"found": figure.found, **figure._asdict(), **unknown, "stopped": label in snapshot.stopped_labels}
+    return {"found": figure.found, **asdict(figure), **unknown, "stopped": label in snapshot.stopped_labels}
 
 
 def _machine_as_json(snapshot: Snapshot, machine: MachineStatus) -> dict[str, Any]:
@@ -155,10 +156,10 @@ def facts(snapshot: Snapshot) -> dict[str, str]:
             f"{_at_least(snapshot)}{snapshot.at_work('hosts'):,.0f} known, {snapshot.at_work('resting'):,.0f} resting,"
             f" {snapshot.at_work('gave_up'):,.0f} given up"
         )
-    if slow := snapshot.worst("slow", _SHOWN_HOSTS):
-        found["slow"] = _listed(f"{urls.shown_host(each.host)} {each.value:,.4g} s" for each in slow)
-    if failing := snapshot.worst("failing", _SHOWN_HOSTS):
-        found["failing"] = _listed(f"{urls.shown_host(each.host)} {each.value:,.4g} in a row" for each in failing)
+    if slow := snapshot.slow(_SHOWN_HOSTS):
+        found["slow"] = _listed(f"{urls.shown_host(host)} {seconds:,.4g} s" for host, seconds in slow.items())
+    if failing := snapshot.failing(_SHOWN_HOSTS):
+        found["failing"] = _listed(f"{urls.shown_host(host)} {times:,.4g} in a row" for host, times in failing.items())
     for label, text in not_stored.lines(snapshot.not_stored):
         found[label] = f"{found[label]}\n{text}" if label in found else text
     if snapshot.signs:

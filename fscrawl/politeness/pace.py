@@ -155,6 +155,10 @@ class Pace:
         return Standing.LATE
 
     @property
+    def latency_s(self) -> float:
+        return self._latency_s
+
+    @property
     def failures(self) -> int:
         """Failures in a row."""
         return self._failures

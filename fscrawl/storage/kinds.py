@@ -44,7 +44,7 @@ MOST_BYTES = {
     TERMS: 256 * _MIB,  # the hosts of all seeds
     LOG: 256 * _MIB,  # a segment ends at 16 MiB, behind the links of one page
     SNAP: 64 * _GIB,
-    MACHINES: 64 * _MIB,  # a pack; figures of labels and hosts are smaller
+    MACHINES: 64 * _MIB,  # a pack; a status file is smaller
 }
 
 
@@ -57,7 +57,7 @@ def most_bytes(path: str) -> int:
     True
     >>> most_bytes(".fscrawl/leases/1.1") == MOST_BYTES[".fscrawl/leases"]
     True
-    >>> [most_bytes(f".fscrawl/machines/m-1-aa.{end}") == _BEATS for end in ("log", "labels.json")]
+    >>> [most_bytes(f".fscrawl/machines/m-1-aa.{end}") == _BEATS for end in ("log", "status.json")]
     [True, False]
     >>> most_bytes(".fscrawl/tree.json") == most_bytes("notes") == most_bytes(".fscrawl/x/y") == _SMALL
     True

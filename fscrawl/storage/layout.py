@@ -55,7 +55,7 @@ _MACHINE = "[A-Za-z0-9_-][A-Za-z0-9._-]*"
 _HOST = "[a-z0-9_-][a-z0-9._-]*"
 _NUMBER = "(?:0|[1-9][0-9]{0,14})"  # as machines write them; a longer one was made up
 FILE_PATTERNS = {
-    MACHINES: re.compile(rf"(?:{_MACHINE}\.(?:log|labels\.json|hosts\.json)|past\.{_NUMBER})\Z"),
+    MACHINES: re.compile(rf"(?:{_MACHINE}\.(?:log|status\.json)|past\.{_NUMBER})\Z"),
     LEASES: re.compile(rf"{_NUMBER}\.{_NUMBER}\Z"),
     SNAP: re.compile(rf"(?:{_NUMBER}\.{_NUMBER}|removed)\.{_NUMBER}\Z"),
     AGAIN: re.compile(rf"(?!0){_NUMBER}\Z"),
@@ -63,8 +63,7 @@ FILE_PATTERNS = {
     ROBOTS: re.compile(rf"{_HOST}\.json\Z"),
 }
 _LOG_SUFFIX = ".log"
-_LABELS_SUFFIX = ".labels.json"
-_HOSTS_SUFFIX = ".hosts.json"
+_STATUS_SUFFIX = ".status.json"
 _REMOVAL = "removed."
 _PAST = "past."
 _HOST_BEGINS = 150  # letters that tell hosts apart well enough for a file that is there for a moment
@@ -205,31 +204,26 @@ def heartbeat_path(machine: str) -> str:
 def machine_of(name: str) -> str | None:
     """Give the machine of a heartbeat log; None if the file is none.
 
-    >>> machine_of("host-7-ab12.log"), machine_of("host-7-ab12.labels.json"), machine_of("..log")
+    >>> machine_of("host-7-ab12.log"), machine_of("host-7-ab12.status.json"), machine_of("..log")
     ('host-7-ab12', None, None)
     """
     machine = name.removesuffix(_LOG_SUFFIX)
     return machine if machine != name and is_machine(machine) else None
 
 
-def labels_path(machine: str) -> str:
-    """Give the path of the file in which a machine says how far each task is."""
-    return f"{MACHINES}/{machine}{_LABELS_SUFFIX}"
+def status_path(machine: str) -> str:
+    """Give the path of the file that a machine writes for people."""
+    return f"{MACHINES}/{machine}{_STATUS_SUFFIX}"
 
 
-def labels_of(name: str) -> str | None:
+def status_of(name: str) -> str | None:
     """Give the machine of such a file; None if the file is none.
 
-    >>> labels_of("host-7-ab12.labels.json"), labels_of("host-7-ab12.log")
+    >>> status_of("host-7-ab12.status.json"), status_of("host-7-ab12.log")
     ('host-7-ab12', None)
     """
-    machine = name.removesuffix(_LABELS_SUFFIX)
+    machine = name.removesuffix(_STATUS_SUFFIX)
     return machine if machine != name and is_machine(machine) else None
-
-
-def hosts_path(machine: str) -> str:
-    """Give the path of the file in which a machine says how its hosts do."""
-    return f"{MACHINES}/{machine}{_HOSTS_SUFFIX}"
 
 
 def pack_name(number: int) -> str:

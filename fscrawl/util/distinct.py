@@ -8,20 +8,24 @@ alone. So the counts of several processes, machines and runs can be added as set
 
 from __future__ import annotations
 
-import base64
 import struct
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+
+import msgspec
 
 MOST = 2000
 ALL = 1 << 64  # fingerprints: 64 bits of a hash
 
 
-class Least(NamedTuple):
-    """All fingerprints of a rule that are less than `below`. If that is `ALL`, they are all that there are."""
+class LeastDigests(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The smallest fingerprints of a rule.
 
-    below: int
-    fingerprints: tuple[int, ...]
+    packed   eight bytes each, in their order; Base64 in JSON
+    below    all that are less than this are there; 0: they are all that there are
+    """
+
+    packed: bytes
+    below: int = 0
 
 
 class _Rule:
@@ -36,30 +40,37 @@ class _Rule:
             return False
         self.kept.add(fingerprint)
         if len(self.kept) == 2 * MOST:
-            self.take(Least(self.least.below, ()))
+            self._keep_below(self.least[0])
         return True
 
-    def take(self, more: Least) -> None:
+    def add_digests(self, more: LeastDigests) -> None:
         """Add others. What is kept must be all that is less than `below`, so the lower one of two counts."""
-        if more.below < self.below:
-            self.below = more.below
-            self.kept = {each for each in self.kept if each < self.below}
-        for each in more.fingerprints:
+        if 0 < more.below < self.below:
+            self._keep_below(more.below)
+        for (each,) in struct.iter_unpack(">Q", more.packed[: len(more.packed) // 8 * 8]):
             self.add(each)
 
+    def _keep_below(self, below: int) -> None:
+        self.below = below
+        self.kept = {each for each in self.kept if each < below}
+
     @property
-    def least(self) -> Least:
-        """The `MOST` smallest, and one more if there are more."""
+    def least(self) -> tuple[int, list[int]]:
+        """The `MOST` smallest, and one more if there are more; behind the number below which they are all."""
         ordered = sorted(self.kept)
         if len(ordered) <= MOST + 1:
-            return Least(self.below, tuple(ordered))
-        return Least(ordered[MOST] + 1, tuple(ordered[: MOST + 1]))
+            return self.below, ordered
+        return ordered[MOST] + 1, ordered[: MOST + 1]
 
     @property
     def number(self) -> int:
         """Give how many there are: about that many if not all are kept."""
         below, fingerprints = self.least
         return round(len(fingerprints) * ALL / below)
+
+    def digests(self) -> LeastDigests:
+        below, fingerprints = self.least
+        return LeastDigests(struct.pack(f">{len(fingerprints)}Q", *fingerprints), below if below < ALL else 0)
 
 
 class LeftOut(Mapping[str, int]):
@@ -81,14 +92,18 @@ class LeftOut(Mapping[str, int]):
             for each in fingerprints:
                 self.add(rule, each)
 
-    def take(self, found: Mapping[str, Least]) -> None:
+    def add_digests(self, found: Mapping[str, LeastDigests]) -> None:
         """Add the counts of others."""
-        for rule, least in found.items():
-            self._rules.setdefault(rule, _Rule()).take(least)
+        for rule, digests in found.items():
+            self._rules.setdefault(rule, _Rule()).add_digests(digests)
+
+    def digests(self) -> dict[str, LeastDigests]:
+        """Give the counts, for `add_digests` of others."""
+        return {rule: self._rules[rule].digests() for rule in self}
 
     def is_about(self, rule: str) -> bool:
         """Tell whether the number of a rule is not exact."""
-        return rule in self._rules and self._rules[rule].least.below < ALL
+        return rule in self._rules and self._rules[rule].least[0] < ALL
 
     def discard(self, rule: str, fingerprint: int) -> None:
         """Do not count one any more."""
@@ -104,29 +119,3 @@ class LeftOut(Mapping[str, int]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
-
-    def to_json(self) -> dict[str, tuple[int, str]]:
-        """Give what `from_json` reads: for each rule `below`, and the fingerprints, eight bytes each, in Base64."""
-        return {rule: (least.below, _text(least.fingerprints)) for rule in self for least in (self._rules[rule].least,)}
-
-    @classmethod
-    def from_json(cls, values: Any) -> dict[str, Least]:
-        """Read the fingerprints by rule; what is none is left out."""
-        if not isinstance(values, dict):
-            return {}
-        return {rule: least for rule, each in values.items() if (least := _least(each)) is not None}
-
-
-def _text(fingerprints: tuple[int, ...]) -> str:
-    return base64.b64encode(struct.pack(f">{len(fingerprints)}Q", *fingerprints)).decode()
-
-
-def _least(value: Any) -> Least | None:
-    try:
-        below, text = value
-        data = base64.b64decode(text, validate=True)
-        found = struct.unpack(f">{len(data) // 8}Q", data)[: MOST + 1]
-    except (TypeError, ValueError, struct.error):
-        return None
-    is_one = type(below) is int and 0 < below <= ALL and all(each < below for each in found)
-    return Least(below, found) if is_one else None

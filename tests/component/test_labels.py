@@ -227,8 +227,8 @@ def test_what_somebody_wrote_into_records_is_no_label(root: Path) -> None:
                 path.unlink()
             else:
                 path.write_text(json.dumps({**record, "label": "\x1b[31m" + "x" * 500}))
-        for path in (root / ".fscrawl" / "machines").glob("*.labels.json"):
-            path.write_text('{"one": {"stored": "x", "pending": -1e999}, "\\u001b": {}, "x": 1}')
+        for path in (root / ".fscrawl" / "machines").glob("*.status.json"):
+            path.write_text('{"labels": {"one": {"stored": "x", "pending": -1e999}, "\\u001b": {}, "x": 1}}')
         assert crawl(root, "--reseed").code == 0
         assert labels(root)[f"{A}/1"] == "one"  # as the logs say
         assert figures(root) == {

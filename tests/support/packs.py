@@ -12,8 +12,8 @@ def files(world):
     """Name the heartbeat logs, logs and packs that are there."""
     machinery = world.root / ".fscrawl"
     beats = [path.name.removesuffix(".log") for path in machinery.glob("machines/*.log")]
-    labels = [path.name.removesuffix(".labels.json") for path in machinery.glob("machines/*.labels.json")]
-    assert set(labels) <= set(beats)
+    status = [path.name.removesuffix(".status.json") for path in machinery.glob("machines/*.status.json")]
+    assert set(status) <= set(beats)
     return sorted(beats), sorted(path.name for path in machinery.glob("log/*")), len(packs(world))
 
 
@@ -30,6 +30,7 @@ def all_read(world):
     tree = Tree(world.root, "reader")
     machinery, logs = Machinery(tree), TreeLogs(tree)
     found = {}
+    machinery.with_status()
     for machine in machinery.machines():
         size = machinery.heartbeats_size(machine)
         for offset, most in itertools.product((0, 7, 300, size, size + 9), (64, 4096)):
@@ -37,7 +38,7 @@ def all_read(world):
             found[machine, "newest", offset, most] = lines.splitlines()[-2:], end
             found[machine, "lines", offset, most] = machinery.read_heartbeats(machine, offset, most)
         found[machine, "all"] = machinery.read_heartbeats(machine, 0), size
-        found[machine, "labels"] = machine in machinery.labelled(), machinery.said(machine)
+        found[machine, "status"] = machinery.status(machine)
     for machine in logs.log_machines():
         for segment in [*logs.log_segments(machine), 7]:
             view = logs.open_segment(machine, segment)

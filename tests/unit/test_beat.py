@@ -33,8 +33,6 @@ WHOLE = Beat(
     settings_at="2026-01-01T00:00:00.000Z",
     resting=1,
     gave_up=2,
-    slow={"a.example": 2.5},
-    failing={"b.example": 3},
     rests={"c.example": 60.0},
     at=1_790_000_000.5,
 )
@@ -59,7 +57,7 @@ def test_the_bytes_of_a_beat() -> None:
         b'"term":"456789abcdef0123","shards":2,"ready":2,"needed":9,"dead_after":60.0,"pages":3,"stored":4,"bytes":4000,'
         b'"errors":{"timeout":2,"dns":1},"pending":5,"in_flight":1,"hosts":6,"memory":1048576,"state":"paused",'
         b'"settings":"01234567","settings_at":"2026-01-01T00:00:00.000Z","resting":1,"gave_up":2,'
-        b'"slow":{"a.example":2.5},"failing":{"b.example":3},"rests":{"c.example":60.0},'
+        b'"rests":{"c.example":60.0},'
         b'"at":"2026-09-21T14:13:20.500Z"}\n'
     )
 
@@ -107,8 +105,8 @@ def test_what_is_no_line(line: bytes) -> None:
 
 def test_half_a_surrogate_pair_is_no_text() -> None:
     """A text that could not be printed is taken for none; a host with such a name is left out."""
-    line = rb'{"beat":1,"state":"\ud800","slow":{"\udfff":1,"a":2,"\ud83d\ude00":3},"settings":"\u00e9"}'
-    assert parse_line(line) == Beat(number=1, slow={"a": 2, "\U0001f600": 3}, settings="é")
+    line = rb'{"beat":1,"state":"\ud800","rests":{"\udfff":1,"a":2,"\ud83d\ude00":3},"settings":"\u00e9"}'
+    assert parse_line(line) == Beat(number=1, rests={"a": 2, "\U0001f600": 3}, settings="é")
     assert parse_line(rb'{"hello":"\ud800","pid":"1","start":5}') == Hello("")
 
 

@@ -1,4 +1,4 @@
-"""What those who watch are told of the hosts."""
+"""How hosts fail."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ def test_a_bounded_number_of_hosts_is_kept(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(host_stats, "_KEPT", 2)
     stats = HostStats()
     for number, host in enumerate(("a", "b", "c", "a")):
-        stats.answered(host, 2.0 + number)
+        stats.answered(host)
         stats.failed(host, 1 + number, "dns")
-    figures = stats.figures()
-    assert figures["slow"] == {"a": 5.0, "c": 4.0}
-    assert figures["failing"] == {"a": 4, "c": 3}
+    assert [stats.fails(host) for host in ("a", "b", "c")] == [(4, "dns"), None, (3, "dns")]

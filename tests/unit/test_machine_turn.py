@@ -15,7 +15,7 @@ class Desk:
     def __init__(self) -> None:
         self.done: list[str] = []
         self.membership = SimpleNamespace(
-            known=None, trouble=lambda patience_s: None, tick=lambda starved: False, fenced=False, busy=False
+            beat_s=5.0, trouble=lambda patience_s: None, tick=lambda starved: False, fenced=False, busy=False
         )
         self.edits = SimpleNamespace(
             paused=False,
@@ -45,7 +45,10 @@ class Desk:
             "_frontier": frontier,
             "_browsers": SimpleNamespace(keep=lambda settings: None),
             "_bookkeeper": SimpleNamespace(
-                write_figures=lambda now, known: None, is_behind=False, go_on=lambda: None, put_off_telling=lambda: None
+                status_file=SimpleNamespace(write_if_due=lambda now, beat_s: None),
+                is_behind=False,
+                go_on=lambda: None,
+                put_off_telling=lambda: None,
             ),
             "_dispatch": lambda: self.done.append("dispatch"),
             "_show": lambda: None,

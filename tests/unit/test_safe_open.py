@@ -356,7 +356,7 @@ def test_every_file_has_a_limit(tree: Tree) -> None:
     for path in (
         *(f"{room}/x" for room in ROOMS),
         f"{machines}.log",
-        f"{machines}.labels.json",
+        f"{machines}.status.json",
         "notes",
         ".fscrawl/new/x",
     ):

@@ -168,10 +168,10 @@ def test_a_host_that_was_given_up(make):
     give_up(frontier, "dns")
     frontier.finish(task, 60)
     frontier.forget_what_is_over(BIG)
-    assert (names(frontier), frontier.scheduler.stats(BIG)["gave_up"]) == ([], 1)
+    assert (names(frontier), frontier.scheduler.gave_up) == ([], 1)
     fill(frontier, A + "1")
     assert frontier.take(BIG).flags == parse_flags("gave-up=dns")
-    assert frontier.scheduler.stats(BIG)["gave_up"] == 1
+    assert frontier.scheduler.gave_up == 1
 
 
 def test_limits(make):
@@ -199,8 +199,8 @@ def test_a_shard_that_goes(make):
     frontier.forget_what_is_over(BIG)
     assert (names(frontier), len(frontier.scheduler)) == ([], 2)
     frontier.let_go(frontier.location(A).shard)
-    assert (len(frontier.scheduler), frontier.scheduler.stats(BIG)["gave_up"]) == (1, 0)
-    assert frontier.scheduler.stats(BIG)["failing"] == {}
+    assert (len(frontier.scheduler), frontier.scheduler.gave_up) == (1, 0)
+    assert not any(figure.failures for figure in frontier.host_figures(BIG, 9).values())
     frontier.hold(frontier.location(A).shard, BIG)
     assert fill(frontier, "http://b.a.example/") == [True]
     assert fill(frontier, A) == [None]

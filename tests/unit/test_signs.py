@@ -203,8 +203,8 @@ def test_which_hosts_a_sign_means(sign: str, url: str, paused: bool) -> None:
     frontier.close()
 
 
-def test_a_shard_that_is_let_go_takes_its_hosts_out_of_the_beats() -> None:
-    """Hosts of a shard that another machine holds now are no longer told as slow, failing or given up."""
+def test_a_shard_that_is_let_go_takes_its_hosts_out_of_the_figures() -> None:
+    """Hosts of a shard that another machine holds now are no longer counted as failing or given up."""
     frontier = Frontier(Settings(politeness=PolitenessSettings(robots=False)), shards=1)
     frontier.hold(0)
     frontier.add("http://a.example/", 0, "")
@@ -214,16 +214,15 @@ def test_a_shard_that_is_let_go_takes_its_hosts_out_of_the_beats() -> None:
     frontier.scheduler.failed(task, "timeout", 0.0)
     frontier.scheduler.give_up("a.example", "timeout")
     frontier.finish(task, None)
-    told = frontier.scheduler.stats(0.0)
-    assert (told["slow"], told["failing"], told["gave_up"]) == ({"a.example": 9.0}, {"a.example": 1}, 1)
+    figure = frontier.host_figures(0.0, 9)["a.example"]
+    assert (figure.latency_s, figure.failures, frontier.scheduler.gave_up) == (9.0, 1, 1)
     frontier.let_go(0)
-    told = frontier.scheduler.stats(0.0)
-    assert (told["slow"], told["failing"], told["gave_up"]) == ({}, {}, 0)
+    assert (frontier.host_figures(0.0, 9), frontier.scheduler.gave_up) == ({}, 0)
     frontier.close()
 
 
-def test_hosts_are_forgiven_in_the_beats_too() -> None:
-    """Failures that were the network's are no longer told of the hosts."""
+def test_hosts_are_forgiven_in_the_figures_too() -> None:
+    """Failures that were the network's do not count as those of the hosts."""
     frontier = Frontier(Settings(politeness=PolitenessSettings(robots=False)), shards=1)
     frontier.hold(0)
     frontier.add("http://a.example/", 0, "")
@@ -231,5 +230,5 @@ def test_hosts_are_forgiven_in_the_beats_too() -> None:
     assert task is not None
     frontier.scheduler.failed(task, "timeout", 0.0)
     frontier.forgive(["a.example", "b.example"])
-    assert frontier.scheduler.stats(0.0)["failing"] == {}
+    assert frontier.host_figures(0.0, 9)["a.example"].failures == 0
     frontier.close()

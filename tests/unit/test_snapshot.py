@@ -8,7 +8,7 @@ from fscrawl.errors import NotATreeError, TreeBusyError, TreeError
 from fscrawl.fleet.beat import parse_lines
 from fscrawl.fleet.leases import Machinery
 from fscrawl.monitor.machine_status import MachineStatus
-from fscrawl.monitor.snapshot import WINDOWS_S, HostFigure, Observer
+from fscrawl.monitor.snapshot import WINDOWS_S, Observer
 from fscrawl.storage.records import timestamp
 from tests.support.beats import Logs
 from tests.support.snapshots import encoded, names
@@ -33,23 +33,21 @@ def test_what_is_no_beat_is_skipped(line: bytes) -> None:
 def test_a_counter_is_a_number_or_nothing() -> None:
     """A field that is missing, or is no finite number, counts as 0; in a table it is left out; a text is a text."""
     numbers = {"pages": 3, "bytes": "x", "pending": True, "in_flight": float("nan"), "hosts": 10**400, "resting": -1}
-    tables = {"slow": {"x": 1, "y": "z", "w": float("inf")}, "failing": [1]}
+    tables = {"rests": {"x": 1, "y": "z", "w": float("inf")}, "errors": [1]}
     (beat,) = parse_lines(encoded({**numbers, **tables, "state": "x", "settings": 3}))
     assert (beat.pages, beat.bytes, beat.pending, beat.in_flight, beat.hosts, beat.resting) == (3, 0, 0, 0, 0, 0)
     assert (beat.memory, beat.log, beat.dead_after) == (0, None, 0.0)
-    assert (beat.slow, beat.failing, beat.rests) == ({"x": 1}, {}, {})
+    assert (beat.rests, beat.errors) == ({"x": 1}, {})
     assert (beat.state, beat.settings, beat.settings_at) == ("x", "", "")
 
 
 def test_a_beat_before_the_last_keeps_its_counters_only(logs: Logs) -> None:
     """Tables that matter now only are dropped from earlier beats, so that an hour of them stays small."""
     machine = MachineStatus("m")
-    machine.take(
-        b"".join(encoded(logs.beat(at, pages=at, slow={"a": 1}, rests={"a": 1}, errors={"e": at})) for at in (1, 2))
-    )
-    assert [(beat.pages, beat.errors, beat.slow, beat.rests) for beat in machine.history] == [
-        (1, {"e": 1}, {}, {}),
-        (2, {"e": 2}, {"a": 1}, {"a": 1}),
+    machine.take(b"".join(encoded(logs.beat(at, pages=at, rests={"a": 1}, errors={"e": at})) for at in (1, 2)))
+    assert [(beat.pages, beat.errors, beat.rests) for beat in machine.history] == [
+        (1, {"e": 1}, {}),
+        (2, {"e": 2}, {"a": 1}),
     ]
 
 
@@ -197,12 +195,13 @@ def test_the_end_is_estimated_by_the_last_minutes(logs: Logs) -> None:
 
 def test_the_worst_hosts_of_all_machines(logs: Logs) -> None:
     """The worst hosts are those of the highest numbers, of whichever machine, the dead left out."""
-    logs.write("a", [logs.beat(99, slow={"x": 3.0, "y": 1.0})])
-    logs.write("b", [logs.beat(99, slow={"x": 2.0, "z": 3.0})])
-    logs.write("dead", [logs.beat(0, slow={"w": 9.0})])
+    for name, at, seconds in (("a", 99, {"x": 3, "y": 1}), ("b", 99, {"x": 2, "z": 3}), ("dead", 0, {"w": 9})):
+        logs.write(name, [logs.beat(at)])
+        logs.say(name, hosts={host: {"latency_s": each} for host, each in seconds.items()})
     view = logs.observer().look(logs.at(100))
-    assert [(each.host, each.value) for each in view.worst("slow")] == [("x", 3.0), ("z", 3.0), ("y", 1.0)]
-    assert view.worst("slow", 1) == [HostFigure("x", 3.0)]
+    assert view.slow() == {"x": 3.0, "z": 3.0, "y": 1.0}
+    assert view.slow(1) == {"x": 3.0}
+    assert view.failing() == {}
 
 
 # -- settings

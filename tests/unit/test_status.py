@@ -117,9 +117,8 @@ def test_what_the_table_says(logs: Logs) -> None:
         "resting": 2,
         "gave_up": 1,
         "errors": {"robots": 2},
-        "slow": {"s.example": 3.25},
-        "failing": {"127.0.0.1_81": 4},
     }
+    logs.say("m-1-aa", hosts={"s.example": {"latency_s": 3.25}, "127.0.0.1_81": {"failures": 4}})
     logs.write("m-1-aa", [logs.beat(40, pages=1214, **now), logs.beat(50, **one, **worse, **now)])
     logs.write("m-2-bb", [logs.beat(50, state="no network", settings_at="never")])
     logs.tree.controls.put_sign("PAUSE.x.example")
@@ -237,7 +236,8 @@ def test_logs_that_cannot_be_read(logs: Logs, content: bytes | None) -> None:
 
 def test_what_the_web_says_is_no_markup(logs: Logs) -> None:
     """Hosts, machine states and signs with terminal escapes or markup are printed as the text that they are."""
-    logs.write("m", [logs.beat(9, slow={HOSTILE: 2.0}, errors={HOSTILE: 1}, state=HOSTILE, settings_at=HOSTILE)])
+    logs.write("m", [logs.beat(9, errors={HOSTILE: 1}, state=HOSTILE, settings_at=HOSTILE)])
+    logs.say("m", hosts={HOSTILE: {"latency_s": 2.0}}, labels={HOSTILE: {}})
     (logs.root / "PAUSE.\x1b[31m").touch()
     view = logs.observer().look(logs.at(10))
     text = printed(view, 200)
@@ -300,7 +300,8 @@ def test_the_object(logs: Logs) -> None:
     """The object has every number of the look, in seconds and bytes."""
     now = {"settings": "0" * 8, "settings_at": timestamp(logs.at(0))}
     facts = {"pages": 30, "bytes": 7, "pending": 6, "in_flight": 2, "memory": 11, "shards": 5, "hosts": 4}
-    logs.write("m", [logs.beat(0), logs.beat(10, **facts, **now, errors={"dns": 2}, slow={"s": 1.5}, failing={"f": 3})])
+    logs.write("m", [logs.beat(0), logs.beat(10, **facts, **now, errors={"dns": 2})])
+    logs.say("m", hosts={"s": {"latency_s": 1.5}, "f": {"failures": 3}})
     logs.write("z", [logs.bye(5, pages=1, finished=True)])
     told = status.as_json(logs.observer().look(logs.at(11)))
     assert told.pop("free_bytes") > 0
@@ -364,18 +365,13 @@ def test_a_limit_that_is_reached(logs: Logs) -> None:
 # -- labels
 
 
-def write_labels(logs: Logs, machine: str, **figures: dict[str, int]) -> None:
-    path = logs.tree.root / ".fscrawl" / "machines" / f"{machine}.labels.json"
-    path.write_text(json.dumps({**figures, "": {"known": [0, 0]}}))
-
-
 def test_labels(logs: Logs) -> None:
     """Figures are summed over machines; what is pending counts for those at work; the most pending stand first."""
     logs.write("a", [logs.beat(10, pending=5)])
     logs.write("b", [logs.bye(5, pages=5, pending=9, finished=False)])
-    write_labels(logs, "a", one={"stored": 1, "pending": 2}, two={"failed": 1, "pending": 3})
-    write_labels(logs, "b", one={"stored": 4, "other": 1, "pending": 9})
-    write_labels(logs, "nobody", one={"stored": 100})
+    logs.say("a", labels={"one": {"stored": 1, "pending": 2}, "two": {"failed": 1, "pending": 3}})
+    logs.say("b", labels={"one": {"stored": 4, "other": 1, "pending": 9}})
+    logs.say("nobody", labels={"one": {"stored": 100}})
     observer = logs.observer()
     told = status.as_json(observer.look(logs.at(11)))["labels"]
     assert told == {
@@ -384,8 +380,8 @@ def test_labels(logs: Logs) -> None:
     }
     rows = [line.split() for line in lines(observer.look(logs.at(11)))]
     assert [row for row in rows if row[:1] in (["one"], ["two"])] == [["two", *"4013"], ["one", *"8502"]]
-    write_labels(logs, "a", one={"stored": 2, "pending": 1})
-    write_labels(logs, "b", one={"stored": 1000})  # it has left, so nothing of it is read again
+    logs.say("a", labels={"one": {"stored": 2, "pending": 1}})
+    logs.say("b", labels={"one": {"stored": 1000}})  # it has left, so nothing of it is read again
     logs.clock.now += 6  # the files of machines that are alive are read every five seconds
     assert status.as_json(observer.look(logs.at(12)))["labels"]["one"]["stored"] == 6
 
@@ -393,7 +389,7 @@ def test_labels(logs: Logs) -> None:
 def test_hosts_that_are_taken_over(logs: Logs) -> None:
     """While nobody knows all that waits, neither the crawl nor a task is done, and there is no estimate."""
     logs.write("a", [logs.beat(0, ready=1, needed=2), logs.beat(10, stored=50, pending=5, ready=1, needed=2)])
-    write_labels(logs, "a", one={"stored": 1, "pending": 0})
+    logs.say("a", labels={"one": {"stored": 1, "pending": 0}})
     view = logs.observer().look(logs.at(11))
     told = status.as_json(view)
     assert (told["pending"], told["pending_exact"], told["ends_in_s"]) == (None, False, None)
@@ -405,7 +401,7 @@ def test_hosts_that_are_taken_over(logs: Logs) -> None:
     logs.write("b", [logs.beat(11, ready=1, needed=2)])
     told = status.as_json(logs.observer().look(logs.at(12)))
     assert (told["pending"], told["labels"]["one"]["pending"]) == (5, None)  # b has not said yet what it has of tasks
-    write_labels(logs, "b", one={"pending": 7})
+    logs.say("b", labels={"one": {"pending": 7}})
     assert status.as_json(logs.observer().look(logs.at(12)))["labels"]["one"]["pending"] == 7
 
 
@@ -424,7 +420,7 @@ def test_what_is_left_of_a_stop(logs: Logs) -> None:
 def test_many_labels(logs: Logs) -> None:
     """The table has twenty of them, and says how many more there are."""
     logs.write("a", [logs.beat(10)])
-    write_labels(logs, "a", **{f"label {number:02}": {"stored": 1} for number in range(30)})
+    logs.say("a", labels={**{f"label {number:02}": {"stored": 1} for number in range(30)}})
     shown = lines(logs.observer().look(logs.at(11)))
     assert len([line for line in shown if line.startswith(("label 0", "label 1"))]) == 20
     assert "and 10 more; --json names all" in shown

@@ -24,8 +24,7 @@ def remarks(logs: Logs, *stopped: str) -> list[str]:
 def test_a_label_that_nothing_has(logs: Logs) -> None:
     """It may be misspelt, and it may be stopped before it begins; what is known is not mentioned."""
     logs.write("a", [logs.beat(10)])
-    figures = logs.root / ".fscrawl" / "machines" / "a.labels.json"
-    figures.write_text(json.dumps({"2024-01-02 Q1": {"pending": 3}, "b": {"stored": 1}}))
+    logs.say("a", labels={"2024-01-02 Q1": {"pending": 3}, "b": {"stored": 1}})
     assert remarks(logs, "2024-01-02 Q1", "b") == []
     assert remarks(logs, "2024-01-2 Q1", "b", "late") == [
         "crawl.stopped_labels: nothing with the label 2024-01-2 Q1 was found so far; did you mean 2024-01-02 Q1?",
@@ -36,5 +35,5 @@ def test_a_label_that_nothing_has(logs: Logs) -> None:
     assert remarks(logs, "late") == [], "it stands behind a seed"
     seeds.unlink()
     assert len(remarks(logs, *(f"{number} Q1" for number in range(99)))) == 10, "a look at the crawl must not take long"
-    figures.write_text(json.dumps({"(others)": {"stored": 1}}))  # whose names nobody knows
+    logs.say("a", labels={"(others)": {"stored": 1}})  # whose names nobody knows
     assert remarks(logs, "late") == []

@@ -29,13 +29,12 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from fscrawl.errors import FscrawlError, TreeError, UsageError
-from fscrawl.fleet.leases import Machinery
 from fscrawl.hostnames import candidates, read
 from fscrawl.monitor.dashboard import pages
 from fscrawl.monitor.dashboard.hosts import ONLY, SORTS, Hosts
 from fscrawl.monitor.dashboard.latest import Latest
 from fscrawl.monitor.dashboard.metrics import CONTENT_TYPE, metrics
-from fscrawl.monitor.dashboard.paces import PaceReader, of_snapshot
+from fscrawl.monitor.dashboard.paces import hosts_now
 from fscrawl.monitor.dashboard.summary import WINDOWS, summary
 from fscrawl.monitor.dashboard.tables import Query
 from fscrawl.storage.layout import ERRS, LINKS, is_key
@@ -63,7 +62,6 @@ class Dashboard:
     def __init__(self, root: Path, verbs: Verbs) -> None:
         """`verbs`: by name, how it may change the crawl; none if it is read-only."""
         self._latest = Latest(root)
-        self._paces = PaceReader(Machinery(self._latest.tree).host_figures)
         self._hosts = Hosts(self._latest.tree)
         self._about = {"root": str(root), "control": bool(verbs)}
         self._verbs = verbs
@@ -106,7 +104,7 @@ class Dashboard:
 
     def _hosts_now(self, query: Query) -> dict[str, Any]:
         snapshot = self._latest.ask(lambda view: view)
-        return self._hosts.table(query, of_snapshot(self._paces, snapshot).hosts, snapshot.now)
+        return self._hosts.table(query, hosts_now(snapshot), snapshot.now)
 
     async def _host_table(self, request: Request) -> Response:
         return _json_response(await self._in_thread(partial(self._hosts_now, _query(request))))

@@ -47,8 +47,8 @@ def summary(snapshot: Snapshot, window: str = "1h", span: tuple[float, float] | 
         "machines": [{**_row(machine, snapshot), "colour": colours.get(machine.name)} for machine in shown],
         "unlisted": len(snapshot.machines) - len(shown),
         "errors": [[name, number] for name, number in snapshot.errors().most_common() if number],
-        "slow": [[each.host, each.value] for each in snapshot.worst("slow")],
-        "failing": [[each.host, each.value] for each in snapshot.worst("failing")],
+        "slow": [list(each) for each in snapshot.slow().items()],
+        "failing": [list(each) for each in snapshot.failing().items()],
         "curves": _curves(charted, _grid(charted, until, max((until - since) / POINTS, _SHORTEST_STEP_S))),
     }
 

@@ -11,6 +11,7 @@ from fscrawl.config.settings import Settings
 from fscrawl.config.written_requests import line_of, written_request
 from fscrawl.fleet.terms import ReadOnlyTerms
 from fscrawl.frontier.flags import parse_flags
+from fscrawl.frontier.host_figures import SLOW_S
 from fscrawl.frontier.scope import BAD_PORT, TRAP, WHY_TRAP, Scope
 from fscrawl.http.error_classes import HELP
 from fscrawl.monitor.explain.facts import Explanation, Mark, Reason
@@ -261,18 +262,16 @@ class Why:
 
 
 def _troubles(machine: MachineStatus, host: str) -> Iterator[Reason]:
-    """Give what a machine's last beat says about a host."""
-    last, shown = machine.last, urls.shown_host(host)
-    rest_s = last.rests.get(host)
+    """Give what a machine says about a host."""
+    figure, shown = machine.status.hosts.get(host), urls.shown_host(host)
+    rest_s = machine.last.rests.get(host)
     if rest_s is not None:
         yield Reason(
             "resting",
             f"{machine.name} pauses {shown} for {rest_s:g} s more, because the host asked for it, failed, or"
             " takes much of the processor in vain",
         )
-    failures = last.failing.get(host)
-    if failures is not None:
-        yield Reason("failing", f"{shown} has failed {failures:g} times in a row, according to {machine.name}")
-    slow_s = last.slow.get(host)
-    if slow_s is not None:
-        yield Reason("slow", f"{shown} takes {slow_s:g} s to answer, according to {machine.name}")
+    if figure is not None and figure.failures:
+        yield Reason("failing", f"{shown} has failed {figure.failures} times in a row, according to {machine.name}")
+    if figure is not None and figure.latency_s >= SLOW_S:
+        yield Reason("slow", f"{shown} takes {figure.latency_s:g} s to answer, according to {machine.name}")

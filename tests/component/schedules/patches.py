@@ -23,7 +23,6 @@ from fscrawl.fleet import (
     assignment,
     generations,
     heartbeat,
-    host_figures,
     housekeeping,
     intake,
     leases,
@@ -35,6 +34,7 @@ from fscrawl.fleet import (
     past_runs,
     recovery,
     rulebook,
+    status_file,
 )
 from fscrawl.fleet.beat import Hello
 from fscrawl.frontier.frontier import Frontier
@@ -199,8 +199,7 @@ def installed(world: World) -> Iterator[None]:
         put(engine, "Frontier", _frontier(world))
         put(rulebook, "_age_s", world.age_s)
         put(engine, "anonymous_bytes", lambda: 0)
-        # Its files are for people. By the real clock it depended on when this computer was started whether one is due.
-        put(host_figures.HostTeller.__init__, "__defaults__", (lambda: 1e5,))
+        put(status_file.StatusWriter.__init__, "__defaults__", (world.clock.monotonic,))
         put(engine, "remove_own_temporaries", lambda hosts, tree: None)
         put(anchor.Anchor.__init__, "__defaults__", (None, world.clock.sleep))
         put(ownership, "assign", world.assign(assignment.assign))

@@ -26,12 +26,19 @@ pytestmark = pytest.mark.timeout(180)
 
 NASTY = "<img src=x onerror=alert(1)>\"'&amp;"
 HOSTS = {
-    "h1.example": {"pending": 40, "delay": 1, "set_by": "settings", "wait": 3000, "why": "retry-after"},
-    "h2.example": {"pending": 2, "delay": 3.5, "set_by": "robots", "wait": 2, "why": "delay"},
-    "h3.example": {"pending": 9, "why": NASTY[:40], "set_by": NASTY[:40], "delay": 5},
-    "new.example": {"pending": 1, "why": "failing", "wait": 900, "failures": 12, "delay": 64, "set_by": "failures"},
+    "h1.example": {"pending": 40, "delay_s": 1, "set_by": "settings", "wait_s": 3000, "cause": "retry-after"},
+    "h2.example": {"pending": 2, "delay_s": 3.5, "set_by": "robots", "wait_s": 2, "cause": "delay", "latency_s": 3.0},
+    "h3.example": {"pending": 9, "cause": NASTY[:40], "set_by": NASTY[:40], "delay_s": 5, "failures": 4},
+    "new.example": {
+        "pending": 1,
+        "cause": "failing",
+        "wait_s": 900,
+        "failures": 12,
+        "delay_s": 64,
+        "set_by": "failures",
+    },
 }
-BEAT = {"pending": 4, "needed": 0, "slow": {"h2.example": 3.0}, "failing": {"h3.example": 4}, "errors": {"http-4xx": 2}}
+BEAT = {"pending": 4, "needed": 0, "errors": {"http-4xx": 2}}
 VIEWS = {
     "overview": "#machines tr",
     "hosts": "#hosts-rows tr",
@@ -62,11 +69,9 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Grown:
         "day 1": {"stored": 20, "pending": 3, "failed": 1},
         NASTY: {"stored": 1},
         "day 2": {"pending": 5},
-        "": {"known": [0, 0]},
     }
-    (machines / "m-1-aa.labels.json").write_text(json.dumps(labels))
-    said = {"at": timestamp(time.time()), "shards": {"3": 40, "4": 2}, "hosts": HOSTS}
-    (machines / "m-1-aa.hosts.json").write_text(json.dumps(said))
+    status = {"at": timestamp(time.time()), "known": [0, 0], "labels": labels, "hosts": HOSTS}
+    (machines / "m-1-aa.status.json").write_text(json.dumps(status))
     (grown.root / "crawl.toml").write_text('[crawl]\nstopped_labels = ["day 2"]\n')
     return grown
 

@@ -297,10 +297,17 @@ def test_hosts_that_wait(ask: Ask, grown: Grown) -> None:
     """A host that a machine holds back says why and until when; one without a record is listed, too."""
     write_log(grown.root, "new-1-aa", {"beat": 1}, alive=True)
     hosts = {
-        "a.example": {"pending": 3, "delay": 2.5, "set_by": "robots", "wait": 300, "why": "retry-after", "failures": 1},
-        "new.example_81": {"pending": 1, "why": "turn"},
+        "a.example": {
+            "pending": 3,
+            "delay_s": 2.5,
+            "set_by": "robots",
+            "wait_s": 300,
+            "cause": "retry-after",
+            "failures": 1,
+        },
+        "new.example_81": {"pending": 1, "cause": "turn"},
     }
-    file = grown.root / ".fscrawl" / "machines" / "new-1-aa.hosts.json"
+    file = grown.root / ".fscrawl" / "machines" / "new-1-aa.status.json"
     file.write_text(json.dumps({"at": timestamp(time.time()), "hosts": hosts}))
     facts = ask("/api/hosts?sort=pending").json()
     first, second = facts["rows"][:2]

@@ -13,7 +13,7 @@ from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.logs import Logs, TreeLogs
 from fscrawl.fleet.packing import Packing
 from fscrawl.fleet.past_runs import PastRuns
-from fscrawl.storage.layout import labels_path, log_path
+from fscrawl.storage.layout import log_path, status_path
 from fscrawl.storage.records import FORMAT, TreeRecord
 from fscrawl.store import Tree, create
 
@@ -122,23 +122,23 @@ def test_a_view_that_is_shorter(root, pack):
     assert len(lines_of(root, NAMES[0], pack.ends[NAMES[0]])) == len(LINES)
 
 
-@pytest.mark.parametrize("old", [b"", b'{"shoes": {"stored": 1}}'])
-def test_old_figures_by_label(root, pack, old):
+@pytest.mark.parametrize("old", [b"", b'{"labels": {"shoes": {"stored": 1}}}'])
+def test_an_old_status_file(root, pack, old):
     """Machines replace this file, and a share may show an old one: what is newer stays, and counts."""
-    path = root / labels_path(NAMES[0])
-    path.write_bytes(b'{"shoes": {"stored": 7}}')
-    same = labels_path(NAMES[1])
-    (root / same).write_bytes(b'{"shoes": {"stored": 2}}')
+    path = root / status_path(NAMES[0])
+    path.write_bytes(b'{"labels": {"shoes": {"stored": 7}}}')
+    same = status_path(NAMES[1])
+    (root / same).write_bytes(b'{"labels": {"shoes": {"stored": 2}}}')
     view = View(
         Tree(root, "packer").files,
-        read=lambda data, path: old if path == labels_path(NAMES[0]) else data,
-        size=lambda size, path: len(old) if path == labels_path(NAMES[0]) else size,
+        read=lambda data, path: old if path == status_path(NAMES[0]) else data,
+        size=lambda size, path: len(old) if path == status_path(NAMES[0]) else size,
     )
     pack(view)
     assert path.exists()
     assert not (root / same).exists()
     logs = Logs(Tree(root, "reader"))
-    assert {name: logs.said(name).labels for name in logs.labelled()} == {
+    assert {name: labels for name in logs.with_status() if (labels := logs.status(name).labels)} == {
         NAMES[0]: {"shoes": LabelFigure(stored=7)},
         NAMES[1]: {"shoes": LabelFigure(stored=2)},
     }

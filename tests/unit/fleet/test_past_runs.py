@@ -56,7 +56,6 @@ def test_packs_that_come_while_all_runs_are_gone_through(share, past):
         try:
             while len(past.packs) < len(late):
                 past.with_logs()
-                past.labelled()
                 past.machines_of(1)
         except RuntimeError as error:
             errors.append(error)

@@ -2,17 +2,17 @@
 
 import errno
 import os
-from collections import Counter
 
 import pytest
 
 from fscrawl.admin.audit import audit
 from fscrawl.fleet import packing
-from fscrawl.fleet.label_figures import LabelCounter
+from fscrawl.fleet.label_figures import LabelFigure
 from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.logs import TreeLogs
 from fscrawl.fleet.past_runs import PastRuns
+from fscrawl.fleet.status_file import StatusFile, StatusWriter
 from fscrawl.monitor.snapshot import Observer
 from fscrawl.store import Tree
 from tests.support.members import MINE, url
@@ -38,9 +38,8 @@ def weeks(world, monkeypatch):
             member.settle()
             member.membership.discover([url(MINE[0], f"{number}")], 1, "")
             if number % 2:
-                labels = LabelCounter(member.tree.files, Counter)
-                labels.add("shoes", stored=number)
-                labels.tell_now()
+                figures = StatusFile(labels={"shoes": LabelFigure(stored=number)})
+                StatusWriter(member.tree.files, lambda figures=figures: figures, lambda now, most: {}).write_last()
             member.leave()
     return world
 

@@ -9,11 +9,12 @@ import pytest
 from fscrawl.errors import MemoryGone
 from fscrawl.fleet import packing
 from fscrawl.fleet.beat import Hello, line_of
-from fscrawl.fleet.label_figures import LabelCounter
+from fscrawl.fleet.label_figures import LabelFigure
 from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.logs import TreeLogs
 from fscrawl.fleet.past_runs import PastRuns
-from fscrawl.storage.layout import hosts_path, log_path
+from fscrawl.fleet.status_file import StatusFile, StatusWriter
+from fscrawl.storage.layout import log_path
 from fscrawl.store import Tree
 from tests.support.members import MINE, url
 from tests.support.packs import all_read, crashes, files, generations, packs
@@ -57,10 +58,8 @@ def spot(world):
     world.create(HOME)
     for name in SPOTS:
         member = join_and_say(world, name)
-        labels = LabelCounter(member.tree.files, Counter)
-        labels.add("shoes", stored=1)
-        labels.tell_now()
-        (world.root / hosts_path(member.name)).write_text("{}")
+        figures = StatusFile(labels={"shoes": LabelFigure(stored=1)})
+        StatusWriter(member.tree.files, lambda figures=figures: figures, lambda now, most: {}).write_last()
         member.kill()
         world.clock.now += 100
     grow_old(world, *SPOTS)

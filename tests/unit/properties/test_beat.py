@@ -36,7 +36,7 @@ def test_any_value_of_any_key(given_facts: dict[str, Any]) -> None:
     parsed = parse_line(line_of(line))
     assert type(parsed) is type(line)
     if isinstance(line, Beat):
-        assert abs(line.pages + line.failures) + sum(line.slow.values()) >= 0
+        assert abs(line.pages + line.failures) + sum(line.rests.values()) >= 0
 
 
 @given(st.binary(max_size=60))
