@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fscrawl import urls
 from fscrawl.commands.program import Parser, Program, without_secrets
 from fscrawl.config.credentials import is_name
 from fscrawl.errors import UsageError
@@ -243,7 +242,7 @@ def asked_for(words: list[str]) -> str:
     if not words:
         raise UsageError("which URL? give one, or a request like POST https://example.org/ a=1")
     if len(words) > 1 and words[0].upper() not in METHODS:
-        second = urls.without_login(words[1])
+        second = without_secrets(words[1])
         raise UsageError(f"{second}: there must be one URL, or a request like POST https://example.org/ a=1")
     return parted(" ".join(words))[0]
 
