@@ -110,8 +110,11 @@ def find_root(options: argparse.Namespace) -> Path | None:
         return Path(tree)
     if words and is_tree(Path(words[0])):
         return Path(words.pop(0))
-    if os.environ.get(ROOT):
-        return Path(os.environ[ROOT])
+    if given := os.environ.get(ROOT):
+        try:
+            return directory(given)
+        except argparse.ArgumentTypeError as error:
+            raise UsageError(f"{ROOT}: {error}") from None
     return tree_around()
 
 

@@ -91,6 +91,9 @@ def test_the_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert root_of("status") == str(tmp_path / "c")
     monkeypatch.setenv("FSCRAWL_ROOT", "../../../b")
     assert root_of("status") == root_of("crawl http://a.example/") == "../../../b"
+    monkeypatch.setenv("FSCRAWL_ROOT", "~/tree")  # as in a unit of systemd, which replaces no ~
+    with pytest.raises(UsageError, match="FSCRAWL_ROOT: ~/tree: the shell has not replaced ~"):
+        root_of("crawl http://a.example/")
     monkeypatch.chdir(tmp_path)
     assert root_of("status a") == root_of("status --root a") == root_of("crawl --root a b") == "a"
     assert root_of("status missing") == "missing"
