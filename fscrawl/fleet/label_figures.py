@@ -9,9 +9,7 @@ Vocabulary:
   known     of how many shards they count the pending URLs (`Coverage`)
 
 Promise: a machine writes its figures every `EVERY_S` seconds if they have changed, at first sooner, soon after shards
-have come or gone, and when it leaves.
-One that is killed has not counted what it stored since then. They say nothing that the records do not say: `report`
-counts those.
+have come or gone, and when it leaves. One that is killed has not counted what it stored since then.
 """
 
 from __future__ import annotations
