@@ -74,7 +74,10 @@ GATE = (
     Suite("test", "make --no-print-directory test", 2, alone=True),
     _CHECKS,
     Suite(
-        "gate", f"{_PYTEST} -n 2 tests -m 'gate and not fleet'", 10, (*_SHELLS, *_SSH, *_BROWSER, "fuse3", "iproute2")
+        "gate",
+        f"{_PYTEST} -n 2 tests -m 'gate and not fleet' -k 'not GlusterFS'",
+        10,
+        (*_SHELLS, *_SSH, *_BROWSER, "fuse3", "iproute2"),
     ),
     Suite("doctests", f"{_PYTEST} -n 0 --doctest-modules fscrawl tests/support", 1),
     Suite("fleet", f"{_PYTEST} -n 0 tests/system -m 'gate and fleet'", 2, alone=True),

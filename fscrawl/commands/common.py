@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fscrawl import urls
 from fscrawl.commands.program import Parser, Program, without_secrets
 from fscrawl.config.credentials import is_name
 from fscrawl.errors import UsageError
@@ -111,8 +110,11 @@ def find_root(options: argparse.Namespace) -> Path | None:
         return Path(tree)
     if words and is_tree(Path(words[0])):
         return Path(words.pop(0))
-    if os.environ.get(ROOT):
-        return Path(os.environ[ROOT])
+    if given := os.environ.get(ROOT):
+        try:
+            return directory(given)
+        except argparse.ArgumentTypeError as error:
+            raise UsageError(f"{ROOT}: {error}") from None
     return tree_around()
 
 
@@ -243,7 +245,7 @@ def asked_for(words: list[str]) -> str:
     if not words:
         raise UsageError("which URL? give one, or a request like POST https://example.org/ a=1")
     if len(words) > 1 and words[0].upper() not in METHODS:
-        second = urls.without_login(words[1])
+        second = without_secrets(words[1])
         raise UsageError(f"{second}: there must be one URL, or a request like POST https://example.org/ a=1")
     return parted(" ".join(words))[0]
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from fscrawl import interrupts, store, urls
 from fscrawl.admin.probe import probe
 from fscrawl.commands.common import assignments
+from fscrawl.commands.program import without_secrets
 from fscrawl.commands.site_option import read_file
 from fscrawl.config import settings
 from fscrawl.config.fixed import check_same
@@ -263,7 +264,7 @@ def _about_seed(text: str, error: ValueError) -> str:
             return f"{text}: it is a file, not a URL; did you mean --seeds {text}?"
     is_told = "; " in str(error) or urls.normalise(text) is not None
     advice = "" if is_told else "; a seed must be a complete URL, like https://example.org/"
-    return f"{urls.without_login(text) or repr(text)}: {error}{advice}"
+    return f"{without_secrets(text) or repr(text)}: {error}{advice}"
 
 
 def _said(path: Path) -> str:
@@ -285,6 +286,8 @@ def _open_or_create(
 ) -> tuple[store.Tree, settings.Settings]:
     """Open the tree, or make it. `has_seeds`: the command line gives some, so a tree may be made."""
     state = store.state_of(root)
+    # Also if nothing will be made: a flag without a value has taken the URL for it.
+    fresh = settings.Settings() if state == "tree" else settings.apply(settings.Settings(), assignments)
     interrupts.keeps("what is stored is kept; the same command goes on")
     if state == "tree":
         if store.is_stopped(root):
@@ -302,7 +305,7 @@ def _open_or_create(
             what = f"{number_of(len(others), 'other name')}, such as {others[0]}"
             progress.note(f"{root} is not empty ({what}): the crawl is made beside what is there, and leaves it alone")
         with interrupts.later():
-            _create(root, settings.apply(settings.Settings(), assignments), given)
+            _create(root, fresh, given)
     tree = store.Tree(root, new_machine_id())
     tree.files.take_umask()
     chosen = read_settings(tree, progress.warn)

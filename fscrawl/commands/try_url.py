@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fscrawl import store, urls
+from fscrawl import store
 from fscrawl.commands.common import (
     Program,
     add_allow_env,
@@ -23,6 +23,7 @@ from fscrawl.commands.common import (
     no_body,
     open_tree,
 )
+from fscrawl.commands.program import without_secrets
 from fscrawl.commands.site_option import add_site, with_site
 from fscrawl.config import settings as all_settings
 from fscrawl.config.list_files import check_lists
@@ -81,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         url = read_seed(asked)
     except ValueError as error:
-        raise UsageError(f"{urls.without_login(asked)}: {error}") from None
+        raise UsageError(f"{without_secrets(asked)}: {error}") from None
     with _limited() as read, ProgressLine() as line:
         settings, seeds = _crawl_of(tree, options.root, url, assignments(options), line)
         settings = with_site(settings, options.site, options.root)

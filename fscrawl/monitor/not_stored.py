@@ -14,7 +14,7 @@ from fscrawl.util.humanize import number_of
 
 _TYPE = "type "
 _SHOWN_TYPES = 5
-_SETTINGS = frozenset({"scope", "allow", "deny"})
+_SETTINGS = frozenset({"scope", "allow", "deny", "max_depth", "max_hosts_per_domain", "max_pages_per_host"})
 _SHOWN = 3  # seeds and hosts
 _RENDER = "for a browser, add its host to render.hosts in crawl.toml, then crawl with --refresh 0s"
 

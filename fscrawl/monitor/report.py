@@ -22,7 +22,7 @@ from typing import Any
 from fscrawl.fleet.beat import Beat, Goodbye, Hello, Line, parse_lines
 from fscrawl.fleet.leases import Machinery
 from fscrawl.monitor.dashboard import pages
-from fscrawl.monitor.dashboard.hosts import rows_of
+from fscrawl.monitor.dashboard.hosts import counted, row_of
 from fscrawl.monitor.dashboard.paces import hosts_now
 from fscrawl.monitor.dashboard.summary import POINTS, summary
 from fscrawl.monitor.machine_status import MachineStatus
@@ -48,8 +48,9 @@ def gather(tree: Tree, line: ProgressLine = SILENT) -> dict[str, Any]:
     line.begin("counting the files of hosts", len(names))
     rows: list[dict[str, Any]] = []
     for start in range(0, len(names), _HOSTS_AT_A_TIME):
-        rows += rows_of(tree, names[start : start + _HOSTS_AT_A_TIME], now, snapshot.now)
-        line.advance(len(names[start : start + _HOSTS_AT_A_TIME]))
+        counts = counted(tree, names[start : start + _HOSTS_AT_A_TIME])
+        rows += (row_of(name, numbers, now.get(name), snapshot.now) for name, numbers in counts.items())
+        line.advance(len(counts))
     rows.sort(key=lambda row: -row["records"])
     line.begin("reading heartbeats", unit="")
     return {

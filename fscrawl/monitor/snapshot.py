@@ -27,6 +27,7 @@ from msgspec.structs import replace
 
 from fscrawl import urls
 from fscrawl.config.edited_text import EditedText
+from fscrawl.config.render_settings import RenderSettings
 from fscrawl.config.seeds import read_seeds
 from fscrawl.config.settings import Settings
 from fscrawl.config.watcher import digest_of, settings_of
@@ -40,8 +41,10 @@ from fscrawl.fleet.logs import TreeLogs
 from fscrawl.fleet.not_stored import NotStored
 from fscrawl.frontier.host_figures import SLOW_S
 from fscrawl.frontier.scope import Scope
+from fscrawl.hostnames import pattern_covers, url_pattern
 from fscrawl.labels import in_comment
 from fscrawl.monitor.machine_status import CounterName, MachineStatus, State
+from fscrawl.request import url_of
 from fscrawl.sites.rules import near_to
 from fscrawl.store import PAUSE, SEEDS, Tree
 from fscrawl.util import text_lines
@@ -344,7 +347,7 @@ class Observer:
         return _labels_of(self._read_seeds(tick)) if self._good.crawl.stopped_labels else frozenset()
 
     def _not_stored(self, machines: list[MachineStatus], tick: float) -> NotStored:
-        """Add what machines say. Only the newest run tells of hosts; and a seed's target may be inside by now."""
+        """Add what machines say. Only the newest run tells of hosts; and settings may have been edited for a seed."""
         found = NotStored()
         newest = max((machine.greeted_at for machine in machines), default=0.0)
         for machine in sorted(machines, key=lambda machine: machine.greeted_at):
@@ -354,8 +357,12 @@ class Observer:
             found.add(figures)
         if found.seeds:
             near = near_to(_origins_of(self._read_seeds(tick)), self._good.rules)
-            refuses = Scope(self._good.crawl, near).refuses
-            found.seeds = {seed: each for seed, each in found.seeds.items() if refuses(each.target)}
+            refuses, render = Scope(self._good.crawl, near).refuses, self._good.render
+            found.seeds = {
+                seed: each
+                for seed, each in found.seeds.items()
+                if (not _may_be_rendered(render, seed) if each.how == "scripts" else refuses(each.target))
+            }
         return found
 
     def _read_status_files(self, tick: float) -> None:
@@ -448,6 +455,11 @@ class Observer:
         if tick - machine.grown_at > dead_after_s:
             return "dead"
         return "alive" if machine.proven or now - machine.seen_at <= dead_after_s else "dead"
+
+
+def _may_be_rendered(render: RenderSettings, seed: str) -> bool:
+    patterns = filter(None, map(url_pattern, render.hosts))
+    return render.when != "never" or any(pattern_covers(pattern, url_of(seed)) for pattern in patterns)
 
 
 @lru_cache(1)

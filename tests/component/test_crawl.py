@@ -174,7 +174,7 @@ def test_max_depth(root: Path) -> None:
         assert done.code == 0
         assert paths(root, web) == {"/", *(f"/{n}" for n in range(1, 13))}
     assert {record.depth for record in pages(root).values()} == {0, 1, 2}
-    assert "links by max_depth" in done.out
+    assert "links by crawl.max_depth" in done.out
 
 
 def test_allow_and_deny(root: Path) -> None:

@@ -138,6 +138,9 @@ def test_a_seed_of_scripts(root: Path) -> None:
         assert f"{web.url(A)} has scripts and hardly any text; " in line
         assert "render.hosts" in line
         assert status(root)["seeds_astray"] == {web.url(A): {"how": "scripts", "target": "", "rule": ""}}
+    toml = root / "crawl.toml"
+    toml.write_text(toml.read_text().replace("\nhosts = []", f'\nhosts = ["{A}"]'))
+    assert status(root)["seeds_astray"] == {}
 
 
 def test_a_host_that_was_given_up(root: Path) -> None:

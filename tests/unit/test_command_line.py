@@ -54,6 +54,10 @@ def words(line: str) -> list[str]:
         ("crawl --root x ftp://me:pw@a/", "ftp://…@a/: "),
         ("crawl --root x .", "did you mean --root .?"),
         ("crawl --root x more", "more: not an http or https URL; a seed must"),
+        ("crawl --root x --set politeness.delay=1 fetch.auth={'a'='me:pw'}", "fetch.auth…: not an http"),
+        ("crawl --root x --depth http://a.example/", 'crawl.max_depth: "http://a.example/": must be a whole number'),
+        ("try fetch.auth={'a'='me:pw'}", "fetch.auth…: not an http"),
+        ("try http://a.example/ fetch.auth={'a'='me:pw'}", "fetch.auth…: there must be one URL"),
         ("status --root x y", "unexpected argument y;"),
         ("status x y", "unexpected argument y;"),
         ("stop fetch.auth=pw --root x", "argument fetch.auth…;"),
@@ -87,6 +91,9 @@ def test_the_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert root_of("status") == str(tmp_path / "c")
     monkeypatch.setenv("FSCRAWL_ROOT", "../../../b")
     assert root_of("status") == root_of("crawl http://a.example/") == "../../../b"
+    monkeypatch.setenv("FSCRAWL_ROOT", "~/tree")  # as in a unit of systemd, which replaces no ~
+    with pytest.raises(UsageError, match="FSCRAWL_ROOT: ~/tree: the shell has not replaced ~"):
+        root_of("crawl http://a.example/")
     monkeypatch.chdir(tmp_path)
     assert root_of("status a") == root_of("status --root a") == root_of("crawl --root a b") == "a"
     assert root_of("status missing") == "missing"

@@ -4,7 +4,7 @@ Vocabulary:
   row      a host: its directory, its number of records and of failures, and what its machine says about it
   page     fifty rows of those that match a search, in the requested order
 
-Promise: names are listed every twenty seconds at most. Only the hosts of a page are counted.
+Promise: names are listed, and a host is counted, every twenty seconds at most. Only the hosts of a page are counted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fscrawl.util.waiting import in_turn_if_slow
 
 SORTS = ("pending", "host", "until")
 ONLY = ("", "held", "pending")
-_NAMES_LIVE_S = 20.0
+_LISTINGS_LIVE_S = 20.0
 
 
 def arrange(names: Iterable[str], query: Query, told: Mapping[str, HostNow] | None = None) -> tuple[int, list[str]]:
@@ -61,19 +61,21 @@ def _value_of(sort: str, told: Mapping[str, HostNow]) -> Callable[[str], float |
     return lambda name: told[name].until or None if name in told else None
 
 
-def rows_of(tree: Tree, names: Iterable[str], told: Mapping[str, HostNow], now: float) -> list[dict[str, Any]]:
-    """Give the rows of some hosts. Their files are counted by listing, several hosts at a time."""
+def counted(tree: Tree, names: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """Count the records and the failures of hosts by listing their files, several hosts at a time."""
 
-    def row(name: str) -> dict[str, Any]:
-        return {
-            "host": name,
-            "spoken": urls.shown_host(name),
-            "records": len(tree.keys(LINKS, name)),
-            "failures": len(tree.keys(ERRS, name)),
-            **_told(told.get(name), now),
-        }
+    def count(name: str) -> tuple[int, int]:
+        return len(tree.keys(LINKS, name)), len(tree.keys(ERRS, name))
 
-    return list(in_turn_if_slow(row, list(names), READERS))
+    names = list(names)
+    return dict(zip(names, in_turn_if_slow(count, names, READERS), strict=True))
+
+
+def row_of(name: str, numbers: tuple[int, int], host: HostNow | None, now: float) -> dict[str, Any]:
+    """Give the row of a host. `numbers`: of its records and failures; `host`: what its machine says about it."""
+    records, failures = numbers
+    told = _told(host, now)
+    return {"host": name, "spoken": urls.shown_host(name), "records": records, "failures": failures, **told}
 
 
 def _told(host: HostNow | None, now: float) -> dict[str, Any]:
@@ -99,6 +101,7 @@ class Hosts:
         self._tree = tree
         self._clock = clock
         self._names: list[str] = []
+        self._counts: dict[str, tuple[int, int]] = {}  # of hosts that were shown since the names were listed
         self._listed_at = float("-inf")
         self._lock = threading.Lock()
 
@@ -109,17 +112,20 @@ class Hosts:
         """
         names = sorted({*self._list(), *told})
         found, page = arrange(names, query, told)
+        counts = self._counts
+        counts.update(counted(self._tree, (name for name in page if name not in counts)))
         return {
             "now": now,
             "hosts": len(names),
             "held": sum(host.figure.cause in reasons.HELD_BACK for host in told.values()),
             **place(found, query.page),
-            "rows": rows_of(self._tree, page, told, now),
+            "rows": [row_of(name, counts[name], told.get(name), now) for name in page],
         }
 
     def _list(self) -> list[str]:
         with self._lock:
-            if self._clock() - self._listed_at >= _NAMES_LIVE_S:
+            if self._clock() - self._listed_at >= _LISTINGS_LIVE_S:
                 self._names = [*{*self._tree.hosts(LINKS), *self._tree.hosts(ERRS)}]
+                self._counts = {}
                 self._listed_at = self._clock()
             return self._names

@@ -52,6 +52,18 @@ def test_names_are_listed_seldom(grown: Grown) -> None:
     assert names(hosts) == ["new.example", "p.example_8080"]
 
 
+def test_hosts_are_counted_seldom(grown: Grown) -> None:
+    """A page is asked for each second while it is shown: the files of a large host are not listed each time."""
+    now = 0.0
+    hosts = Hosts(grown.tree, lambda: now)
+    names(hosts)
+    with mock.patch.object(Tree, "keys", side_effect=AssertionError("listed")):
+        names(hosts)
+    grown.page("http://a.example/new")
+    now = 30.0
+    assert hosts.table(Query("a.example", "host"), {}, 0.0)["rows"][0]["records"] == 5
+
+
 def test_hosts_of_a_tree_that_goes(grown: Grown) -> None:
     """Hosts that cannot be listed are an error, and come back."""
     hosts = Hosts(grown.tree)
