@@ -34,6 +34,7 @@ from fscrawl.util.expressions import compiled
 
 MOST = 100_000  # items of one page
 _SHOWN_CHARS = 80  # of a bad text, in a report
+_FAULT_CHARS = 200  # of a mistake, with the name of the site file
 
 
 class Mistake(ValueError):  # noqa: N818 - of the user
@@ -72,7 +73,7 @@ class Extracted:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """The items of one page. `more`: there were more than MOST. `fault`: why the rest could not be read; at most 80
+    """The items of one page. `more`: there were more than MOST. `fault`: why the rest could not be read; at most 200
     characters.
     """
 
@@ -120,7 +121,7 @@ def gathered(found: Iterator[Extracted]) -> Items:
         items += islice(found, MOST)
         return Items(tuple(items), more=next(found, None) is not None)
     except Exception as error:  # noqa: BLE001 - one page must not stop an export of millions
-        return Items(tuple(items), fault=fold(str(error) or type(error).__name__)[:_SHOWN_CHARS])
+        return Items(tuple(items), fault=fold(str(error) or type(error).__name__)[:_FAULT_CHARS])
 
 
 # Texts to values
