@@ -271,6 +271,12 @@ def _report_unread(batches: list[BatchResult], warn: Warn) -> None:
     others = unread.total() - sum(number for _, number in unread.most_common(_MAX_NAMED))
     if others:
         warn(f"and that of {number_of(others, 'other PDF')}")
+    lost: Counter[str] = Counter()
+    for batch in batches:
+        lost.update(batch.lost_items)
+    if lost:
+        why = lost.most_common(1)[0][0]
+        warn(f"the items of {number_of(lost.total(), 'page')} could not all be read; the most common reason: {why}")
     if cut := sum(batch.cut_items for batch in batches):
         warn(f"{number_of(cut, 'page')} with more than {MOST_ITEMS:,} items: the others are left out")
 

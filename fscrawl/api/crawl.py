@@ -64,7 +64,7 @@ class Failure:
     label           of the seed that led here; None without one
     attempts        how often it was tried
     fetch_status    the HTTP status, where there was an answer
-    headers         of the answer, where there was one; those that may hold a session are ""
+    headers         of the answer, where there was one; those that may hold a session are "". Not in the table
     """
 
     url: str

@@ -10,11 +10,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fscrawl import urls
-from fscrawl.dataset.page_files import is_noindex, is_whole, read_path
+from fscrawl.dataset.page_files import is_noindex, is_whole, read_path, record_of
 from fscrawl.errors import PlantedError, RecordError, UsageError
 from fscrawl.parse.headers import media_type
 from fscrawl.request import parts_of, url_of
-from fscrawl.storage.flaws import flaw
 from fscrawl.storage.layout import HTMLS, LINKS, SETTINGS
 from fscrawl.storage.records import Kind, PageRecord
 from fscrawl.store import Tree
@@ -108,17 +107,6 @@ class Source:
         if data is None or not is_whole(data, rendered.bytes, rendered.sha256):
             raise RecordError(f"{self.tree.files.absolute(path)}: it is missing, or differs from its record")
         return data
-
-
-def record_of(data: bytes, host: str, key: str) -> PageRecord:
-    """Read a record as a merge does; RecordError if it is torn, wrong, or not that of this page."""
-    try:
-        record = PageRecord.from_json(data)
-    except RecordError as error:
-        raise RecordError(f"its record cannot be read: {error}") from error
-    if wrong := flaw(record, host, key):
-        raise RecordError(f"its record is wrong: {wrong}")
-    return record
 
 
 class Page:

@@ -17,7 +17,8 @@ from functools import partial
 from itertools import chain, islice, repeat
 from typing import Any, NamedTuple, Self
 
-from fscrawl.api.page import Page, Source, record_of
+from fscrawl.api.page import Page, Source
+from fscrawl.dataset.page_files import record_of
 from fscrawl.errors import RecordError, UsageError
 from fscrawl.storage.kinds import most_bytes
 from fscrawl.storage.layout import HTMLS, LINKS

@@ -56,6 +56,7 @@ class BatchResult(msgspec.Struct):
     broken       (host, key, what is wrong with the page)
     found        field → number of pages it was found on, missing on, bad on
     cut_items    pages with more items than are taken
+    lost_items   pages of which items could not be read, by the reason
     unread       documents whose text is missing or incomplete, by the reason
     columns      of its rows
     """
@@ -66,6 +67,7 @@ class BatchResult(msgspec.Struct):
     broken: list[tuple[str, str, str]] = []
     found: dict[str, list[int]] = {}
     cut_items: int = 0
+    lost_items: dict[str, int] = {}
     unread: dict[str, int] = {}
     columns: list[str] = []
 
@@ -174,17 +176,21 @@ def _of_site(site: SiteRules, page: Answer, record: PageRecord, result: BatchRes
         _count(extracted, result)
         found.update((f"field.{name}", value) for name, value in extracted.values.items())
     if site.item_columns and (is_text or "items" in methods):
-        with contextlib.suppress(TimeoutError), time_limit(_OF_USERS_S, of_processor=True):
-            found["items"] = _items(site, site.items_of(page), result)
+        try:
+            with time_limit(_OF_USERS_S, of_processor=True):
+                items = site.items_of(page)
+        except TimeoutError:
+            items = Items(fault="too long")
+        found["items"] = _items(items, result)
     return found
 
 
-def _items(site: SiteRules, found: Items, result: BatchResult) -> list[dict[str, Any]]:
+def _items(found: Items, result: BatchResult) -> list[dict[str, Any]]:
     """Count what was found, and return the values of the items."""
     for item in found.items:
         _count(item, result, ITEM_FIELD)
     if found.fault:
-        _count(Extracted({}, {site.item_columns[0].name: found.fault}, ()), result, ITEM_FIELD)
+        _add(result.lost_items, found.fault)
     result.cut_items += found.more
     return [item.values for item in found.items]
 

@@ -26,7 +26,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     formats   of FORMATS
     text      "visible", "main" (the main content, by trafilatura) or "none"
-    language  whether the language of texts is detected.
+    language  whether the language of texts is detected
     html      whether tables have the pages' bodies
     files     whether tables have the bodies of documents that are not HTML
     fields    what [[site]] tables say of fields and items, as JSON, "" if nothing: see `site_fields`
@@ -78,8 +78,10 @@ def check(options: Options) -> None:
         host(each)
     for each in options.status:
         status(each)
-    for each in (*options.include, *options.exclude):
+    for each in options.include:
         expression(each, "--include")
+    for each in options.exclude:
+        expression(each, "--exclude")
     from fscrawl.dataset.site_fields import sites_of  # noqa: PLC0415 - it needs these options
 
     try:

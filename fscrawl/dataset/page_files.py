@@ -11,6 +11,7 @@ import hashlib
 import time
 
 from fscrawl.errors import PlantedError, RecordError, TreeBusyError
+from fscrawl.storage.flaws import flaw
 from fscrawl.storage.records import PageRecord
 from fscrawl.store import Tree
 
@@ -29,6 +30,17 @@ def read_path(tree: Tree, path: str, most: int | None = None) -> bytes | None:
         except TreeBusyError:
             time.sleep(_BUSY_S)
     return tree.files.read(path, most)
+
+
+def record_of(data: bytes, host: str, key: str) -> PageRecord:
+    """Read the bytes of a record; RecordError if it is torn, wrong, or not that of this page."""
+    try:
+        record = PageRecord.from_json(data)
+    except RecordError as error:
+        raise RecordError(f"its record cannot be read: {error}") from error
+    if wrong := flaw(record, host, key):
+        raise RecordError(f"its record is wrong: {wrong}")
+    return record
 
 
 def read_whole(tree: Tree, path: str, size: int, sha256: str, what: str) -> bytes:

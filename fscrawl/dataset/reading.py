@@ -20,10 +20,9 @@ from itertools import chain, islice
 from pathlib import Path
 
 from fscrawl.dataset.job import Job
-from fscrawl.dataset.page_files import is_noindex, read_path, read_whole
+from fscrawl.dataset.page_files import is_noindex, read_path, read_whole, record_of
 from fscrawl.dataset.plan import Name
 from fscrawl.errors import RecordError
-from fscrawl.storage.flaws import flaw
 from fscrawl.storage.layout import LINKS, PICTURE
 from fscrawl.storage.records import PageRecord
 from fscrawl.util.parallel import READERS, in_turn
@@ -118,13 +117,14 @@ def _read_record(job: Job, name: Name) -> ReadPage:
     host, key = name
     try:
         data = read_path(job.tree, job.tree.tree_path(LINKS, host, key))
-        record = None if data is None else PageRecord.from_json(data)
     except RecordError as error:
         return ReadPage(name, why="broken", broken=f"its record cannot be read: {error}")
-    if record is None:
+    if data is None:
         return ReadPage(name, why="broken", broken="its record is gone")
-    if wrong := flaw(record, host, key):
-        return ReadPage(name, why="broken", broken=f"its record is wrong: {wrong}")
+    try:
+        record = record_of(data, host, key)
+    except RecordError as error:
+        return ReadPage(name, why="broken", broken=str(error))
     if why := job.filters.reason(record):
         return ReadPage(name, why=why)
     if not job.options.noindex and is_noindex(record):

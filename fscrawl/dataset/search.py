@@ -24,7 +24,7 @@ import re
 import shutil
 import tempfile
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -64,6 +64,7 @@ _ROWS = 50  # that are read at once; the text of one page may have megabytes
 _COLUMNS = ("url", "key", "fetch_time", "fetch_redirect", "title", "text")
 _SNIPPET_CHARACTERS = 200
 _MOST_BEGINNINGS = 1000  # words for one `word*` that are marked in snippets
+_MOST_IN_PHRASE = 10_000  # words for the `word*` at the end of several tokens: tantivy takes no more than 16,000
 _MOST_CHARACTERS = 1000  # of what a user writes
 _TERM = re.compile(r'(?P<minus>-?)(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))')
 _QUOTES = str.maketrans(dict.fromkeys("“”„‟«»", '"'))  # as word processors write them
@@ -124,6 +125,7 @@ def search(root: Path, words: str, hosts: Sequence[Host] = (), most: int = 10, *
         missing = sum(part.rows for part in parts if part.sha256 not in known)
         if known - {part.sha256 for part in parts} and known - {part.sha256 for part in parts_of(_manifest(root))}:
             raise _damaged(root, "it is of other pages than the dataset")
+        _check_phrases(searcher, [*wanted, *unwanted])
         found = searcher.search(_query(index, wanted, unwanted, _origins(searcher, hosts)), most, offset=skip)
         snippets = _Snippets(index, wanted)
         results = [_result(searcher.doc(address), float(score), snippets) for score, address in found.hits]
@@ -194,6 +196,15 @@ def _manifest(root: Path) -> Manifest:
         if isinstance(error, UnfitFileError) and error.errno != errno.EACCES:
             raise wrong from error
         raise tree_error(error, error.filename or root) from error
+
+
+def _check_phrases(searcher: tantivy.Searcher, terms: Iterable[_Term]) -> None:
+    """Refuse a beginning behind other tokens, as in `1-a*`, with which too many words begin."""
+    for tokens in (term.tokens for term in terms if term.begins and len(term.tokens) > 1):
+        for field in ("title", "text"):
+            if len(searcher.terms_with_prefix(field, tokens[-1], limit=_MOST_IN_PHRASE + 1)) > _MOST_IN_PHRASE:
+                many = f"more than {_MOST_IN_PHRASE:,} words begin with {tokens[-1]}"
+                raise UsageError(f"{' '.join(tokens)}*: {many}; give more of the last word")
 
 
 def _query(

@@ -34,6 +34,7 @@ from fscrawl.util.expressions import compiled
 
 MOST = 100_000  # items of one page
 _SHOWN_CHARS = 80  # of a bad text, in a report
+_FAULT_CHARS = 200  # of a mistake, with the name of the site file
 
 
 class Mistake(ValueError):  # noqa: N818 - of the user
@@ -72,7 +73,7 @@ class Extracted:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """The items of one page. `more`: there were more than MOST. `fault`: why the rest could not be read; at most 80
+    """The items of one page. `more`: there were more than MOST. `fault`: why the rest could not be read; at most 200
     characters.
     """
 
@@ -120,7 +121,7 @@ def gathered(found: Iterator[Extracted]) -> Items:
         items += islice(found, MOST)
         return Items(tuple(items), more=next(found, None) is not None)
     except Exception as error:  # noqa: BLE001 - one page must not stop an export of millions
-        return Items(tuple(items), fault=fold(str(error) or type(error).__name__)[:_SHOWN_CHARS])
+        return Items(tuple(items), fault=fold(str(error) or type(error).__name__)[:_FAULT_CHARS])
 
 
 # Texts to values
@@ -266,7 +267,7 @@ def _read_field(name: Any, keys: Any, taken: frozenset[str], of_kind: str = "") 
         return Field(column, _selector(kind, text), _read_regex(keys))
     except Mistake as error:
         shown = name if isinstance(name, str) and name.isprintable() else json.dumps(str(name))
-        raise Mistake(f"{shown}: {error}") from error.__cause__
+        raise Mistake(f"{shown}: {error}") from None
 
 
 def _in_parts(keys: Any) -> tuple[str, str, Mapping[str, Any]]:
@@ -295,7 +296,7 @@ def _selector(kind: str, text: Any) -> Found:
     try:
         return selectors.of_kind(kind, text)
     except ValueError as error:
-        raise Mistake(f"{kind} = {_quoted(text)}: {error}") from error
+        raise Mistake(f"{kind} = {_quoted(text)}: {error}") from None
 
 
 def _read_regex(keys: Mapping[str, Any]) -> str | None:
@@ -306,7 +307,7 @@ def _read_regex(keys: Mapping[str, Any]) -> str | None:
         if text is not None:
             compiled(text)
     except ValueError as error:
-        raise Mistake(f"regex = {_quoted(str(text))}: must be a regular expression: {error}") from error
+        raise Mistake(f"regex = {_quoted(str(text))}: must be a regular expression: {error}") from None
     return text
 
 
@@ -317,20 +318,25 @@ def read_items(table: Any) -> ItemRules:
     for key in table:
         if key not in ("each", "fields"):
             raise Mistake(f"unknown key {json.dumps(str(key))}; the keys are each, fields")
+    text = table.get("each")
+    if not isinstance(text, str):
+        raise Mistake('each: must be a selector, for example "css:tr"')
     try:
-        kind, text, _ = _in_parts(table.get("each"))
-        each = _selector(kind, text)
-        if not isinstance(each, Css | XPath | JsonPath):
-            raise Mistake("must be css:, xpath: or json:")
-    except Mistake as error:
-        raise Mistake(f"each: {error}") from error.__cause__
+        each = selectors.read(text)
+    except ValueError as error:
+        raise Mistake(f"each: {_quoted(text)}: {error}") from None
+    if not isinstance(each, Css | XPath | JsonPath):
+        raise Mistake("each: must be css:, xpath: or json:")
+    if isinstance(each, Css) and (each.attribute is not None or each.own_text):
+        raise Mistake(f"each: {_quoted(text)}: must find elements: leave ::text and ::attr(name) to the fields")
     rules = table.get("fields")
     if not isinstance(rules, Mapping) or not rules:
         raise Mistake(f"fields: {_NO_FIELDS}")
+    kind = text.partition(":")[0].strip()
     try:
         return ItemRules(each, tuple(_read_field(name, keys, OF_ITEMS, kind) for name, keys in rules.items()))
     except Mistake as error:
-        raise Mistake(f"fields: {error}") from error.__cause__
+        raise Mistake(f"fields: {error}") from None
 
 
 def _quoted(text: str) -> str:

@@ -6,8 +6,11 @@
   re:id=([0-9]+)       a regular expression in the source of the page: the first group, or all that matches
 
 Vocabulary:
-  Document   a page, parsed at most once by each parser: lexbor for CSS, lxml for XPath
-  Part       an element of a page, or a value in its JSON: selectors look inside of it only
+  texts        what a selector finds, as texts
+  references   what it finds, for links: an element without ::text or ::attr gives its `href`
+  finds        whether there is anything. ValueError, as of the two above: the page takes too much
+  Document     a page, parsed at most once by each parser: lexbor for CSS, lxml for XPath
+  Part         an element of a page, or a value in its JSON: selectors look inside of it only
 
 Promise: `read` raises ValueError with the reason if a text is no selector; it needs no page for it. Selectors can be
 pickled: what is large is compiled once in each process, where it is needed.
@@ -23,7 +26,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Any, Protocol
+from typing import Any
 
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
@@ -40,19 +43,6 @@ _DEEPEST = 400
 
 class MissingPackageError(ValueError):
     """The expression may be right: what reads it is not installed. The text says what to install."""
-
-
-class Selector(Protocol):
-    """What a selector can be asked. ValueError: the page takes too much.
-
-    texts        what it finds, as texts
-    references   what it finds, for links: an element without ::text or ::attr gives its `href`
-    finds        whether there is anything
-    """
-
-    def texts(self, page: Document) -> Iterator[str]: ...
-    def references(self, page: Document) -> Iterator[str]: ...
-    def finds(self, page: Document) -> bool: ...
 
 
 def fold(text: str) -> str:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 TABLE = "site"
 KEYS = ("hosts", "headers", "seeds", "follow", "expect", "fields", "items")
-_HOSTS = 'a list of hosts and patterns, for example ["a.example", "*.b.example"]'
 _EXAMPLES = {
     "hosts": '["a.example", "*.b.example"]',
     "seeds": '["https://a.example/list?page={1..10}"]',
@@ -73,7 +72,7 @@ def _of_table(number: int, table: Mapping[str, Any], file: TomlFile) -> SiteRule
                 raise Mistake(f"unknown key {one_line(key)}; {hint}")
         return read_site(name, table, table=table)
     except Mistake as error:
-        raise SettingsError(f"{name}: {error}", where=file.where) from error.__cause__
+        raise SettingsError(f"{name}: {error}", where=file.where) from None
 
 
 def read_site(
@@ -87,7 +86,7 @@ def read_site(
         _refuse_logins(key, said.get(key))
     hosts = _list("hosts", said, _host)
     if not hosts:
-        raise Mistake(f"hosts: must be {_HOSTS}")
+        raise Mistake(f"hosts: must be a list of hosts and patterns, for example {_EXAMPLES['hosts']}")
     fields = _below("fields", lambda: read_fields(said["fields"], OF_PAGES)) if "fields" in said else ()
     items = _below("items", lambda: read_items(said["items"])) if "items" in said else None
     return SiteRules(
@@ -119,7 +118,7 @@ def _below(key: str, read: Callable[[], _T]) -> _T:
     try:
         return read()
     except Mistake as error:
-        raise Mistake(f"{key}: {error}") from error.__cause__
+        raise Mistake(f"{key}: {error}") from None
 
 
 def _list(key: str, said: Mapping[str, Any], read: Callable[[str], _T]) -> tuple[_T, ...]:
@@ -140,7 +139,9 @@ def _list(key: str, said: Mapping[str, Any], read: Callable[[str], _T]) -> tuple
 def _host(text: str) -> str:
     pattern = url_pattern(text)
     if pattern is None:
-        raise ValueError(f"must be {_HOSTS}, without scheme and path")
+        raise ValueError(
+            'must be a host or a pattern, for example "a.example" or "*.b.example", without scheme and path'
+        )
     return pattern
 
 

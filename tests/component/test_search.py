@@ -79,6 +79,17 @@ def test_for_programs(search: Search) -> None:
     assert set(found) == {"url", "title", "host", "key", "time", "snippet", "hits", "score"}
 
 
+def test_too_many_words(search: Search, tmp_path: Path) -> None:
+    """A beginning behind other words, with which more words begin than can be looked for, is a mistake of its own."""
+    tree = Grown(tmp_path / "tree")
+    tree.page("http://a.example/", b"<p>" + b" ".join(b"x-1%05d" % number for number in range(20_000)))
+    tree.merge(tmp_path / "out", index=True)
+    said = "fscrawl: x 1*: more than 10,000 words begin with 1; give more of the last word\n"
+    assert search("x-1*", of=tmp_path / "out") == (2, "", said)
+    assert search("x -x-1*", of=tmp_path / "out") == (2, "", said)
+    assert [search(each, of=tmp_path / "out")[0] for each in ("x-115*", "1*")] == [0, 0]
+
+
 def test_hosts(search: Search) -> None:
     """--host leaves out other hosts."""
     assert "1 page, " in search("words", "--host", "b.example")[1]

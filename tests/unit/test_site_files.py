@@ -147,6 +147,7 @@ def test_a_page_that_is_not_expected() -> None:
         ("x = 1\0", "site.py: "),
         ("x = 1", "site.py: it has no site"),
         (file_of("pass", hosts="").text, "site.py: class A: hosts: must be a list of hosts and patterns"),
+        (file_of("hosts = ['http://a.example/x']").text, "hosts: http://a.example/x: must be a host or a pattern"),
         (file_of("hosts = [7]").text, "class A: hosts: must be a list of strings"),
         (file_of("colums = {}").text, "class A: colums: did you mean columns?"),
         (file_of("renew_after = 0").text, "class A: renew_after = 0: must be a whole number, 1 or more, or None"),
