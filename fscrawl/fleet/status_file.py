@@ -5,7 +5,7 @@ None of it stands in the heartbeats, since a log keeps every beat. Nothing that 
 Promise: the file has `MOST_HOSTS` hosts and `_MOST_LABELS` labels at most. The main loop spends half a percent of its
 time on it. Times in it are seconds that remain at the moment `at`, by the machine's own clock, as in its beats. So
 nobody has to compare the clocks of two machines. A machine that leaves writes it once more, without hosts. One that is
-killed has not counted what it stored since the last beat: `report` counts the records themselves.
+killed has not counted what it stored since its last one.
 """
 
 from __future__ import annotations
