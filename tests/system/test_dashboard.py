@@ -24,11 +24,11 @@ def test_a_hundred_thousand_hosts(root: Path) -> None:
             assert time.monotonic() - began < 60
         slowest = 0.0
         for query in (
-            "sort=records",
-            "sort=records&order=up&page=1999",
+            "sort=pending",
+            "sort=until&order=up&page=1999",
             "sort=host",
             "q=0999",
-            "q=99999&sort=failures",
+            "q=99999&sort=until",
         ):
             began = time.monotonic()
             table = served.ask("GET", f"/api/hosts?{query}").json()
