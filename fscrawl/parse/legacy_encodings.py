@@ -106,7 +106,7 @@ _CODECS = {
     "shift_jis": _Codec("cp932", r"[\x81-\x9f\xe0-\xfc][\x80-\xff]?|.", range(0x81, 0xFD)),
     "euc-jp": _Codec("euc_jp", r"(?:\x8f[\xa1-\xfe]|[\x8e\x8f\xa1-\xfe])[\x80-\xff]?|.", range(0xA1, 0xFF), _jis),
 }
-_AS_A_WHOLE = ("iso-2022-jp", "replacement")
+_AS_A_WHOLE = ("euc-jp", "iso-2022-jp", "replacement")
 _CODECS["gbk"] = _CODECS["gb18030"]  # one decoder by the standard
 
 
@@ -149,8 +149,10 @@ def _webencoding(name: str) -> webencodings.Encoding:
 
 
 def decode_pieces(pieces: Iterable[bytes], name: str) -> Iterator[str]:
-    """Decode a document piece by piece. Those in iso-2022-jp are decoded as a whole: nobody sends large ones."""
-    if name in _CODECS:
+    """Decode a document piece by piece. Some of Japan's are decoded as a whole: nobody sends large ones in these."""
+    if name in _AS_A_WHOLE:
+        yield decode(b"".join(pieces), name)
+    elif name in _CODECS:
         decoder = codecs.getincrementaldecoder(_CODECS[name].python)(_corrections(name).errors)
         for piece in pieces:
             _wrong.left = len(piece) + 8
@@ -161,7 +163,7 @@ def decode_pieces(pieces: Iterable[bytes], name: str) -> Iterator[str]:
         yield from map(decoder.decode, pieces)
         yield decoder.decode(b"", final=True)
     else:
-        yield from (decode(piece, name) for piece in ((b"".join(pieces),) if name in _AS_A_WHOLE else pieces))
+        yield from (decode(piece, name) for piece in pieces)
 
 
 @cache

@@ -130,6 +130,7 @@ def test_single_bytes():
 @pytest.mark.parametrize("encoding", [*MULTIBYTE, "iso-2022-jp", "windows-1252", "utf-16be", "replacement"])
 @given(st.binary(max_size=12) | st.text(alphabet="a①¥あ가个<", max_size=6).map(str.encode), st.integers(0, 12))
 @example(b"\x800", 0)
+@example(b"\x8f\xa2\xb7", 0)  # in euc-jp, the only one of its characters that Python takes for ASCII
 def test_pieces(encoding, body, position):
     """A document that comes in pieces is decoded as one that comes as a whole."""
     pieces = [body[:position], body[position:]]
