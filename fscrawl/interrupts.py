@@ -6,13 +6,13 @@ in a destructor, and comes a second time into the code that cleans up after the 
 what a command has made is whole at every moment, since the process may also be killed (docs/design/failures.md).
 
     catch            the entry points call it before anything else is loaded
-    keeps            a command tells what is kept if a signal comes from now on
+    keeps            a command sets what is kept if a signal comes from now on
     later            a `with` word for short steps that a signal does not cut, such as to start a child
-    until_taken      the same for a step that ends where other handlers begin, which `take` the signal over
+    until_received   the same for a step that ends where other handlers begin, which `receive` the signal
     before_leaving   what must be done before the process ends
 
 Two commands have other handlers while they work: a crawl finishes its pages in flight (`engine.watchdog`), and a
-dashboard closes its streams. Both end by `leave` if they are told twice, or cannot.
+dashboard closes its streams. Both end by `leave` at a second signal, or if they cannot.
 
 Promise: no traceback and no process stays behind, whenever a signal comes. Only the interpreter's own start, before
 `catch`, is as Python has it: SIGTERM and SIGHUP end it silently, SIGINT may show a traceback of `site`. Measured: once
@@ -54,7 +54,7 @@ def catch() -> None:
 
 
 def keeps(words: str, *, usual_end: bool = False) -> None:
-    """Tell what is kept if a signal comes from now on. `usual_end`: Ctrl-C is how people end this command."""
+    """Set what is kept if a signal comes from now on. `usual_end`: Ctrl-C is how people end this command."""
     global _kept, _usual_end
     _kept, _usual_end = words, usual_end
 
@@ -70,8 +70,8 @@ def before_leaving(act: "Callable[[], object]") -> None:
         _acts.append(act)
 
 
-class until_taken:  # noqa: N801 - reads as what it is, a `with` word
-    """Inside `with until_taken():` the first signal waits for `take`, or for the end of the block.
+class until_received:  # noqa: N801 - reads as what it is, a `with` word
+    """Inside `with until_received():` the first signal waits for `receive`, or for the end of the block.
 
     For the main thread.
     """
@@ -87,7 +87,7 @@ class until_taken:  # noqa: N801 - reads as what it is, a `with` word
             _on_signal(_waiting)
 
 
-class later(until_taken):  # noqa: N801 - as above
+class later(until_received):  # noqa: N801 - as above
     """Inside `with later():` the first signal waits for the end of the block, and `leave` in another thread does.
 
     In another thread than the main one, only `leave` waits.
@@ -104,7 +104,7 @@ class later(until_taken):  # noqa: N801 - as above
             super().__exit__(*error)
 
 
-def take() -> int:
+def receive() -> int:
     """Give the signal that has come and waits, 0 if there is none. Whoever calls this sees to the end."""
     global _waiting
     number, _waiting = _waiting, 0
@@ -148,8 +148,8 @@ def _do_nothing(*_: object) -> None:
     """Handle a signal."""
 
 
-def leave(number: int, *, said: bool = False) -> "NoReturn":
-    """End the process at once, as the signal `number` does. `said`: the user has been told. Any thread may call it."""
+def leave(number: int, *, informed: bool = False) -> "NoReturn":
+    """End the process at once, as the signal `number` does. `informed`: the user knows why. Any thread may call it."""
     is_usual = _usual_end and number == _signal.SIGINT
     try:
         _step.acquire(timeout=_STEP_TAKES_S)
@@ -157,8 +157,8 @@ def leave(number: int, *, said: bool = False) -> "NoReturn":
             for act in _acts:
                 act()
         finally:
-            line = "" if is_usual or said else f"{_NAMES[number]}: {_kept}\n"
-            on_terminal = not said and os.isatty(_STDERR)  # there, the cursor stands behind ^C or a progress bar
+            line = "" if is_usual or informed else f"{_NAMES[number]}: {_kept}\n"
+            on_terminal = not informed and os.isatty(_STDERR)  # there, the cursor stands behind ^C or a progress bar
             _write(f"{chr(10) * on_terminal}{line}".encode())
     finally:
         os._exit(0 if is_usual else 128 + number)

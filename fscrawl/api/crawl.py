@@ -244,7 +244,7 @@ class Crawl:
         return _links(self._pages(host, since, None, _WHOLE, kind=None))
 
     def status(self) -> Status:
-        """Tell how the crawl is, as `fscrawl status` does: from heartbeats, without reading a page.
+        """Give how the crawl is, as `fscrawl status` does: from heartbeats, without reading a page.
 
         FscrawlError if the tree cannot be read any more.
         """
@@ -326,9 +326,11 @@ def _links(pages: Pages) -> Iterator[Link]:
 def _failures(tree: Tree, filters: Filters) -> Iterator[Failure]:
     """Give the failures that the filters take. One whose URL has been stored since, or that is torn, is left out."""
     for record in in_turn_if_slow(partial(_read_failure, tree), names(tree, ERRS, filters), THREADS):
-        if record is not None and filters.takes(record.url, record.failed_at):
+        if record is not None and filters.includes(record.url, record.failed_at):
             yield _failure(record)
-    tree.check_rooms((LINKS, ERRS))  # without one, there seem to be no failures, or those of stored pages come back
+    tree.check_directories(
+        (LINKS, ERRS)
+    )  # without one, there seem to be no failures, or those of stored pages come back
 
 
 def _read_failure(tree: Tree, name: tuple[str, str]) -> ErrorRecord | None:

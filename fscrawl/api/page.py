@@ -93,7 +93,7 @@ class Source:
             if number:
                 time.sleep(_INSTANT_S if is_missing else _MOMENT_S)
             record = self.record(host, record.key) or record
-        self.tree.check_rooms((HTMLS,))  # or all bodies would seem to be missing
+        self.tree.check_directories((HTMLS,))  # or all bodies would seem to be missing
         how = "differs from its record" if self.tree.files.exists(path) else "the body of this page is missing"
         raise RecordError(f"{self.tree.files.absolute(path)}: {how}")
 
@@ -473,8 +473,8 @@ class Page:
         """Tell whether the body is HTML, and has at most so many bytes."""
         return self._record.file is None and bool(self._record.sha256) and self._record.bytes <= most
 
-    def _take_ahead(self, body: builtins.bytes | None) -> None:
-        """Take a body that was read ahead. One that is not as the record says is read again when it is asked for."""
+    def _keep_ahead(self, body: builtins.bytes | None) -> None:
+        """Keep a body that was read ahead. One that is not as the record says is read again when it is asked for."""
         if body is not None and len(body) == self._record.bytes:
             self._body = body
 

@@ -31,7 +31,7 @@ from fscrawl.util.waiting import in_turn_if_slow
 
 THREADS = 3 * READERS  # as for a merge
 _FILES = 16  # that one job reads
-_FIRST_FILES = 2  # and the first ones, which tell how slow the file system is
+_FIRST_FILES = 2  # and the first ones, which show how slow the file system is
 _FIRST_JOBS = 4
 _AHEAD_BYTES = 1 << 18  # a larger body is read when it is asked for
 _WASTED = 64  # bodies in a row that were read ahead for nothing
@@ -54,10 +54,10 @@ class Filters:
     since: str = ""
     has: Callable[[str], bool] | None = None
 
-    def may_take_host(self, directory: str) -> bool:
+    def may_include_host(self, directory: str) -> bool:
         return not self.hosts or any(host.may_name(directory) for host in self.hosts)
 
-    def takes(self, url: str, moment: str) -> bool:
+    def includes(self, url: str, moment: str) -> bool:
         """Tell whether a record is wanted. `moment`: when it was fetched, or failed."""
         if moment < self.since:
             return False
@@ -141,15 +141,15 @@ def walk(source: Source, filters: Filters) -> Iterator[list[Page | Unread]]:
     return in_turn_if_slow(partial(_read, source), _stretches(source.tree, LINKS, filters), THREADS, _pages)
 
 
-def names(tree: Tree, room: str, filters: Filters) -> Iterator[tuple[str, str]]:
-    """Give the names of all files of pages in a room that the filters may want: (host, key)."""
-    return ((host, key) for host, keys in _stretches(tree, room, filters) for key in keys)
+def names(tree: Tree, directory: str, filters: Filters) -> Iterator[tuple[str, str]]:
+    """Give the names of all files of pages in a directory that the filters may want: (host, key)."""
+    return ((host, key) for host, keys in _stretches(tree, directory, filters) for key in keys)
 
 
-def _stretches(tree: Tree, room: str, filters: Filters) -> Iterator[Stretch]:
-    hosts = [host for host in sorted(tree.hosts(room)) if filters.may_take_host(host)]
+def _stretches(tree: Tree, directory: str, filters: Filters) -> Iterator[Stretch]:
+    hosts = [host for host in sorted(tree.hosts(directory)) if filters.may_include_host(host)]
     sizes = chain(repeat(_FIRST_FILES, _FIRST_JOBS), repeat(_FILES))
-    for host, keys in in_turn_if_slow(partial(_list, tree, room), hosts, READERS):
+    for host, keys in in_turn_if_slow(partial(_list, tree, directory), hosts, READERS):
         wanted = iter(keys) if filters.has is None else filter(filters.has, keys)
         while some := list(islice(wanted, next(sizes))):
             yield host, some
@@ -159,8 +159,8 @@ def _pages(stretch: Stretch) -> int:
     return len(stretch[1])
 
 
-def _list(tree: Tree, room: str, host: str) -> tuple[str, Keys]:
-    return host, tree.sorted_keys(room, host)
+def _list(tree: Tree, directory: str, host: str) -> tuple[str, Keys]:
+    return host, tree.sorted_keys(directory, host)
 
 
 def _read(source: Source, stretch: Stretch) -> list[Page | Unread]:
@@ -188,7 +188,7 @@ def _read_bodies(source: Source, host: str, pages: list[Page]) -> None:
     wanted = [page for page in pages if page._may_be_read_ahead(_AHEAD_BYTES)]
     bodies = source.tree.read_beside(f"{HTMLS}/{host}", [f"{page.key}.html" for page in wanted], _AHEAD_BYTES)
     for page, body in zip(wanted, bodies, strict=True):
-        page._take_ahead(body)
+        page._keep_ahead(body)
 
 
 class Pages(Iterator[Page]):
@@ -198,7 +198,7 @@ class Pages(Iterator[Page]):
     problems    the first hundred of them: path and reason
 
     A page that was removed since its directory was listed is not there, and does not count as left out. At the end, a
-    UserWarning tells of those that were left out.
+    a UserWarning names those that were left out.
     """
 
     def __init__(
@@ -246,18 +246,18 @@ class Pages(Iterator[Page]):
             for page in found:
                 if isinstance(page, Unread):
                     self._leave_out(page.host, page.key, page.why)
-                elif self._is_taken(page) and (not self._bodies or self._is_whole(page)):
+                elif self._is_included(page) and (not self._bodies or self._is_whole(page)):
                     if where is not None and not self._is_wanted(page, where):
                         continue
                     if source.bodies:
                         source.unused += page._was_read_ahead
                     yield page
-        source.tree.check_rooms((LINKS,))  # without it, there seem to be no pages
-        self._tell()
+        source.tree.check_directories((LINKS,))  # without it, there seem to be no pages
+        self._warn()
 
-    def _is_taken(self, page: Page) -> bool:
+    def _is_included(self, page: Page) -> bool:
         record = page._record
-        return self._kind in (None, record.kind) and self._filters.takes(record.url, record.fetched_at)
+        return self._kind in (None, record.kind) and self._filters.includes(record.url, record.fetched_at)
 
     def _is_whole(self, page: Page) -> bool:
         try:
@@ -286,7 +286,7 @@ class Pages(Iterator[Page]):
         if len(self.problems) < _MOST_PROBLEMS:
             self.problems.append((self._source.tree.path_of(LINKS, host, key), why))
 
-    def _tell(self) -> None:
+    def _warn(self) -> None:
         if self.skipped:
             (path, why), *_ = self.problems
             many = "1 page was" if self.skipped == 1 else f"{self.skipped:,} pages were"

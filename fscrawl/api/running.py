@@ -3,7 +3,7 @@
 The machine runs in a process of its own (`child`). So it works wherever Python runs: without a main guard, under a
 running event loop, in any thread. The caller's signal handlers, umask and modules stay as they are.
 
-The two tell each other JSON, one object a line:
+The two send each other JSON, one object a line:
 
     the task, on standard input     the arguments of `fscrawl crawl`
     on standard output              {"event": "progress" | "warning" | "result" | "error", …}
@@ -43,7 +43,7 @@ Seeds = str | os.PathLike[str] | Iterable[str]
 _CHUNK_BYTES = 1 << 16
 _LAST_LINES = 20  # of what the process prints
 _VALUES = (str, bool, int, float)
-_ERRORS: dict[str, type[FscrawlError]] = {  # by the name that the process tells; any other is a FscrawlError
+_ERRORS: dict[str, type[FscrawlError]] = {  # by the name that the process sends; any other is a FscrawlError
     "UsageError": errors.UsageError,
     "SettingsError": errors.SettingsError,
     "NoBrowserError": errors.NoBrowserError,
@@ -54,7 +54,7 @@ _ERRORS: dict[str, type[FscrawlError]] = {  # by the name that the process tells
     "RecordError": errors.RecordError,
     "OutputError": errors.OutputError,
 }
-_pipes: set[int] = set()  # whose end tells the processes of crawls that this one is gone
+_pipes: set[int] = set()  # whose end shows the processes of crawls that this one is gone
 
 
 def _let_go() -> None:
@@ -212,7 +212,7 @@ def _seeds(seeds: Seeds) -> dict[str, Any]:
 
 
 def _result(root: Path, process: _Process, bar: tqdm[Any]) -> CrawlResult:
-    """Show what the process tells until its end. A first KeyboardInterrupt is raised then, a second one at once."""
+    """Show what the process reports until its end. A first KeyboardInterrupt is raised then, a second one at once."""
     warnings: list[str] = []
     end: dict[str, Any] | None = None
     interrupted = False
@@ -265,7 +265,7 @@ class _Process:
     def __init__(self, task: dict[str, Any]) -> None:
         self._task = task
         self._process: subprocess.Popen[bytes]
-        self._said: deque[str] = deque(maxlen=_LAST_LINES)
+        self._output: deque[str] = deque(maxlen=_LAST_LINES)
         self._listener: threading.Thread
         self._unread = b""
 
@@ -303,7 +303,7 @@ class _Process:
     def _listen(self, errors: IO[bytes]) -> None:
         with errors:  # until the last of its own processes has gone, which may be a moment after it
             for line in errors:
-                self._said.append(line.decode(errors="replace").rstrip())
+                self._output.append(line.decode(errors="replace").rstrip())
 
     def next_message(self) -> dict[str, Any] | None:
         """Give the next message; None at its end."""
@@ -327,9 +327,9 @@ class _Process:
         """Say that it has ended without a word, and what it printed."""
         code = self._process.wait()
         self._listener.join(1.0)
-        said = "\n".join(self._said)
+        output = "\n".join(self._output)
         how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        return f"the process of the crawl {how}; what is stored is kept" + (f":\n{said}" if said else "")
+        return f"the process of the crawl {how}; what is stored is kept" + (f":\n{output}" if output else "")
 
     def __exit__(self, *_: object) -> None:
         stdin = _pipe(self._process.stdin)

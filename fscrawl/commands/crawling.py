@@ -83,7 +83,7 @@ def _print_summary(lines: Iterable[str]) -> None:
 
 
 def run(options: argparse.Namespace, progress: Progress) -> tuple[Result, Machines]:
-    """Do the work of the command; tell how it ended, and give the machines that did it."""
+    """Do the work of the command; give how it ended, and the machines that did it."""
     check_fits(options.workers, options.threads)
     check_shared_memory()
     how = Options(
@@ -99,7 +99,7 @@ def run(options: argparse.Namespace, progress: Progress) -> tuple[Result, Machin
     machines = Machines(options.root, progress, how, code)
     machines.prepare(options.set, _given_seeds(options, progress))
     look_for_cycles_rarely()
-    with progress, interrupts.until_taken():  # a machine that has a name, and no hello yet, would be waited for
+    with progress, interrupts.until_received():  # a machine that has a name, and no hello yet, would be waited for
         try:
             return run_until_over(machines.first, machines.next, progress), machines
         except TreeError as error:
@@ -133,8 +133,8 @@ class Machines:
         if self._settings.politeness.user_agent.endswith(settings.NO_CONTACT):  # of any version
             where = f"{self._root}/{settings.FILE}"
             self._progress.note(f"politeness.user_agent has no contact address; please add yours in {where}")
-        if said := missing(self._settings):
-            self._progress.warn(said)
+        if problem := missing(self._settings):
+            self._progress.warn(problem)
 
     def _open(
         self, assignments: list[str], given: dict[str, str]
@@ -152,11 +152,11 @@ class Machines:
 
     def cause_of(self, error: TreeError) -> TreeError:
         """Give the reason why the tree cannot be used: a part of `.fscrawl` may be missing on a share that is there."""
-        from fscrawl.admin.doctor import rooms  # noqa: PLC0415 - only then it is needed
+        from fscrawl.admin.doctor import missing_directories  # noqa: PLC0415 - only then it is needed
 
         if not error.retry:
             with contextlib.suppress(TreeError):
-                for found in rooms.of_machinery(self._tree, self._tree.missing_rooms()):
+                for found in missing_directories.of_machinery(self._tree, self._tree.missing_directories()):
                     return TreeError(f"{found.what}; {found.advice}")
         return error
 
@@ -195,7 +195,7 @@ def _prepare(
     Return the tree, its settings, its seeds, and those of them that were added.
     """
     tree, chosen = _open_or_create(root, assignments, given, progress, has_seeds=bool(given or code))
-    tree.check_rooms()
+    tree.check_directories()
     chosen = replace(chosen, code=code)
     probe(tree, progress.warn)
     seeds, added = _seeds_of(tree, chosen, given, progress)
@@ -246,7 +246,7 @@ def _given_seeds(options: argparse.Namespace, progress: Progress) -> dict[str, s
         except ValueError as error:
             raise UsageError(_about_seed(text, error)) from None
     if options.seeds is not None:
-        of_file = read_seeds(_text_of(options.seeds), _said(options.seeds), progress.warn)
+        of_file = read_seeds(_text_of(options.seeds), _name_of(options.seeds), progress.warn)
         if not of_file:
             raise UsageError(
                 f"--seeds {options.seeds}: there is no URL in it; write one per line, like https://example.org/"
@@ -262,12 +262,12 @@ def _about_seed(text: str, error: ValueError) -> str:
             return f"{text}: it is a directory, not a URL; did you mean --root {text}?"
         if Path(text).is_file():
             return f"{text}: it is a file, not a URL; did you mean --seeds {text}?"
-    is_told = "; " in str(error) or urls.normalise(text) is not None
-    advice = "" if is_told else "; a seed must be a complete URL, like https://example.org/"
+    is_clear = "; " in str(error) or urls.normalise(text) is not None
+    advice = "" if is_clear else "; a seed must be a complete URL, like https://example.org/"
     return f"{without_secrets(text) or repr(text)}: {error}{advice}"
 
 
-def _said(path: Path) -> str:
+def _name_of(path: Path) -> str:
     return "standard input" if str(path) == "-" else str(path)
 
 
@@ -307,7 +307,7 @@ def _open_or_create(
         with interrupts.later():
             _create(root, fresh, given)
     tree = store.Tree(root, new_machine_id())
-    tree.files.take_umask()
+    tree.files.adopt_umask()
     chosen = read_settings(tree, progress.warn)
     if assignments:
         check_same(chosen, assignments, f"{root}/{settings.FILE}")

@@ -62,8 +62,8 @@ def run(options: argparse.Namespace) -> int:
 def _resume(tree: Tree, hosts: list[str]) -> None:
     with _whole("resume"):
         gone = signs.resume(tree, hosts)
-    said, remaining = signs.removed(tree, gone)
-    say(said)
+    message, remaining = signs.removed(tree, gone)
+    say(message)
     for line in [] if gone else signs.unknown(tree, hosts):
         say(line)
     if remaining:
@@ -75,7 +75,7 @@ def _whole(verb: str) -> Iterator[None]:
     """Let no signal come between the signs; afterwards, all of them are as they should be."""
     with interrupts.later():
         yield
-        interrupts.keeps(f"the machines are told to {verb}")
+        interrupts.keeps(f"the machines will {verb}")
 
 
 def _delay(tree: Tree) -> str:

@@ -1,4 +1,4 @@
-"""The text of a file that people edit: it is read again when it may have changed; and what is said if it cannot be.
+"""The text of a file that people edit: it is read again when it may have changed; and the warning if it cannot be.
 
 A list of seeds may have many megabytes, and each machine looks at it in every round. To look at a size and a time costs
 the same for any file. But a share may show an old time, or a new size before the new text, and two edits at one moment
@@ -31,7 +31,7 @@ class EditedText:
         """
         self._look_at = stamp
         self._read = read
-        self._stamp: Stamp | None = None  # of the text, if that is settled
+        self._stamp: Stamp | None = None  # of the text, unless it may change yet
         self._text: str | None = None
         self._text_since = float("inf")
         self._same_since = float("inf")  # text and stamp
@@ -68,18 +68,18 @@ class Faults:
 
     def __init__(self, warn: Callable[[str], None]) -> None:
         self._warn = warn
-        self._said: set[str] = set()
+        self._warned: set[str] = set()
 
-    def take(self, name: str, error: TreeError) -> None:
-        """Take in that a file could not be read. Mostly that passes: NFS v3 answers ESTALE for one just replaced."""
+    def note(self, name: str, error: TreeError) -> None:
+        """Note that a file could not be read. Mostly that passes: NFS v3 answers ESTALE for one just replaced."""
         if isinstance(error, PlantedError):
             self.say(name, str(error))
 
     def say(self, name: str, fault: str) -> None:
-        if name not in self._said:
-            self._said.add(name)
+        if name not in self._warned:
+            self._warned.add(name)
             self._warn(f"{fault}; what was read before stays in force")
 
     def forget(self, name: str) -> None:
         """It could be read."""
-        self._said.discard(name)
+        self._warned.discard(name)

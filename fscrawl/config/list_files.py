@@ -34,9 +34,9 @@ def check_lists(root: Path, chosen: Settings) -> None:
                 " a line"
             )
         texts[name] = text
-    said = rules.too_many(chosen.rules, texts.__getitem__)
-    if said:
-        raise SettingsError(f"{root}/{FILE}: {said}")
+    problem = rules.too_many(chosen.rules, texts.__getitem__)
+    if problem:
+        raise SettingsError(f"{root}/{FILE}: {problem}")
 
 
 def wait_for_lists(tree: Tree, chosen: Settings, warn: Callable[[str], None]) -> None:
@@ -75,7 +75,7 @@ class ListFiles:
         try:
             text = self._file(name).whole_lines(self._clock())
         except TreeError as error:
-            self._faults.take(name, error)
+            self._faults.note(name, error)
             return False
         if text is None:
             return False

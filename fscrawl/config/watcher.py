@@ -164,7 +164,7 @@ class EditWatcher:
         self.seeds = seeds
         self.labels = {seed: label for seed, label in labels.items() if label}
         self.origins = origins(current.rules)
-        self._refusal = ""  # what was said of an edit that cannot be used
+        self._refusal = ""  # the warning about an edit that cannot be used
         self._faults = Faults(warn)
         self._gone_since = float("inf")
         self.must_leave: NoBrowserError | None = None  # it could not begin by the settings that stand there
@@ -176,11 +176,11 @@ class EditWatcher:
         self._keep_copy()
         self._candidate = self._text
         self._candidate_since = 0.0
-        self._waits_for = ""  # the edit without its last line of which that was said
+        self._waits_for = ""  # the edit without its last line that was warned of
         self._seed_file = EditedText(lambda: tree.controls.stamp(SEEDS), lambda: tree.controls.seeds())  # noqa: PLW0108
         self._seed_file.look(time.monotonic())
         self._seeds_read: str | None = None  # lines may have been added since this machine read its seeds
-        self._bad_seeds: set[str] = set()  # lines that have been told
+        self._bad_seeds: set[str] = set()  # lines that were warned of
         self._added = list(added)
         self._reading: Iterator[None] | None = None  # what is left to do of seeds that have changed
         self._found: dict[str, str] = {}
@@ -198,7 +198,7 @@ class EditWatcher:
         try:
             text = self._tree.controls.settings_if_there()
         except TreeError as error:
-            self._faults.take(settings.FILE, error)
+            self._faults.note(settings.FILE, error)
             return False
         if text is None:
             self._gone_since = min(self._gone_since, now)
@@ -230,8 +230,8 @@ class EditWatcher:
         self.origins = origins(edited.rules)
         self.settings_at = timestamp(time.time())
         self._keep_copy()
-        if changed and (said := missing(edited)):
-            self._warn(said)
+        if changed and (problem := missing(edited)):
+            self._warn(problem)
         return changed
 
     def _usable(self, text: str) -> Settings | None:
@@ -283,7 +283,7 @@ class EditWatcher:
             try:
                 text = self._seed_file.whole_lines(time.monotonic()) or ""
             except TreeError as error:
-                self._faults.take(SEEDS, error)
+                self._faults.note(SEEDS, error)
                 return []
             self._faults.forget(SEEDS)
             if text != self._seeds_read:
@@ -321,7 +321,7 @@ class EditWatcher:
         A seed whose line is gone keeps its label: an editor may write the file anew.
         """
         before = self._seeds_read
-        warn = _say_nothing if before is None else self._warn  # the first lines were told when the machine began
+        warn = _say_nothing if before is None else self._warn  # the first lines were warned of when the machine began
         where, found = f"{self._tree.root}/{SEEDS}", dict[str, str]()
         beginning = before if before and before.endswith("\n") and text.startswith(before) else ""
         if beginning:
@@ -333,7 +333,7 @@ class EditWatcher:
         self._found, self._seeds_read = found, text
 
 
-def _say_nothing(said: str) -> None:
+def _say_nothing(message: str) -> None:
     """Take the place of a warning that was given before."""
 
 

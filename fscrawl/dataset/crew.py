@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from fscrawl import interrupts
 from fscrawl.dataset import cluster
-from fscrawl.dataset.job import Job, tell_by
+from fscrawl.dataset.job import Job, report_to
 from fscrawl.errors import FscrawlError, UsageError
 from fscrawl.util.children import SIGNALS, check_shared_memory, start_server
 from fscrawl.util.humanize import size
@@ -34,7 +34,7 @@ class Crew:
     """Runs the tasks of a step on an executor, and shows how far it is.
 
     width      how many tasks run at the same time
-    counted    gives how many pages the tasks of all steps have said to be done (`job.pages_done`)
+    counted    gives how many pages the tasks of all steps have reported as done (`job.pages_done`)
     """
 
     def __init__(self, executor: Executor, width: int, line: ProgressLine, counted: Callable[[], int]) -> None:
@@ -101,7 +101,7 @@ def _start(count: Synchronized[int]) -> None:
         with count.get_lock():
             count.value += pages
 
-    tell_by(add)
+    report_to(add)
     keep_freed_memory()
     look_for_cycles_rarely()
     for number in (signal.SIGINT, signal.SIGHUP):  # both reach the whole process group; the parent handles them

@@ -282,7 +282,7 @@ class DatasetDir:
             with door.beside(self.root, f"{STATE}/") as state:
                 self.writer = writer.begin(state)
             yield
-        except BrokenPipeError:  # nobody reads what is said
+        except BrokenPipeError:  # nobody reads the messages
             raise
         except Exception as error:
             with contextlib.suppress(TreeError):  # it is the same trouble
@@ -296,7 +296,7 @@ class DatasetDir:
     def check_writer(self) -> None:
         """Raise UsageError if another merge has begun to write here, where the lock does not keep it out.
 
-        TreeError if that cannot be told.
+        TreeError if that cannot be found out.
         """
         try:
             if self.writer == 0:
@@ -319,7 +319,7 @@ class DatasetDir:
             raise UsageError(f"--out {self.root}: it is inside {around}; name a directory outside of it")
 
     def _refuse_what_is_planted(self) -> None:
-        """Name what no merge has made, before anything is changed. What appears later, `door` does not follow."""
+        """Name what no merge has made, before anything is changed. What appears later, `door` does not open."""
         for name in door.planted(self.root, {STATE, *FOLDERS, MANIFEST, CARD}):
             raise UsageError(
                 f"{self.root / name}: no merge has made this: a dataset has no symbolic links, FIFOs and devices, and"

@@ -55,7 +55,7 @@ class BatchResult(msgspec.Struct):
     left_out     pages left out, by reason
     broken       (host, key, what is wrong with the page)
     found        field → number of pages it was found on, missing on, bad on
-    cut_items    pages with more items than are taken
+    cut_items    pages with more items than are kept
     lost_items   pages of which items could not be read, by the reason
     unread       documents whose text is missing or incomplete, by the reason
     columns      of its rows

@@ -51,7 +51,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hosts: tuple[str, ...] = ()
     status: tuple[str, ...] = ()
     since: str | None = None
-    since_said: str | None = None
+    since_text: str | None = None
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     limit: int | None = None
@@ -105,11 +105,11 @@ def choose(given: dict[str, Any], kept: Options | None, where: str) -> Options:
         return Options(**given)
     if kept.site and "site" not in given:
         raise UsageError(f"{where} was made with a site file of digest {kept.site}; give it again, by --site FILE")
-    same_since = given.get("since_said") is not None and given["since_said"] == kept.since_said
+    same_since = given.get("since_text") is not None and given["since_text"] == kept.since_text
     for name, value in given.items():
         old = getattr(kept, name)
         is_same = set(old) == set(value) if isinstance(value, tuple) else old == value  # order and repeats say nothing
-        if not is_same and name != "since_said" and not (name == "since" and same_since):
+        if not is_same and name != "since_text" and not (name == "since" and same_since):
             raise UsageError(f"{where} was made with {_difference(name, old, value)}, or give --rebuild")
     return kept
 
@@ -148,7 +148,7 @@ def expression(text: str, flag: str) -> str:
 
 def host(text: str) -> str:
     """Check a `--host`."""
-    return hostnames.option(text, globs=True).said
+    return hostnames.option(text, globs=True).text
 
 
 def one_of(text: str, values: tuple[str, ...], flag: str) -> str:
@@ -178,7 +178,7 @@ class Filters:
         self._include = Expressions(options.include) if options.include else None
         self._exclude = Expressions(options.exclude)
 
-    def may_take_host(self, directory: str) -> bool:
+    def may_include_host(self, directory: str) -> bool:
         """Tell whether pages of a host directory may be wanted. If not, their records need not be read."""
         return not self._hosts or any(host.may_name(directory) for host in self._hosts)
 
@@ -188,7 +188,7 @@ class Filters:
             return "status"
         return self._reason(url_of(record.url), record.fetched_at)
 
-    def takes_failure(self, record: ErrorRecord) -> bool:
+    def includes_failure(self, record: ErrorRecord) -> bool:
         """Tell whether a failure belongs to the dataset. --status is about pages only."""
         return not self._reason(url_of(record.url), record.failed_at)
 

@@ -1,7 +1,7 @@
 """The fields and items of sites in a dataset: which tables it was made with, and which columns there are.
 
 Promise: a dataset keeps the rules of the tables that it was made with. If the tables say something else later, one line
-tells so. A site file is not kept: what stands in a dataset is never run.
+says so. A site file is not kept: what stands in a dataset is never run.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ def check_columns(job: Job) -> None:
     """
     from fscrawl.dataset.schema import LANGUAGE  # noqa: PLC0415 - the fields of tables need no pyarrow
 
-    taken = set(LANGUAGE.names) if job.options.language else set()
+    reserved = set(LANGUAGE.names) if job.options.language else set()
     for column in job.field_columns:
-        if column.name in taken:
+        if column.name in reserved:
             raise UsageError(f"--language makes a column {column.name}: choose another name for the field")
-    if said := of_two_types(job.all_sites):
-        raise UsageError(said)
+    if problem := of_two_types(job.all_sites):
+        raise UsageError(problem)

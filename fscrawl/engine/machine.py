@@ -138,7 +138,7 @@ class Machine:
         """
         began = time.monotonic()
         with self._watchdog:
-            if waiting := interrupts.take():
+            if waiting := interrupts.receive():
                 self._interrupt(waiting)
             self._pool = self._new_pool()
             try:
@@ -424,7 +424,7 @@ class Machine:
             cut = number_of(self._frontier.in_flight, "page")
             self._say(f"leaving at once: {cut} in flight will be fetched again")
         finally:
-            interrupts.leave(number, said=True)
+            interrupts.leave(number, informed=True)
 
     def _say(self, text: str) -> None:
         """Print a line, but do not wait for a terminal that was stopped: the next signal must be received."""

@@ -149,7 +149,7 @@ class Reply(HTTPResponse):
         Raises BadHeadError for a head that is not clear, or HTTPException.
         """
         if (plain := Head.read_plain(self.fp)) is not None:
-            self._take("HTTP/1.1", *plain)
+            self._set("HTTP/1.1", *plain)
             return
         file = self.fp
         self.fp = lines = HeadLines(file)  # type: ignore[assignment]
@@ -164,10 +164,10 @@ class Reply(HTTPResponse):
         finally:
             if self.fp is not None:  # it is None when the connection was closed
                 self.fp = file
-        self._take(version, status, reason, head)
+        self._set(version, status, reason, head)
 
-    def _take(self, version: str, status: int, reason: str, head: Head) -> None:
-        """Take in what the head says."""
+    def _set(self, version: str, status: int, reason: str, head: Head) -> None:
+        """Set what the head says."""
         check_framing(head)
         self.code = self.status = status
         self.reason = reason.strip()
@@ -188,10 +188,10 @@ class Reply(HTTPResponse):
 
     def _ends(self) -> bool:
         """Tell whether the server ends the connection with this answer (RFC 9112 9.3)."""
-        said = self.head.listed("connection")
-        if "close" in said or self.version == 11:
-            return "close" in said
-        is_kept = "keep-alive" in (*said, *self.head.listed("proxy-connection"))
+        options = self.head.listed("connection")
+        if "close" in options or self.version == 11:
+            return "close" in options
+        is_kept = "keep-alive" in (*options, *self.head.listed("proxy-connection"))
         return not (is_kept or self.head.get("keep-alive"))
 
     @property

@@ -53,14 +53,14 @@ from fscrawl.util.waiting import in_turn_if_slow
 
 HISTORY_S = 3600.0
 _MOST_NEAR = 1000  # labels that are compared with one that may be misspelt: that takes 0.03 s
-_MOST_UNKNOWN = 10  # labels that are said to be so
+_MOST_UNKNOWN = 10  # unknown labels in the messages
 _KEPT_S = HISTORY_S + 300.0  # curves begin a little before the window that they show
 WINDOWS_S = {"1 min": 60.0, "5 min": 300.0, "60 min": 3600.0}
 _HELLO_BYTES = 4096
 _LAST_BYTES = 1 << 16  # of a log's end: its last beats are in there
 _END_BYTES = 1 << 20  # an hour of beats, unless they are long or many
 _STATUS_LIVES_S = 5.0
-_TAKEN_OVER_S = 20.0  # after a goodbye the others need so long, at most, until they count its URLs as theirs
+_TAKEOVER_S = 20.0  # after a goodbye the others need so long, at most, until they count its URLs as theirs
 
 
 def _left_by(machine: MachineStatus, newest: float, end: float) -> int:
@@ -68,8 +68,8 @@ def _left_by(machine: MachineStatus, newest: float, end: float) -> int:
 
     `newest`: when the last machine of all came; `end`: when the last one wrote its last line.
     """
-    others_take_s = _TAKEN_OVER_S if machine.left else max(machine.last.dead_after, _TAKEN_OVER_S)
-    if newest > machine.seen_at or end - machine.seen_at > others_take_s:
+    takeover_s = _TAKEOVER_S if machine.left else max(machine.last.dead_after, _TAKEOVER_S)
+    if newest > machine.seen_at or end - machine.seen_at > takeover_s:
         return 0
     return machine.last.pending + machine.last.in_flight
 
@@ -88,12 +88,12 @@ class Snapshot:
     settings_trouble   what is wrong with crawl.toml, "" if nothing is; machines keep the last good one
     max_pages          the setting, None if there is no limit
     over_pages         `.fscrawl` was made where pages were stored already: nobody has counted these
-    unheard            number of machines that have said something of URLs, and whose heartbeat logs are missing
+    unheard            number of machines that have logged URLs, and whose heartbeat logs are missing
     by_url             URLs are divided among the machines, and not hosts
     lost_packs         number of packs of past runs that cannot be read: nobody knows what these runs have stored
     stopped_labels     the setting: labels of tasks to hold back
     seed_labels        those in seeds.txt, if any label is stopped
-    not_stored         what is not stored, by its reasons, as all machines have said
+    not_stored         what is not stored, by its reasons, of all machines
     """
 
     now: float
@@ -168,7 +168,7 @@ class Snapshot:
         return dict(sorted(figures.items(), key=lambda item: (-item[1].pending, item[0])))
 
     def unknown_labels(self) -> Iterator[str]:
-        """Say which of the stopped labels nothing has, as far as figures and seeds tell: they may be misspelt."""
+        """Say which of the stopped labels nothing has, as far as figures and seeds show: they may be misspelt."""
         figures = self.labels()
         known = figures.keys() | self.seed_labels
         unknown = [label for label in self.stopped_labels if label not in known] if OTHERS not in figures else []
@@ -273,7 +273,7 @@ class Observer:
         self._seeds = ""
 
     def look(self, now: float | None = None) -> Snapshot:
-        """Take a snapshot. TreeError if the tree cannot be read, TreeBusyError if it may work later."""
+        """Make a snapshot. TreeError if the tree cannot be read, TreeBusyError if it may work later."""
         now = time.time() if now is None else now
         tick = self._clock()
         with_logs = set(self._logs.log_machines())  # before the others: a machine begins with its heartbeats
@@ -316,7 +316,7 @@ class Observer:
     def _count_unheard(self, without: set[str]) -> int:
         """Count the machines without heartbeats. A command that runs, or was killed, has none either."""
         for name in without - self._of_commands.keys():
-            with contextlib.suppress(TreeError):  # a later look tells
+            with contextlib.suppress(TreeError):  # a later look shows it
                 of_command = is_of_command(self._logs, name)
                 if of_command is not None:
                     self._of_commands[name] = of_command
@@ -347,7 +347,7 @@ class Observer:
         return _labels_of(self._read_seeds(tick)) if self._good.crawl.stopped_labels else frozenset()
 
     def _not_stored(self, machines: list[MachineStatus], tick: float) -> NotStored:
-        """Add what machines say. Only the newest run tells of hosts; and settings may have been edited for a seed."""
+        """Add what machines say. Only the newest run's hosts count; and settings may have been edited for a seed."""
         found = NotStored()
         newest = max((machine.greeted_at for machine in machines), default=0.0)
         for machine in sorted(machines, key=lambda machine: machine.greeted_at):
@@ -413,19 +413,19 @@ class Observer:
         beginning = lines if is_whole else self._machinery.read_heartbeats(machine.name, 0, most=_HELLO_BYTES)
         goodbye = goodbye_of(lines)
         if goodbye is not None and now - goodbye.counters.at > HISTORY_S:
-            machine.take_ends(hello_in(beginning), goodbye)
+            machine.read_ends(hello_in(beginning), goodbye)
             machine.offset = size
             return
         if is_whole:
-            machine.take(lines)
+            machine.read(lines)
             machine.offset = size
             return
-        machine.take(beginning)
+        machine.read(beginning)
         machine.offset = len(beginning)
         if not lines:  # it is empty, or its end is torn
             return
         machine.history.clear()
-        machine.take(lines)
+        machine.read(lines)
         machine.offset = size
         covered_s = machine.last.at - machine.history[0].at if machine.history else 0.0
         if machine.left or covered_s >= HISTORY_S or now - machine.last.at > HISTORY_S:
@@ -440,7 +440,7 @@ class Observer:
 
     def _read_on(self, machine: MachineStatus) -> None:
         data, machine.offset = self._machinery.read_newest_heartbeats(machine.name, machine.offset, _END_BYTES)
-        machine.take(data)
+        machine.read(data)
 
     def _dead_after_of(self, machine: MachineStatus) -> float:
         """Give after how many seconds of silence it is dead. Its settings may be longer than those of now."""

@@ -128,7 +128,7 @@ class Css:
         for node in self._nodes(page):
             above = node.parent
             while above is not None and above.mem_id not in seen:
-                budget.take(above)
+                budget.spend(above)
                 above = above.parent
             if above is None:
                 seen.add(node.mem_id)
@@ -219,7 +219,7 @@ class JsonPath:
         """Give what the path finds in a page as texts; nothing if the page is no JSON."""
         budget = page.budget()
         for text in map(as_text, self._found(page)):
-            budget.take(text)  # objects in objects give the same text again and again
+            budget.spend(text)  # objects in objects give the same text again and again
             yield text
 
     def references(self, page: Document) -> Iterator[str]:
@@ -263,7 +263,7 @@ class Regex:
 
 def _above(element: Any, budget: Budget) -> Iterator[Any]:
     for above in element.iterancestors():
-        budget.take(above)
+        budget.spend(above)
         yield above
 
 
@@ -299,7 +299,7 @@ class Budget:
         """Give the budget of so many selectors together."""
         return Budget(self._steps * number)
 
-    def take(self, item: Any) -> None:
+    def spend(self, item: Any) -> None:
         self._steps -= 1 + (len(item) >> 3 if isinstance(item, str) else 0)
         if self._steps < 0:
             raise ValueError("the selected elements are nested too deeply")
@@ -314,7 +314,7 @@ def _whole_text(node: Any, content: Callable[[Any], list[Any]], budget: Budget) 
     rest = content(node)[::-1]
     while rest:
         item = rest.pop()
-        budget.take(item)
+        budget.spend(item)
         if isinstance(item, str):
             texts.append(item)
         elif isinstance(item.tag, str) and item.tag not in _NOT_SHOWN:  # the tag of lxml's comments is a function
@@ -424,8 +424,10 @@ def json_path(path: str) -> JsonPath:
     try:
         _path(path)
     except (JSONPathError, RecursionError) as error:
-        said = fold(str(error).partition("->")[0])
-        raise ValueError("it is nested too deeply" if "recursion" in said else said or "it cannot be read") from None
+        message = fold(str(error).partition("->")[0])
+        raise ValueError(
+            "it is nested too deeply" if "recursion" in message else message or "it cannot be read"
+        ) from None
     return JsonPath(path)
 
 

@@ -1,7 +1,7 @@
 """The DevTools protocol over a pipe: commands, their results, and events. No port is open, so nobody else can use it.
 
 Vocabulary:
-  session   what is said about one target (a page, a worker of a page); "" is the browser itself
+  session   the messages about one target (a page, a worker of a page); "" is the browser itself
   event     what the browser says by itself, with the session's name
 
 Promise: a command gives its result, or raises DevToolsError; when the browser is gone, every command raises it. A
@@ -36,7 +36,7 @@ class TooLongError(DevToolsError):
 
 class DevTools:
     def __init__(self, reads: int, writes: int, longest_bytes: int) -> None:
-        """Take the ends of two pipes: what the browser says, and what it is told. `longest_bytes`: of a message."""
+        """Take the ends of two pipes: what the browser says, and what it gets. `longest_bytes`: of a message."""
         self._reads, self._writes = reads, writes
         self._longest_bytes = longest_bytes
         self._numbers = itertools.count(1)
@@ -98,15 +98,15 @@ class DevTools:
                 begun += first
                 for other in others:
                     if not is_too_long:
-                        self._take(json.loads(begun))
+                        self._receive(json.loads(begun))
                     begun, is_too_long = bytearray(other), False
                 if len(begun) > self._longest_bytes:
                     if not is_too_long and (number := _NUMBER.match(begun)):
-                        self._take({"id": int(number[1]), "too long": True})
+                        self._receive({"id": int(number[1]), "too long": True})
                     begun, is_too_long = bytearray(), True
         self._end()
 
-    def _take(self, message: dict[str, Any]) -> None:
+    def _receive(self, message: dict[str, Any]) -> None:
         number = message.get("id")
         if number is None:
             listener = self._listeners.get(message.get("sessionId", ""))

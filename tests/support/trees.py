@@ -32,7 +32,7 @@ from fscrawl import merge, store, urls
 from fscrawl.config import settings
 from fscrawl.dataset import search
 from fscrawl.dataset.crew import Crew
-from fscrawl.dataset.job import told_by
+from fscrawl.dataset.job import reporting_to
 from fscrawl.dataset.writer import is_writer
 from fscrawl.parse import links
 from fscrawl.storage.layout import PICTURE
@@ -157,12 +157,12 @@ class Grown:
         """Give the keys of all pages but those of some URLs."""
         return {record.key for url, record in self.records.items() if url not in left_out}
 
-    def file(self, room: str, url: str) -> Path:
-        return Path(self.tree.path_of(room, urls.host(url), urls.key(url)))
+    def file(self, directory: str, url: str) -> Path:
+        return Path(self.tree.path_of(directory, urls.host(url), urls.key(url)))
 
-    def rewrite(self, url: str, old: bytes, new: bytes, room: str = "links") -> None:
+    def rewrite(self, url: str, old: bytes, new: bytes, directory: str = "links") -> None:
         """Change a file as somebody else would."""
-        path = self.file(room, url)
+        path = self.file(directory, url)
         data = path.read_bytes()
         assert old in data
         path.write_bytes(data.replace(old, new))
@@ -204,7 +204,7 @@ def inline() -> Iterator[None]:
     @contextlib.contextmanager
     def crew(_job: object, _processes: object, _scheduler: object, line: ProgressLine) -> Iterator[Crew]:
         done: list[int] = []
-        with told_by(done.append):
+        with reporting_to(done.append):
             yield Crew(Inline(), 1, line, lambda: sum(done))
 
     with mock.patch.object(merge, "open_crew", crew):

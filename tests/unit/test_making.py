@@ -105,7 +105,7 @@ def test_a_name_that_sshfs_refuses(tree, monkeypatch, there, refusals, is_free):
         return real(path, flags, *mode, **options)
 
     monkeypatch.setattr(os, "open", refusing)
-    assert tree.files.take_name("name") is is_free
+    assert tree.files.reserve_name("name") is is_free
 
 
 @pytest.mark.parametrize("code", [errno.EPERM, errno.EACCES])
@@ -117,11 +117,11 @@ def test_a_name_that_may_not_be_made(tree, monkeypatch, code):
 
     monkeypatch.setattr(os, "open", refusing)
     with pytest.raises(TreeError, match="must be able to read there, and to write"):
-        tree.files.take_name("name")
+        tree.files.reserve_name("name")
 
 
 def test_a_share_that_is_gone(tree):
-    """Without its room no directory is made, and no file."""
+    """Without the directory above it no directory is made, and no file."""
     shutil.rmtree(tree.root / "links")
     with pytest.raises(TreeError, match="is the share mounted"):
         tree.put_page("a.example", PAGE, None)
@@ -132,7 +132,7 @@ def test_hosts_that_have_one_machine(tmp_path, made, monkeypatch):
     """Where hosts are divided among machines, only one meets a new host: nothing is taken."""
     create(tmp_path / "root", TreeRecord(2, "c1", "t", 16, "host", "0" * 32), "", "")
     tree = Tree(tmp_path / "root", "m-1-aa")
-    monkeypatch.setattr(tree.files, "take_name", None)
+    monkeypatch.setattr(tree.files, "reserve_name", None)
     made.clear()
     tree.put_page("a.example", PAGE, None)
     assert made == ["a.example"]

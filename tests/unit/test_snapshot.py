@@ -44,7 +44,7 @@ def test_a_counter_is_a_number_or_nothing() -> None:
 def test_a_beat_before_the_last_keeps_its_counters_only(logs: Logs) -> None:
     """Tables that matter now only are dropped from earlier beats, so that an hour of them stays small."""
     machine = MachineStatus("m")
-    machine.take(b"".join(encoded(logs.beat(at, pages=at, rests={"a": 1}, errors={"e": at})) for at in (1, 2)))
+    machine.read(b"".join(encoded(logs.beat(at, pages=at, rests={"a": 1}, errors={"e": at})) for at in (1, 2)))
     assert [(beat.pages, beat.errors, beat.rests) for beat in machine.history] == [
         (1, {"e": 1}, {}),
         (2, {"e": 2}, {"a": 1}),

@@ -4,14 +4,14 @@ Vocabulary:
   kind       a kind of problem; `report.KINDS` lists them all
   finding    one problem that was found; `path`: the file, relative to the root
   orphan     a body without a record: a machine was killed between writing the two
-  told       the links of a stored page stand in the logs, by rules that count now. A page that is not told is told by
+  marked     the links of a stored page stand in the logs, by rules that count now. A page without a mark is read by
              the next crawl, so its links wait
-  pending    a URL within scope and depth that logs, snapshots, a seed or a page that is not told name, and that is
+  pending    a URL within scope and depth that logs, snapshots, a seed or a page without a mark name, and that is
              neither stored nor failed: the next crawl fetches it
-  lost       a URL within scope and depth that is neither stored, failed nor pending, though a page that is told links
-             to it, or a log says that it was stored: only `crawl --reseed` would find it
+  lost       a URL within scope and depth that is neither stored, failed nor pending, though a marked page links to
+             it, or a log says that it was stored: only `crawl --reseed` would find it
   put back   written into a log of the audit, so that the URL is fetched (again)
-  doubtful   a machine that has not said goodbye, and whose process cannot be seen from here. If its log does not grow
+  doubtful   a machine without a goodbye, whose process is not seen from here. If its log does not grow
              within `dead_after` seconds, it is dead
 
 Promise: without `repair` nothing is changed. A repair removes a page or a failure only if a second reading finds it
@@ -30,7 +30,7 @@ from fscrawl.admin.audit.liveness import Liveness
 from fscrawl.admin.audit.repair import Repair
 from fscrawl.admin.audit.report import EXAMPLES, KINDS, Report
 from fscrawl.admin.audit.scanner import Scanner
-from fscrawl.admin.doctor.rooms import of_machinery
+from fscrawl.admin.doctor.missing_directories import of_machinery
 from fscrawl.config.settings import Settings
 from fscrawl.errors import TreeError
 from fscrawl.fleet.leases import Machinery
@@ -56,8 +56,8 @@ def audit(
     `settings`, `seeds`: those of the tree, the seeds as normal forms. `warn`: called before a long wait. `line`: shows
     how far it is. If a part of `.fscrawl` is missing, no crawl would come to fetch what a repair puts back.
     """
-    tree.check_rooms()
-    missing = tree.missing_rooms()
+    tree.check_directories()
+    missing = tree.missing_directories()
     advice = list(of_machinery(tree, missing))
     if repair:
         for found in advice:
@@ -66,11 +66,11 @@ def audit(
     liveness = Liveness(Machinery(tree), tree.machine, dead_after_s, shards, clock, sleep)
     with Scanner(tree, settings, frozenset(seeds), liveness, line=line, sleep=sleep) as scanner:
         scanner.run()
-        for room in missing:
-            scanner.report.add("missing_rooms", room)
+        for directory in missing:
+            scanner.report.add("missing_directories", directory)
         scanner.report.notes += [found.advice for found in advice]
-        tree.check_rooms()  # the share may have been unmounted meanwhile: then all seems to be gone
+        tree.check_directories()  # the share may have been unmounted meanwhile: then all seems to be gone
         if repair:
             Repair(tree, scanner, liveness, warn, line).run()
-            tree.check_rooms()  # or what was wrong may only have seemed to be right
+            tree.check_directories()  # or what was wrong may only have seemed to be right
         return scanner.report

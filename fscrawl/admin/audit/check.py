@@ -68,12 +68,12 @@ class Checker:
             finding = Finding("unexpected_bodies", others[0], "", host, key) if others else None
         return record, finding
 
-    def _body(self, record: PageRecord, path: str, said: tuple[int, str], host: str, key: str) -> Finding | None:
+    def _body(self, record: PageRecord, path: str, recorded: tuple[int, str], host: str, key: str) -> Finding | None:
         """Compare a body with what its record says: bytes and SHA-256.
 
         Of one that is longer nothing is read: it may be as long as a disk.
         """
-        size, sha256 = said
+        size, sha256 = recorded
         again = (host, key, *_to_fetch(record))
         try:
             body = self._read(path, max(size, 0))
@@ -161,7 +161,7 @@ def _flaw(
 
 
 def _planted(path: str, error: PlantedError, host: str = "", key: str = "") -> Finding:
-    """Give the finding for what is no file. A repair leaves what may not be read: so it is told without its page."""
+    """Give the finding for what is no file. A repair leaves what may not be read: so it is named without its page."""
     return Finding("planted", path, error.what, *(("", "") if error.denied else (host, key)))
 
 

@@ -1,4 +1,4 @@
-"""Checks the small files in `.fscrawl`, and that each name in its rooms is one that a machine gives.
+"""Checks the small files in `.fscrawl`, and that each name in its directories is one that a machine gives.
 
 Logs and snapshots are read by `fleet.all_lines`.
 """
@@ -31,28 +31,28 @@ class MachineryScan:
     """One pass over `.fscrawl`. `robots`: how many files of robots.txt there are."""
 
     def __init__(self, tree: Tree, check: Checker, note_odd: Callable[[str, str, str], None]) -> None:
-        """`note_odd(directory, name, kind)`: is told of names that do not belong there."""
+        """`note_odd(directory, name, kind)`: gets names that do not belong there."""
         self.robots = 0
         self._tree = tree
         self._files = tree.files
         self._note_odd = note_odd
         self._checks: dict[str, Callable[[str], Checked]] = {
             ROBOTS: check.robots,
-            TERMS: self.term,
+            TERMS: self.rules,
             AGAIN: self.generation,
             LEASES: self.lease,
         }
 
     def checks(self) -> Iterator[Callable[[], Checked]]:
         """Look at all names; give the checks of the files that have to be read."""
-        for room, pattern in FILE_PATTERNS.items():
-            for name, kind in self._files.entries(room):
+        for directory, pattern in FILE_PATTERNS.items():
+            for name, kind in self._files.entries(directory):
                 if kind != "file" or not pattern.match(name):
-                    self._note_odd(room, name, kind)
+                    self._note_odd(directory, name, kind)
                     continue
-                self.robots += room == ROBOTS
-                if room in self._checks:
-                    yield partial(self._check, room, name)
+                self.robots += directory == ROBOTS
+                if directory in self._checks:
+                    yield partial(self._check, directory, name)
         yield from self._checks_of_logs()
 
     def _checks_of_logs(self) -> Iterator[Callable[[], Checked]]:
@@ -68,27 +68,27 @@ class MachineryScan:
 
     # -- files
 
-    def _check(self, room: str, name: str) -> Checked:
+    def _check(self, directory: str, name: str) -> Checked:
         try:
-            return self._checks[room](name)
+            return self._checks[directory](name)
         except PlantedError as error:
-            return None, Finding("planted", f"{room}/{name}", error.what)
+            return None, Finding("planted", f"{directory}/{name}", error.what)
 
     def segment(self, path: str) -> Checked:
         """Check that a segment of a log can be opened."""
         what = self._files.planted(path)
         return None, Finding("planted", path, what) if what else None
 
-    def term(self, name: str) -> Checked:
-        """Check that a term's file holds the term that its name says."""
+    def rules(self, name: str) -> Checked:
+        """Check that a file of rules holds those that its name says."""
         path = f"{TERMS}/{name}"
         data = self._files.read(path)
         try:
             if data is None or Term.from_json(data).digest == name.removesuffix(".json"):
                 return None, None
         except ValueError as error:
-            return None, Finding("damaged_terms", path, str(error))
-        return None, Finding("damaged_terms", path, "it is another term than its name says")
+            return None, Finding("damaged_rules", path, str(error))
+        return None, Finding("damaged_rules", path, "it holds other rules than its name says")
 
     def generation(self, name: str) -> Checked:
         """Check that a generation says why it was made."""

@@ -1,7 +1,7 @@
 """Repairs what a scan has found.
 
 First it writes the URLs that must be fetched into a log of its own, and then removes the wrong files. At last it makes
-a generation, if machines would not fetch a page again because it was told, or if a part of what they said is missing.
+a generation, if machines would not fetch a page again because it is marked as done, or if a part of a log is missing.
 If a repair is killed before that, the next audit finds the pages whose records are gone, and puts them back, too.
 """
 
@@ -36,8 +36,8 @@ _FETCHED_AGAIN = (*PAGES, "damaged_errors", "planted")
 _ALONE = ("orphan_bodies", "torn_robots", "torn_leases")  # repaired only while no machine is live
 _LEFT = ("strays", "not_normal")  # nothing that a repair could do is better
 _AT_LAST = ("lost_urls", "damaged_logs")  # repaired by what is put back, or by a generation
-_ANY_TIME = ("damaged_snapshots", "damaged_terms", "damaged_generations")  # nobody writes them
-_TOLD_ANEW = (*PAGES, "planted", "damaged_snapshots")  # what was told before must not count any more
+_ANY_TIME = ("damaged_snapshots", "damaged_rules", "damaged_generations")  # nobody writes them
+_NEED_GENERATION = (*PAGES, "planted", "damaged_snapshots")  # their marks must not count any more
 
 _REASON = {"reason": "repair"}
 
@@ -64,7 +64,7 @@ class Repair:
         self._in_lines: dict[int, Found] = {}  # URLs of keys, as logs have them
         self._small_files: dict[str, Callable[[str], Checked]] = {
             "torn_robots": scanner.check.robots,
-            "damaged_terms": scanner.machinery.term,
+            "damaged_rules": scanner.machinery.rules,
             "damaged_generations": scanner.machinery.generation,
             "torn_leases": scanner.machinery.lease,
         }
@@ -73,7 +73,7 @@ class Repair:
         self._unknown: set[int] = set()  # fingerprints of keys to fetch again whose URL is not known
         self._failures: dict[int, set[str]] = {}  # of what is to be fetched again: when it failed
         self._labels: dict[int, str] = {}  # and of which task it is, as far as logs still say that
-        self._must_tell_anew = False
+        self._needs_generation = False
 
     def run(self) -> None:
         report = self._report
@@ -150,7 +150,7 @@ class Repair:
                 continue  # found twice: as misplaced and as lost
             self._report.put_back += 1
             self._line.advance()
-            self._must_tell_anew = self._must_tell_anew or self._scanner.fold.is_told(number)
+            self._needs_generation = self._needs_generation or self._scanner.fold.is_marked(number)
             shard = self._tree.record.shard_of(urls.host(url), urls.key(url))
             found = Found(shard, depth, referrer, url)
             label = self._labels.get(number, "")
@@ -235,11 +235,11 @@ class Repair:
             if self._is_still(finding):
                 # No URL is known. Without the file the page would be lost; with the file it would count as done.
                 self._tree.files.set_aside(finding.path)
-                self._must_tell_anew = True
+                self._needs_generation = True
             return False
         if self._is_still(finding):
-            self._tree.check_rooms()  # without its room, each body or record is missing
-            self._must_tell_anew = self._must_tell_anew or finding.kind in _TOLD_ANEW
+            self._tree.check_directories()  # without it, each body or record is missing
+            self._needs_generation = self._needs_generation or finding.kind in _NEED_GENERATION
             self._correct(finding)
         elif finding.kind == "set_aside":
             return False  # its URL is still not known
@@ -270,12 +270,12 @@ class Repair:
             files.remove(finding.path)
 
     def _begin_generation(self) -> None:
-        """Let all that is stored be told anew, if something that was told does not count any more, or is missing."""
+        """Let all records be read again, if a mark does not count any more, or a part of a log is missing."""
         generations = Generations(self._tree.files)
         for machine, cut in sorted(self._scanner.cuts.items()):
             reason = {"reason": "cut", "log": machine, "expected": list(cut.expected)}
             self._report.generation = generations.ensure(reason)
-        if self._must_tell_anew and not self._report.generation:
+        if self._needs_generation and not self._report.generation:
             self._report.generation = generations.advance(_REASON)
 
     def _is_still(self, finding: Finding) -> bool:

@@ -22,10 +22,10 @@ KINDS = {
     "damaged_errors": "failures that cannot be read, have a wrong value, or are in the file of another URL",
     "set_aside": "records and failures that could not be read, set aside by a repair",
     "torn_robots": "robots.txt files that cannot be read",
-    "missing_rooms": "directories of .fscrawl that are missing",
+    "missing_directories": "directories of .fscrawl that are missing",
     "damaged_logs": "logs that are damaged, or of which a part is missing",
     "damaged_snapshots": "snapshots that cannot be read",
-    "damaged_terms": "files of rules that are not what their names say",
+    "damaged_rules": "files of rules that are not what their names say",
     "damaged_generations": "generations that cannot be read",
     "torn_leases": "leases that cannot be read",
     "dead_temporaries": "temporary files of dead machines",
@@ -65,7 +65,7 @@ class Report:
     found, mended      problems that were found, and those that were repaired, by kind
     by_crawl           those of `found` that the next crawl puts right by itself: they count as nothing wrong
     put_back           URLs that a repair wrote into its log
-    generation         the generation that a repair made, so that all records are told anew; 0: none was needed
+    generation         the generation that a repair made, so that all records are read again; 0: none was needed
     """
 
     root: str
@@ -101,9 +101,9 @@ class Report:
     def add(self, kind: str, text: str, *, by_crawl: bool = False) -> None:
         self.found[kind] += 1
         self.by_crawl[kind] += by_crawl
-        told = self.examples.setdefault(kind, [])
-        if len(told) < EXAMPLES:
-            told.append(text)
+        examples = self.examples.setdefault(kind, [])
+        if len(examples) < EXAMPLES:
+            examples.append(text)
 
     def lines(self) -> Iterator[str]:
         """Return the report as text for a terminal."""
@@ -138,7 +138,7 @@ class Report:
         if self._wrong:
             text = f"problems: {self._wrong}"
             text += f"; {rest} more that the next crawl puts right by itself" if rest else ""
-            if self.found["missing_rooms"]:
+            if self.found["missing_directories"]:
                 return f"{text}; a crawl needs all of .fscrawl: see the note"
             return f"{text}; to repair them:  {command('audit', self.root)} --repair"
         if rest:

@@ -26,14 +26,14 @@ from fscrawl.fleet.terms import ReadOnlyTerms, Term
 from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.url_table import UrlTable
 from fscrawl.request import is_normal, shown
-from fscrawl.sites.rules import Sites, as_told, near_to
+from fscrawl.sites.rules import Sites, by_present_rules, near_to
 from fscrawl.storage.atomic import temporary_owner
 from fscrawl.storage.caches import caches_live_s
 from fscrawl.storage.layout import (
     ERRS,
     LINKS,
     MACHINERY,
-    PAGE_ROOMS,
+    PAGE_DIRECTORIES,
     PROBE,
     TORN,
     is_host,
@@ -105,7 +105,7 @@ class Scanner:
     def run(self) -> None:
         with ThreadPoolExecutor(READERS, thread_name_prefix="audit") as pool:
             self._line.begin("listing hosts", unit="")
-            hosts = {host for room in PAGE_ROOMS for host in self._hosts_in(room)}
+            hosts = {host for directory in PAGE_DIRECTORIES for host in self._hosts_in(directory)}
             self._hosts = sorted(hosts)
             self._known_hosts = frozenset(hosts)
             self._hosts_of_site = Counter(urls.site(urls.without_port(host)) for host in hosts)
@@ -114,19 +114,19 @@ class Scanner:
             self._learn_lines()
             self._line.begin("checking records and bodies", expected)
             for record, finding in in_turn(pool, self._checks()):
-                self._take(record, finding)
+                self._note(record, finding)
                 self._line.advance()
             self._line.begin("checking .fscrawl", unit="files")
             self._look_at_top()
             for _, finding in in_turn(pool, self.machinery.checks()):
-                self._take(None, finding)
+                self._note(None, finding)
                 self._line.advance()
         self._line.begin("looking at doubtful files again", unit="")
-        self._settle()
+        self._decide()
         self.report.robots = self.machinery.robots
         self.report.pending = self.fold.pending
 
-    def _take(self, record: PageRecord | None, finding: Finding | None) -> None:
+    def _note(self, record: PageRecord | None, finding: Finding | None) -> None:
         if finding is not None:
             self._find(finding)
         if record is not None:
@@ -149,7 +149,7 @@ class Scanner:
     # -- what links may lead to
 
     def _learn_done(self, pool: ThreadPoolExecutor) -> int:
-        jobs = (partial(self._tree.keys, room, host) for room in (LINKS, ERRS) for host in self._hosts)
+        jobs = (partial(self._tree.keys, directory, host) for directory in (LINKS, ERRS) for host in self._hosts)
         files = 0
         self._line.begin("listing records")
         for keys in in_turn(pool, jobs):
@@ -165,11 +165,11 @@ class Scanner:
         for seed in self.seeds:
             self.fold.know(seed, 0)
         lines = self._all_lines()
-        lines.read_snapshots(self.fold.take_snapshot, check_old=True)
+        lines.read_snapshots(self.fold.add_snapshot, check_old=True)
         for path, how in lines.damaged.items():
             self._find(Finding("damaged_snapshots", path, how.removeprefix(f"{path}: ")))
         for _, line in lines.lines():
-            self.fold.take(line)
+            self.fold.add(line)
             self._line.advance()
         self.cuts = lines.cuts
 
@@ -178,24 +178,24 @@ class Scanner:
 
     # -- the files of pages
 
-    def _sort(self, path: str, room: str = "") -> tuple[dict[str, str], list[str]]:
-        """List a directory: names and keys of its files of `room`, and its directories. Note all other names."""
+    def _sort(self, path: str, directory: str = "") -> tuple[dict[str, str], list[str]]:
+        """List a directory: names and keys of files as in `directory`, and its directories. Note all others."""
         keys, directories = {}, []
         for name, kind in self._tree.files.entries(path):
             if kind == "directory" and not name.startswith("."):
                 directories.append(name)
-            elif kind == "file" and room and (found := page_file_of(room, name)):
+            elif kind == "file" and directory and (found := page_file_of(directory, name)):
                 keys[name] = found[0]
             else:
                 self._note_odd(path, name, kind)
         return keys, directories
 
-    def _hosts_in(self, room: str) -> Iterator[str]:
-        for name in self._sort(room)[1]:
+    def _hosts_in(self, directory: str) -> Iterator[str]:
+        for name in self._sort(directory)[1]:
             if is_host(name):
                 yield name
             else:
-                self._note_odd(room, name, "directory")
+                self._note_odd(directory, name, "directory")
 
     def _note_odd(self, path: str, name: str, kind: str) -> None:
         """Note a name that does not belong there. `kind`: as `TreeFiles.entries` gives it."""
@@ -216,7 +216,7 @@ class Scanner:
             yield from self._checks_of(host)
 
     def _checks_of(self, host: str) -> Iterator[Callable[[], Checked]]:
-        htmls, files, links, errs = (self._files(room, host) for room in PAGE_ROOMS)
+        htmls, files, links, errs = (self._files(directory, host) for directory in PAGE_DIRECTORIES)
         records, failures = set(links.values()), set(errs.values())
         bodies: dict[str, list[str]] = {}
         for path, key in sorted({**htmls, **files}.items()):
@@ -232,9 +232,9 @@ class Scanner:
             else:
                 yield partial(self.check.error, host, key)
 
-    def _files(self, room: str, host: str) -> dict[str, str]:
-        path = f"{room}/{host}"
-        keys, directories = self._sort(path, room)
+    def _files(self, directory: str, host: str) -> dict[str, str]:
+        path = f"{directory}/{host}"
+        keys, directories = self._sort(path, directory)
         for name in directories:
             self._note_odd(path, name, "directory")
         return {f"{path}/{name}": key for name, key in keys.items()}
@@ -252,14 +252,14 @@ class Scanner:
     # -- links
 
     def _follow(self, record: PageRecord) -> None:
-        """Look for lost URLs among a page's links. The links of a page that is not told wait: it is told by a crawl."""
+        """Look for lost URLs among a page's links. Those of a page without a mark wait: a crawl reads them."""
         if self.rules.max_depth is not None and record.depth_of_links > self.rules.max_depth:
             return
-        is_told = self.fold.is_told(urls.fingerprint(record.key))
-        told = as_told(record, self.rules.sites)
-        if told is None:  # a crawl reads its body by the present rules of its site
+        is_marked = self.fold.is_marked(urls.fingerprint(record.key))
+        present = by_present_rules(record, self.rules.sites)
+        if present is None:  # a crawl reads its body by the present rules of its site
             return
-        for url in told.links_to(nofollow=self.rules.nofollow):
+        for url in present.links_to(nofollow=self.rules.nofollow):
             if url in self._checked:
                 continue
             if len(self._checked) >= _CHECKED_MEMORY:
@@ -268,7 +268,7 @@ class Scanner:
                 self._checked.add(url)
             if self._is_accounted_for(url):
                 continue
-            if not is_told and not self.fold.is_gone(fingerprint(url)):
+            if not is_marked and not self.fold.is_gone(fingerprint(url)):
                 self.fold.know(url, record.depth_of_links)
             else:
                 self._suspect(url, record.depth_of_links, record.key)
@@ -291,7 +291,7 @@ class Scanner:
     # -- the machinery
 
     def _look_at_top(self) -> None:
-        """Look for temporaries beside the settings and beside the rooms, and for what a probe has left."""
+        """Look for temporaries beside the settings and beside the tree's directories, and for what a probe has left."""
         for path in (".", MACHINERY):
             for name, kind in self._tree.files.entries(path):
                 if kind in ("link", "other"):
@@ -304,7 +304,7 @@ class Scanner:
 
     # -- what machines may just have been writing
 
-    def _settle(self) -> None:
+    def _decide(self) -> None:
         """Decide about findings that a live machine may have put right since."""
         with_others = bool(self._liveness.live)
         if with_others and (self._maybe_lost or self._maybe_orphans or self.fold.has_gone):
@@ -312,7 +312,7 @@ class Scanner:
         self._liveness.look()
         if self.fold.has_gone or (with_others and self._maybe_lost):
             self._learn_lines_again()
-        self._settle_cuts()
+        self._look_at_cuts_again()
         for url, depth, referrer in self._maybe_lost:
             if not (self._is_accounted_for(url) or self.check.is_there(url)):
                 self._find(Finding("lost_urls", shown(url), "", urls.host(url), urls.key(url), url, depth, referrer))
@@ -320,13 +320,13 @@ class Scanner:
             if not self._tree.is_done(host, key):
                 finding = Finding("orphan_bodies", path, "", host, key)
                 self._find(finding, by_crawl=self._is_to_be_fetched(key))
-        self._settle_temporaries()
+        self._decide_temporaries()
 
     def _is_to_be_fetched(self, key: str) -> bool:
         """Tell whether the next crawl fetches the page, and so puts right what is left of an earlier attempt."""
         return self.fold.is_pending(urls.fingerprint(key))
 
-    def _settle_temporaries(self) -> None:
+    def _decide_temporaries(self) -> None:
         for path, owner in self.temporaries:
             if self._liveness.is_dead(owner):
                 key = key_of_temporary(path)
@@ -345,11 +345,11 @@ class Scanner:
             if self.fold.is_gone(fingerprint(seed)):
                 self._suspect(seed, 0, "")
         for _, line in self._all_lines().lines():
-            self.fold.take(line)
+            self.fold.add(line)
             if isinstance(line, Found) and self.fold.is_gone(fingerprint(line.url)):
                 self._suspect(line.url, line.depth, line.referrer)
 
-    def _settle_cuts(self) -> None:
+    def _look_at_cuts_again(self) -> None:
         """Look again at logs that seem to be cut: a share may show an old state, or a machine may remove segments."""
         if not self.cuts:
             return

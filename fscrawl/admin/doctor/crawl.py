@@ -25,7 +25,7 @@ from fscrawl.fleet.leases import Machinery
 from fscrawl.monitor.resuming import host_of, to_resume
 from fscrawl.monitor.snapshot import Observer
 from fscrawl.monitor.state import state_of
-from fscrawl.storage.layout import PAGE_ROOMS
+from fscrawl.storage.layout import PAGE_DIRECTORIES
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import PAUSE, STOP, Tree
 from fscrawl.util.humanize import number_of
@@ -37,7 +37,7 @@ _GLANCE_S = 0.25
 _BEATS = 2
 _LIMIT = 3  # times the heartbeat interval, to see two of them
 _MOST_HOSTS = 200  # hosts that are searched for half-written files; the audit searches all
-_MOST_TOLD = 10
+_MOST_SHOWN = 10
 _HELLO_BYTES = 1 << 16
 
 
@@ -171,7 +171,7 @@ class Machines:
 
     def temporaries(self) -> Iterator[CheckResult]:
         """Look for half-written files of dead machines: beside the settings, in .fscrawl, and on some hosts."""
-        hosts = sorted({host for room in PAGE_ROOMS for host in self._tree.hosts(room)})
+        hosts = sorted({host for directory in PAGE_DIRECTORIES for host in self._tree.hosts(directory)})
         found = self._tree.machinery_temporaries()
         for host in hosts[:_MOST_HOSTS]:
             found += self._tree.all_temporaries(host)
@@ -223,8 +223,8 @@ def limited(results: Iterable[CheckResult]) -> Iterator[CheckResult]:
     counts: dict[str, int] = {}
     for each in results:
         counts[each.level] = counts.get(each.level, 0) + 1
-        if counts[each.level] <= _MOST_TOLD:
+        if counts[each.level] <= _MOST_SHOWN:
             yield each
     for level, number in counts.items():
-        if number > _MOST_TOLD:
-            yield CheckResult(level, f"and {number - _MOST_TOLD} more like this")
+        if number > _MOST_SHOWN:
+            yield CheckResult(level, f"and {number - _MOST_SHOWN} more like this")

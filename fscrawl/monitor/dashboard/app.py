@@ -3,7 +3,7 @@
     GET  /, /dashboard.css, /dashboard.js   the page, its style, and its script
     GET  /events?window=W                   stream of the state; /events/hosts?…  of a page of the hosts
     GET  /api/state, /api/hosts             the same, once
-    GET  /api/page?url= | ?host=&key=       a page; /api/pages?host=&room=&page=  a host's pages; /api/errors  examples
+    GET  /api/page?url= | ?host=&key=       a page; /api/pages?host=&list=&page=  a host's pages; /api/errors  examples
     GET  /body/<host>/<key>?as=W            a stored body, for a frame
     GET  /metrics                           for Prometheus
     POST /control/<verb>                    see `admin.dashboard_control`
@@ -80,7 +80,7 @@ class Dashboard:
             Route("/metrics", self._metrics),
             Route("/control/{verb}", self._control, methods=["POST"]),
         ]
-        handlers = {FscrawlError: _told, HTTPException: _http_error, Exception: _unexpected}
+        handlers = {FscrawlError: _refused, HTTPException: _http_error, Exception: _unexpected}
         self.app = Starlette(routes=routes, exception_handlers=handlers)  # type: ignore[arg-type]  # of narrower types
 
     def close(self) -> None:
@@ -118,18 +118,18 @@ class Dashboard:
     async def _events(self, name: str, produce: Callable[[], dict[str, Any]]) -> AsyncIterator[str]:
         """Give an event when anything but the time has changed. A tree that is gone is an event, too."""
         yield "retry: 2000\n\n"
-        said, said_at = "", 0.0
+        sent, sent_at = "", 0.0
         while not self._closing.is_set():
             try:
                 kind, facts = name, await self._in_thread(produce)
             except TreeError as error:
                 kind, facts = "trouble", {"error": str(error)}
             new = kind + _json({**facts, "now": None})
-            if new != said:
-                said, said_at = new, time.monotonic()
+            if new != sent:
+                sent, sent_at = new, time.monotonic()
                 yield f"event: {kind}\ndata: {_json(facts)}\n\n"
-            elif time.monotonic() - said_at > _STILL_HERE_S:
-                said_at = time.monotonic()
+            elif time.monotonic() - sent_at > _STILL_HERE_S:
+                sent_at = time.monotonic()
                 yield ": still here\n\n"
             await self._pause()
 
@@ -164,10 +164,10 @@ class Dashboard:
         return _json_response(found)
 
     def _pages(self, request: Request) -> Response:
-        given, room = request.query_params, _room(request)
+        given, directory = request.query_params, _listed(request)
         self._latest.check()
         return _json_response(
-            pages.page_of(self._latest.tree, _host(given.get("host", "")), room, _number(given.get("page")))
+            pages.page_of(self._latest.tree, _host(given.get("host", "")), directory, _number(given.get("page")))
         )
 
     def _errors(self, request: Request) -> Response:  # noqa: ARG002
@@ -234,11 +234,11 @@ def _query(request: Request) -> Query:
     return Query(given.get("q", ""), sort, order == "down", _number(given.get("page")), only)
 
 
-def _room(request: Request) -> str:
-    room = {"pages": LINKS, "failures": ERRS}.get(request.query_params.get("room", "pages"))
-    if room is None:
-        raise UsageError("room: must be pages or failures")
-    return room
+def _listed(request: Request) -> str:
+    directory = {"pages": LINKS, "failures": ERRS}.get(request.query_params.get("list", "pages"))
+    if directory is None:
+        raise UsageError("list: must be pages or failures")
+    return directory
 
 
 def _number(text: str | None) -> int:
@@ -283,7 +283,7 @@ async def _object(request: Request) -> dict[str, Any]:
 # -- what went wrong
 
 
-async def _told(request: Request, error: FscrawlError) -> Response:  # noqa: ARG001
+async def _refused(request: Request, error: FscrawlError) -> Response:  # noqa: ARG001
     return _json_response({"error": str(error)}, 400 if isinstance(error, UsageError) else 503)
 
 

@@ -51,8 +51,8 @@ def brief(record: PageRecord | ErrorRecord) -> dict[str, Any]:
     common = {"url": record.url, "host": urls.host(record.url), "key": record.key, "status": record.status}
     common |= _as_people_read_it(record.url)
     if isinstance(record, ErrorRecord):
-        said = {"class": record.class_, "message": record.message, "attempts": record.attempts}
-        return {**common, **said, "at": record.failed_at}
+        failure = {"class": record.class_, "message": record.message, "attempts": record.attempts}
+        return {**common, **failure, "at": record.failed_at}
     return {**common, "title": record.title, "kind": record.kind, "bytes": record.bytes, "at": record.fetched_at}
 
 
@@ -135,8 +135,10 @@ def body(tree: Tree, host: str, key: str, way: str) -> tuple[str, bytes] | None:
     if data is None:
         return None
     if file is not None:  # shown as text in every way: nothing in it may run
-        said = sniff_encoding(data, record.headers.get("content-type"), record.url) if record is not None else "utf-8"
-        return "text/plain", decode(data, said).encode("utf-8", "replace")
+        encoding = (
+            sniff_encoding(data, record.headers.get("content-type"), record.url) if record is not None else "utf-8"
+        )
+        return "text/plain", decode(data, encoding).encode("utf-8", "replace")
     seen = rendered.as_seen if rendered else record
     encoding = (seen and seen.encoding) or sniff_encoding(data)
     if way == "text":
@@ -168,8 +170,8 @@ def inert(html: str) -> str:
 # -- several pages
 
 
-def _bytes_of(tree: Tree, room: str, host: str, key: str) -> bytes | None:
-    return tree.files.read_or_torn(tree.tree_path(room, host, key))
+def _bytes_of(tree: Tree, directory: str, host: str, key: str) -> bytes | None:
+    return tree.files.read_or_torn(tree.tree_path(directory, host, key))
 
 
 def _record(kind: Kind, data: bytes | None) -> PageRecord | ErrorRecord | None:
@@ -179,12 +181,12 @@ def _record(kind: Kind, data: bytes | None) -> PageRecord | ErrorRecord | None:
         return None
 
 
-def page_of(tree: Tree, host: str, room: str, page: int) -> dict[str, Any]:
-    """Give fifty records of a host, or failures (`room` "links", "errs"), in the order of their keys."""
-    keys = sorted(tree.keys(room, host))
+def page_of(tree: Tree, host: str, directory: str, page: int) -> dict[str, Any]:
+    """Give fifty records of a host, or failures (`directory` "links", "errs"), in the order of their keys."""
+    keys = sorted(tree.keys(directory, host))
     chosen = keys[page * PAGE_ROWS : (page + 1) * PAGE_ROWS]
-    kind: Kind = PageRecord if room == LINKS else ErrorRecord
-    read = list(in_turn(_POOL, (partial(_bytes_of, tree, room, host, key) for key in chosen)))
+    kind: Kind = PageRecord if directory == LINKS else ErrorRecord
+    read = list(in_turn(_POOL, (partial(_bytes_of, tree, directory, host, key) for key in chosen)))
     records = [record for data in read if (record := _record(kind, data)) is not None]
     return {
         "found": len(keys),

@@ -3,11 +3,11 @@
 Vocabulary:
   asked      what the user entered: a URL, a request as in `seeds.txt` or in its spelling, or the 24 digits of a key
   line       a URL's line in a log or a snapshot: who discovered it, at which depth, on which page; or in `seeds.txt`
-  told       a log says that the page was stored and its links stand in logs, or that it failed
+  mark       a line of a log: the page was stored and its links stand in logs, or it failed
   reason     why a URL is not stored, or not yet: a name for programs, a sentence for people, and what to do
   waiting    a URL that has a line, and is neither stored nor failed: it will be fetched when its turn comes
 
-Promise: it only reads. It says so if the stored data cannot tell. It reads only link files with the right name, unless
+Promise: it only reads. It says so if the data cannot show it. It reads only link files with the right name, unless
 `inlinks` asks for all of them. `noindex` is no reason: such pages are stored, and only the export leaves them out.
 """
 
@@ -25,7 +25,7 @@ from fscrawl.frontier.flags import format_flags, labelled
 from fscrawl.hostnames import candidates
 from fscrawl.monitor.explain.facts import Explanation, Hop, Line, Reason
 from fscrawl.monitor.explain.inlinks import host_of, inlinks, record_at, record_of, tree_path_of
-from fscrawl.monitor.explain.said import Said, terms_of
+from fscrawl.monitor.explain.mentions import Mentions, terms_of
 from fscrawl.monitor.explain.why import Why, why_no_url
 from fscrawl.monitor.snapshot import Observer
 from fscrawl.request import Request, route_of, spelling
@@ -142,17 +142,17 @@ class _Inquiry:
     def _is_stored(self, url: str) -> bool:
         return self._tree.files.exists(self._path(LINKS, url))
 
-    def _path(self, room: str, url: str) -> str:
-        return tree_path_of(self._tree, room, urls.host(url), urls.key(url))
+    def _path(self, directory: str, url: str) -> str:
+        return tree_path_of(self._tree, directory, urls.host(url), urls.key(url))
 
     def _find_url(self) -> None:
         """Find the URL of a key: a file name gives the host, and a log or the seeds have the URL."""
         it = self._it
-        it.host = next(filter(None, (host_of(self._tree, it.key, room) for room in (LINKS, ERRS))), "")
+        it.host = next(filter(None, (host_of(self._tree, it.key, directory) for directory in (LINKS, ERRS))), "")
         if it.host:
             return  # its record says the rest
         it.url = next((url for url in self._seeds if urls.key(url) == it.key), None)
-        it.url = it.url or Said(self._tree, self._terms, it.key, None, None).url
+        it.url = it.url or Mentions(self._tree, self._terms, it.key, None, None).url
         it.host = urls.host(it.url) if it.url is not None else ""
 
     def _shard(self) -> int:
@@ -165,14 +165,14 @@ class _Inquiry:
         it.shard = self._shard() if it.host else -1
         for path in self._tree.bodies(it.host, it.key) if it.host else ():
             it.files[path] = self._tree.files.size(path)
-        for room in (LINKS, ERRS) if it.host else ():
-            path = tree_path_of(self._tree, room, it.host, it.key)
+        for directory in (LINKS, ERRS) if it.host else ():
+            path = tree_path_of(self._tree, directory, it.host, it.key)
             try:
                 data = self._tree.files.read(path)
                 if data is None:
                     continue
                 it.files[path] = len(data)
-                if room == LINKS:
+                if directory == LINKS:
                     it.page = PageRecord.from_json(data)
                 else:
                     it.error = ErrorRecord.from_json(data)
@@ -206,7 +206,7 @@ class _Inquiry:
         )
 
     def _chain(self, page: PageRecord) -> Iterator[Hop]:
-        """Follow redirects as far as they are stored; a loop is followed once."""
+        """Go along redirects as far as they are stored, once along a loop."""
         seen = {page.url}
         ahead = page.redirect
         while ahead is not None and len(seen) < _MOST_HOPS:
@@ -237,19 +237,19 @@ class _Inquiry:
         if it.url in self._seeds:
             mark = format_flags(labelled(self._labels.get(it.url or "", "")))
             it.lines.append(Line("", 0, "", mark, source="seeds"))
-        said = Said(self._tree, self._terms, it.key, it.url, it.shard)
-        found_on = {referrer: self._url_of(referrer) for referrer in {line.referrer for line in said.lines}}
-        it.lines += [line._replace(found_on=found_on[line.referrer]) for line in said.lines]
-        it.told = said.marks
-        self._note_requests(said.requests)
+        mentions = Mentions(self._tree, self._terms, it.key, it.url, it.shard)
+        found_on = {referrer: self._url_of(referrer) for referrer in {line.referrer for line in mentions.lines}}
+        it.lines += [line._replace(found_on=found_on[line.referrer]) for line in mentions.lines]
+        it.marks = mentions.marks
+        self._note_requests(mentions.requests)
 
-    def _note_requests(self, said: set[str]) -> None:
+    def _note_requests(self, requests: set[str]) -> None:
         """Say that a URL which has no file itself is part of requests: with a session it is another page."""
         if self._it.files or self._it.url is None or "#" in self._it.url:
             return
         of_seeds = {seed for seed in self._seeds if seed.startswith(f"{self._it.url}#")}
-        stored = set(filter(self._is_stored, said | of_seeds))
-        known = [*sorted(stored), *sorted((said | of_seeds) - stored)]
+        stored = set(filter(self._is_stored, requests | of_seeds))
+        known = [*sorted(stored), *sorted((requests | of_seeds) - stored)]
         for each in known[:_MOST_REQUESTS]:
             how = "is stored" if each in stored else "is known"
             shows = f"{command('show', self._tree.root)} {shlex.quote(line_of(each))}"

@@ -16,14 +16,14 @@ from fscrawl.frontier.scope import BAD_PORT, TRAP, WHY_TRAP, Scope
 from fscrawl.http.error_classes import HELP
 from fscrawl.monitor.explain.facts import Explanation, Mark, Reason
 from fscrawl.monitor.explain.inlinks import Inlink
-from fscrawl.monitor.explain.said import rule_against, told_terms
+from fscrawl.monitor.explain.mentions import rule_against, terms_of_links
 from fscrawl.monitor.machine_status import MachineStatus
 from fscrawl.monitor.resuming import to_resume
 from fscrawl.monitor.snapshot import Snapshot
 from fscrawl.politeness.robots import Rules
 from fscrawl.request import url_of
 from fscrawl.sites.rules import Sites, near_to
-from fscrawl.storage.layout import PAGE_ROOMS
+from fscrawl.storage.layout import PAGE_DIRECTORIES
 from fscrawl.store import PAUSE, STOP, Tree
 from fscrawl.util.humanize import number_of
 from fscrawl.util.installed import command, path_word
@@ -86,7 +86,7 @@ class Why:
         limits = list(self._limits(url))
         yield from limits
         yield from self._obstacles()
-        mark = None if error is not None else self._settling_mark()
+        mark = None if error is not None else self._final_mark()
         if mark is not None:
             yield self._gone(mark)
         elif it.lines and not limits:
@@ -135,7 +135,7 @@ class Why:
         if most is not None and tree.all_pages() >= most:
             text = f"crawl.max_pages = {most}: the tree has that many"
             yield Reason("max_pages", text, self._raise("max_pages"))
-        hosts = {each for room in PAGE_ROOMS for each in tree.hosts(room)}
+        hosts = {each for directory in PAGE_DIRECTORIES for each in tree.hosts(directory)}
         site = urls.site(urls.hostname(url))
         of_site = sum(urls.site(urls.without_port(each)) == site for each in hosts)
         if host not in hosts and of_site >= crawl.max_hosts_per_domain:
@@ -172,8 +172,8 @@ class Why:
         if PAUSE in signs:
             yield Reason("paused", f"{PAUSE} is in the root: nothing is fetched", to_resume(root))
         for name in sorted(signs & {f"{PAUSE}.{host}", f"{PAUSE}.{urls.without_port(host)}"}):
-            told = urls.shown_host(name.removeprefix(f"{PAUSE}."))
-            yield Reason("paused", f"{name} is in the root", to_resume(root, told))
+            shown = urls.shown_host(name.removeprefix(f"{PAUSE}."))
+            yield Reason("paused", f"{name} is in the root", to_resume(root, shown))
         for machine in self._snapshot.alive():
             yield from _troubles(machine, host)
 
@@ -196,12 +196,12 @@ class Why:
         waits = "it waits for its turn" if self._snapshot.alive() else "it is pending, and no machine is running"
         return Reason("waiting", f"{waits}: {state}", advice)
 
-    def _settling_mark(self) -> Mark | None:
+    def _final_mark(self) -> Mark | None:
         """Give a mark by which machines do nothing more for the URL; None if there is none."""
         known = min((line.depth for line in self._it.lines), default=None)
         again = {parse_flags(line.mark).retry_of for line in self._it.lines}
         deep = self._settings.crawl.max_depth is not None
-        for mark in self._it.told:
+        for mark in self._it.marks:
             if mark.failed_at:
                 if mark.failed_at not in again:
                     return mark
@@ -234,7 +234,7 @@ class Why:
             return Reason("nofollow", "all links to it are marked nofollow, and such links are not followed")
         if left_out:
             return Reason("left-out", "pages link to it, and no log has it, because of the setting above")
-        return self._not_told(url, followed)
+        return self._not_in_a_log(url, followed)
 
     def _unfollowed(self, link: Inlink) -> Reason:
         """Say which rules do not follow a link. They may have been edited since: then a crawl reads the page again."""
@@ -243,22 +243,22 @@ class Why:
         text = f"{link.url} links to it, and is cut by {which}: its rules follow other links"
         return Reason("not-followed", text, f"edit follow in {self._tree.root}/crawl.toml")
 
-    def _not_told(self, url: str, followed: list[Inlink]) -> Reason:
+    def _not_in_a_log(self, url: str, followed: list[Inlink]) -> Reason:
         """Say why no log has a URL to which pages link."""
         root = self._tree.root
-        told = told_terms(self._tree, (urls.key(link.url) for link in followed))
-        if any(self._terms.covers(term) for terms in told.values() for term in terms):
-            text = "a page links to it, and its links are said to stand in the logs, but no log has it"
+        terms_of = terms_of_links(self._tree, (urls.key(link.url) for link in followed))
+        if any(self._terms.covers(term) for terms in terms_of.values() for term in terms):
+            text = "a page links to it, and is marked as done, but no log has the link"
             return Reason("lost", text, f"{command('audit', root)} --repair")
         advice = f"the next crawl reads the page's record again:  {command('crawl', root)}"
         for link in followed:
-            for digest in sorted(told.get(urls.key(link.url), ())):
+            for digest in sorted(terms_of.get(urls.key(link.url), ())):
                 term = self._terms.get(digest)
                 rule = rule_against(term, url, link.depth) if term is not None else None
                 if rule is not None:
-                    text = f"{link.url} links to it, and its links were taken in when it was outside: crawl.{rule}"
-                    return Reason("told-otherwise", text, advice)
-        return Reason("not-told", "pages link to it, and their links have not been taken in (again) yet", advice)
+                    text = f"{link.url} links to it, and its links were read when it was outside: crawl.{rule}"
+                    return Reason("links-read-by-other-rules", text, advice)
+        return Reason("links-not-read-yet", "pages link to it, and their links are not read (again) yet", advice)
 
 
 def _troubles(machine: MachineStatus, host: str) -> Iterator[Reason]:

@@ -97,7 +97,7 @@ function pager(nav, facts, to, instead = null) {
 // -- what the page asks the server: answers, streams of events, and control
 
 
-const token = (() => {  // taken out of the address at once, since people copy addresses and keep them
+const token = (() => {  // removed from the address at once, since people copy addresses and keep them
   const given = /^#token=([\w-]+)$/.exec(location.hash);
   if (given) {
     sessionStorage.setItem("token", given[1]);
@@ -124,8 +124,8 @@ async function control(verb, given = {}) {
 }
 
 function say(text) {
-  $("said").hidden = !text;
-  write($("said"), text);
+  $("message").hidden = !text;
+  write($("message"), text);
 }
 
 function trouble(text) {
@@ -160,12 +160,12 @@ const pageAddress = (row) => (row.host ? address("#pages", { host: row.host, key
 
 const streams = {};  // by name; closed while the page is hidden, since a browser opens only six connections to a host
 
-function listen(name, path, kind, take) {
-  if (frozen) return path && take(frozenAnswer(path));
+function listen(name, path, kind, show) {
+  if (frozen) return path && show(frozenAnswer(path));
   streams[name]?.source?.close();
   delete streams[name];
   if (!path) return;
-  const stream = { path, kind, take, source: null };
+  const stream = { path, kind, show, source: null };
   streams[name] = stream;
   if (!document.hidden) open(stream);
 }
@@ -173,7 +173,7 @@ function listen(name, path, kind, take) {
 function open(stream) {
   const source = new EventSource(stream.path);
   stream.source = source;
-  source.addEventListener(stream.kind, (event) => { trouble(""); write($("live"), "live"); stream.take(JSON.parse(event.data)); });
+  source.addEventListener(stream.kind, (event) => { trouble(""); write($("live"), "live"); stream.show(JSON.parse(event.data)); });
   source.addEventListener("trouble", (event) => trouble(`The tree cannot be read: ${JSON.parse(event.data).error}`));
   source.onerror = () => {
     write($("live"), "connection lost; trying again");
@@ -205,14 +205,14 @@ class Chart {
     Object.assign(this, { name, title, unit, format, curves: null, at: null });
     this.svg = el("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" });
     this.top = el("span", { class: "top" });
-    this.told = el("output");
+    this.output = el("output");
     this.axis = el("div", { class: "axis", "aria-hidden": "true" }, el("span"), el("span"));
     this.plot = el("div", { class: "plot", tabindex: "0", role: "slider", "aria-label": `${title}, a moment`, "aria-valuemin": "0" }, this.svg, this.top);
     this.plot.addEventListener("pointermove", (event) => this.point(event));
     this.plot.addEventListener("pointerleave", () => this.move(null));
     this.plot.addEventListener("blur", () => this.move(null));
     this.plot.addEventListener("keydown", (event) => this.key(event));
-    $("charts").append(el("figure", {}, el("figcaption", {}, el("b", {}, title), this.told), this.plot, this.axis));
+    $("charts").append(el("figure", {}, el("figcaption", {}, el("b", {}, title), this.output), this.plot, this.axis));
   }
 
   point(event) {
@@ -266,16 +266,16 @@ class Chart {
     write(this.top, `${this.format(peak)}${this.unit}`);
     write(this.axis.firstChild, clock(curves.since, lasts(curves)));
     write(this.axis.lastChild, clock(curves.since + (curves.count - 1) * curves.step_s, lasts(curves)));
-    this.tell(totals);
+    this.show(totals);
   }
 
-  tell(totals) {
+  show(totals) {
     let at = this.at;
     if (at === null) for (at = totals.length - 1; at > 0 && totals[at] === null;) at -= 1;
     const value = `${this.format(totals[at])}${totals[at] === null ? "" : this.unit}`;
     const each = this.at === null || this.curves.series.length < 2 ? "" : ` (${this.curves.series.map((series) => this.format(series[this.name][at])).join(" + ")})`;
     const when = clock(this.curves.since + at * this.curves.step_s, lasts(this.curves));
-    write(this.told, this.at === null ? value : `${when}  ${value}${each}`);
+    write(this.output, this.at === null ? value : `${when}  ${value}${each}`);
     this.plot.setAttribute("aria-valuemax", this.curves.count - 1);
     this.plot.setAttribute("aria-valuenow", at);
     this.plot.setAttribute("aria-valuetext", `${when}: ${value}${each}`);
@@ -413,7 +413,7 @@ async function showExamples() {
     $("examples").replaceChildren(...classes.flatMap(([name, rows]) => [el("h4", {}, name),
       el("ul", {}, ...rows.map((row) => el("li", {}, linked(pageAddress(row), {}, row.shown || row.url), ` – ${row.message}`)))]),
     el("p", { class: "quiet" }, classes.length ? `from ${count(facts.looked)} failures, chosen at random` : "there are no failures"));
-    write($("examples-said"), classes.length ? `examples of ${numberOf(classes.length, "class", "classes")} of failures` : "there are no failures");
+    write($("examples-status"), classes.length ? `examples of ${numberOf(classes.length, "class", "classes")} of failures` : "there are no failures");
     if (!frozen) write($("show-examples"), "Other examples");
   } catch (error) {
     $("examples").replaceChildren(el("p", { class: "bad" }, error.message));
@@ -429,12 +429,12 @@ class Table {
   // name      of the section, of the table at the server, and of the view
   // columns   { text, sort: its name at the server, number: to the right, first: in descending order, act: buttons }
   // parts     [value, text] of what may be shown alone; the first one is all
-  // keyOf, row, told      of a row: its key, its element; of all facts: the line above the table
-  constructor(name, { columns, parts, sort, order, search, caption, keyOf, row, told }) {
-    Object.assign(this, { name, columns, keyOf, row, told, caption, first: { q: "", sort, order, only: "", page: 0 } });
+  // keyOf, row, summary      of a row: its key, its element; of all facts: the line above the table
+  constructor(name, { columns, parts, sort, order, search, caption, keyOf, row, summary }) {
+    Object.assign(this, { name, columns, keyOf, row, summary, caption, first: { q: "", sort, order, only: "", page: 0 } });
     this.asked = { ...this.first };
     this.facts = null;
-    this.saidOf = "";
+    this.statusOf = "";
     this.build(parts, search);
   }
 
@@ -449,12 +449,12 @@ class Table {
     this.head = el("tr", { id: id("head") }, ...this.columns.map((column) => el("th", { scope: "col", "data-sort": column.sort || null, class: column.act ? "act" : column.number ? "n" : null },
       column.sort ? el("button", { type: "button" }, column.text) : el("span", { class: column.act ? "unseen" : null }, column.text))));
     this.line = el("p", { id: id("count"), class: "quiet" });
-    this.said = el("p", { id: id("said"), class: "unseen", role: "status" });
+    this.status = el("p", { id: id("status"), class: "unseen", role: "status" });
     this.rows = el("tbody", { id: id("rows") });
     this.nav = el("nav", { id: id("pager"), class: "pager", "aria-label": "Pages of the table", hidden: true });
     this.scroll = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": this.caption },
       el("table", {}, el("caption", { class: "unseen" }, this.caption), el("thead", {}, this.head), this.rows));
-    $(name).querySelector("h2").after(this.line, this.said, this.scroll, this.nav);
+    $(name).querySelector("h2").after(this.line, this.status, this.scroll, this.nav);
     this.line.before(el("div", { class: "bar" }, $(name).querySelector("h2"), this.form));
     this.form.addEventListener("submit", (event) => { event.preventDefault(); this.search(); });
     let typing = 0;
@@ -505,7 +505,7 @@ class Table {
 
   draw() {
     const now = this.facts.now + (performance.now() - this.came) / 1000;
-    write(this.line, this.told(this.facts));
+    write(this.line, this.summary(this.facts));
     const width = this.columns.length;
     const rows = this.facts.rows.length ? this.facts.rows : [null];
     keyed(this.rows, rows, (row) => (row ? `row ${this.keyOf(row)}` : ""), (row) => (row ? this.row(row, now) : el("tr", {}, el("td", { colspan: width, class: "quiet" }, "nothing to show"))));
@@ -515,15 +515,15 @@ class Table {
 
   say() {  // aloud, only what somebody has asked for, and not each number that changes
     const asked = JSON.stringify(this.asked);
-    if (this.saidOf && this.saidOf !== asked) write(this.said, `${count(this.facts.found)} found; shown from number ${count(50 * this.facts.page + 1)} on`);
-    this.saidOf = asked;
+    if (this.statusOf && this.statusOf !== asked) write(this.status, `${count(this.facts.found)} found; shown from number ${count(50 * this.facts.page + 1)} on`);
+    this.statusOf = asked;
   }
 }
 
 // -- The table of hosts: what is stored of each, how it is asked, and why it is left alone.
 
 
-function hostsTold(facts) {
+function hostsSummary(facts) {
   return `${count(facts.found)} of ${numberOf(facts.hosts, "host")}${facts.held ? `; ${count(facts.held)} held back now` : ""}`;
 }
 
@@ -537,7 +537,7 @@ function hostRow(host, now) {
   return el("tr", {},
     el("th", { scope: "row" }, linked(address("#pages", { host: host.host }), {}, host.spoken)),
     number(count(host.records)),
-    el("td", { class: "n" }, host.failures ? linked(address("#pages", { host: host.host, room: "failures" }), { "aria-label": `${count(host.failures)} failures of ${host.spoken}` }, count(host.failures)) : count(host.failures)),
+    el("td", { class: "n" }, host.failures ? linked(address("#pages", { host: host.host, list: "failures" }), { "aria-label": `${count(host.failures)} failures of ${host.spoken}` }, count(host.failures)) : count(host.failures)),
     number(host.pending === undefined ? "" : count(host.pending)),
     el("td", { class: "words" }, delay, host.set_by ? el("small", {}, ` ${host.set_by}`) : null),
     el("td", { class: paused || host.held ? "words warn" : "words" }, why),
@@ -553,7 +553,7 @@ const hosts = new Table("hosts", {
   parts: [["", "all hosts"], ["held", "held back"], ["pending", "with pending URLs"]],
   sort: frozen ? "records" : "pending", order: "down", search: "part of a host name",
   caption: "Hosts: what is stored, what is pending, and why a host is asked nothing now",
-  keyOf: (host) => host.host, row: hostRow, told: hostsTold,
+  keyOf: (host) => host.host, row: hostRow, summary: hostsSummary,
 });
 
 document.body.addEventListener("click", (event) => {
@@ -568,9 +568,9 @@ function openPages(given) {
   const [url, host, key] = ["url", "host", "key"].map((name) => given.get(name) || "");
   $("pages-q").value = url || (key ? "" : spoken(host));
   const found = $("pages-found");
-  write($("pages-said"), "");
+  write($("pages-status"), "");
   if (url || key) return showPage(key ? { host, key } : { url });
-  if (host) return showList(host, given.get("room") || "pages", Number(given.get("page") || 0));
+  if (host) return showList(host, given.get("list") || "pages", Number(given.get("page") || 0));
   return found.replaceChildren(el("p", { class: "quiet" }, "A URL leads to its page, in any spelling. A host leads to the list of its pages."));
 }
 
@@ -595,18 +595,18 @@ function pageTable(label) {
   return [el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, el("table", {}, el("caption", { class: "unseen" }, label), el("thead", {}, el("tr", {}, ...heads)), body)), body];
 }
 
-async function showList(host, room, page) {
+async function showList(host, list, page) {
   const found = $("pages-found");
   try {
-    const facts = await ask(address("api/pages", { host, room, page }));
-    const [table, body] = pageTable(`${room} of ${spoken(host)}`);
+    const facts = await ask(address("api/pages", { host, list, page }));
+    const [table, body] = pageTable(`${list} of ${spoken(host)}`);
     const nav = el("nav", { class: "pager", "aria-label": "Pages of the table" });
     body.append(...facts.rows.map(pageRow));
-    pager(nav, facts, (to) => address("#pages", { host, room, page: to }));
-    const other = room === "pages" ? "failures" : "pages";
-    found.replaceChildren(el("h3", { class: "title" }, `${spoken(host)}: ${count(facts.found)} ${room}`),
-      el("p", { class: "where" }, el("a", { href: address("#pages", { host, room: other }) }, `Show its ${other}`)), table, nav);
-    write($("pages-said"), `${numberOf(facts.found, room === "pages" ? "page" : "failure")} of ${spoken(host)}; shown from number ${count(50 * page + 1)} on`);
+    pager(nav, facts, (to) => address("#pages", { host, list, page: to }));
+    const other = list === "pages" ? "failures" : "pages";
+    found.replaceChildren(el("h3", { class: "title" }, `${spoken(host)}: ${count(facts.found)} ${list}`),
+      el("p", { class: "where" }, el("a", { href: address("#pages", { host, list: other }) }, `Show its ${other}`)), table, nav);
+    write($("pages-status"), `${numberOf(facts.found, list === "pages" ? "page" : "failure")} of ${spoken(host)}; shown from number ${count(50 * page + 1)} on`);
   } catch (error) {
     found.replaceChildren(el("p", { class: "bad" }, error.message));
   }
@@ -625,7 +625,7 @@ async function showPage(given) {
       ...(facts.error ? [el("h3", {}, "Failure"), factsOf(facts.error)] : []),
       ...(facts.record ? [el("h3", {}, "Record"), factsOf(record)] : []),
       ...linksOf(facts), ...(facts.has_body ? bodyOf(facts) : []));
-    write($("pages-said"), `found: ${record.title || facts.shown || facts.url || facts.key}`);
+    write($("pages-status"), `found: ${record.title || facts.shown || facts.url || facts.key}`);
   } catch (error) {
     found.replaceChildren(el("p", { class: "bad" }, error.message));
   }

@@ -29,12 +29,12 @@ def terms_of(tree: Tree, chosen: Settings, seeds: frozenset[str]) -> ReadOnlyTer
     return ReadOnlyTerms(tree.files, Term.of(chosen, seeds, tree.record, generation, sites.digest))
 
 
-class Said:
-    """All that is said of one URL.
+class Mentions:
+    """All lines in which logs and snapshots mention one URL.
 
     url      its normal form; None if no line has it
     lines    who discovered it; a hundred at most
-    marks    who says that it was stored and told, or that it failed; a hundred at most
+    marks    who says that it is done, or that it failed; a hundred at most
     requests of a plain URL: lines that have it as part of a request, in its spelling; a hundred at most
     """
 
@@ -47,15 +47,15 @@ class Said:
         self._begin = f"{url}#" if url is not None and "#" not in url else None
         self._key = key
         self._terms = terms
-        said = AllLines(tree, None if shard is None else {shard})
-        said.read_snapshots(self._take_snapshot)
-        for machine, line in said.lines():
+        all_lines = AllLines(tree, None if shard is None else {shard})
+        all_lines.read_snapshots(self._add_snapshot)
+        for machine, line in all_lines.lines():
             if isinstance(line, Found):
-                self._take(line, machine, "log")
+                self._add(line, machine, "log")
             elif isinstance(line, Told) and line.key == key:
                 self._mark(Mark(machine, line.depth, line.term, line.failed_at, counts=terms.covers(line.term)))
 
-    def _take(self, found: Found, machine: str, source: str) -> None:
+    def _add(self, found: Found, machine: str, source: str) -> None:
         if self.url is None and urls.key(found.url) == self._key:
             self.url = found.url
         if found.url == self.url and len(self.lines) < _MOST_LINES:
@@ -67,13 +67,13 @@ class Said:
         if len(self.marks) < _MOST_LINES:
             self.marks.append(mark._replace(counts=True) if mark.failed_at else mark)
 
-    def _take_snapshot(self, snapshot: Snapshot) -> None:
+    def _add_snapshot(self, snapshot: Snapshot) -> None:
         digits, term = self._key[:DIGITS].encode(), snapshot.head.term
         for fact in (fact for facts in snapshot.text() for fact in facts if fact.startswith(digits)):
             state = UrlState()
             state.take(fact)
             for found in founds_of(snapshot.head.shard, fact) if state.way else ():
-                self._take(found, "", "snapshot")
+                self._add(found, "", "snapshot")
             for failed_at in () if state.stored else sorted(state.failures):
                 self._mark(Mark("", state.known or 0, term, failed_at, counts=True))
         for depth in _depths_of(snapshot.told(), urls.fingerprint(self._key)):
@@ -81,26 +81,26 @@ class Said:
 
 
 def _depths_of(section: Iterable[Depths], fingerprint: int) -> Iterable[int]:
-    """Give the told depth of a URL in a section of a snapshot, if it is there; 0 where depths are not kept."""
+    """Give the depth of a URL that is done in a section of a snapshot, if it is there; 0 where depths are not kept."""
     for group in section:
         at = bisect_left(group.fingerprints, fingerprint)
         if at < len(group.fingerprints) and group.fingerprints[at] == fingerprint:
             yield group.told[at] if group.told is not None else 0
 
 
-def told_terms(tree: Tree, keys: Iterable[str]) -> dict[str, set[str]]:
+def terms_of_links(tree: Tree, keys: Iterable[str]) -> dict[str, set[str]]:
     """Give, by key, the terms under which the links of pages were put into logs."""
     found: dict[str, set[str]] = defaultdict(set)
     wanted = {urls.fingerprint(key): key for key in keys}
 
-    def take(snapshot: Snapshot) -> None:
+    def add(snapshot: Snapshot) -> None:
         for group in snapshot.told():
             for number in wanted.keys() & set(group.fingerprints):
                 found[wanted[number]].add(snapshot.head.term)
 
-    said = AllLines(tree)
-    said.read_snapshots(take)
-    for _, line in said.lines():
+    all_lines = AllLines(tree)
+    all_lines.read_snapshots(add)
+    for _, line in all_lines.lines():
         if isinstance(line, Told) and not line.failed_at and urls.fingerprint(line.key) in wanted:
             found[line.key].add(line.term)
     return found
