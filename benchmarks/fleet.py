@@ -298,7 +298,7 @@ class _Tracer:
                 call = _CALL.match(line)
                 place = line.find(self._mount)
                 if call and place >= 0 and begin <= float(call["at"]) - behind <= end:
-                    calls[f"{_room(line[place + len(self._mount) + 1 :])} {call['name']}"] += 1
+                    calls[f"{_directory(line[place + len(self._mount) + 1 :])} {call['name']}"] += 1
         return calls
 
 
@@ -310,7 +310,7 @@ def _tree_of(pid: int) -> list[int]:
     return found
 
 
-def _room(path: str) -> str:
+def _directory(path: str) -> str:
     parts = re.split(r'[/">]', path)
     return f"{parts[0]}/{parts[1]}" if parts[0] == ".fscrawl" else parts[0] or "root"
 

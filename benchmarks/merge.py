@@ -164,14 +164,16 @@ def multiplied(tree: Tree, root: Path, pages: int) -> Tree:
     known = [path.read_bytes() for path in sorted((tree.root / "links" / host).iterdir())]
     origin = f"http://{host.replace('_', ':')}/"
     addresses = {record["key"]: record["url"] for record in map(json.loads, known)}
-    shutil.copytree(tree.root, root, ignore=lambda directory, names: names if Path(directory).name in _ROOMS else [])
+    shutil.copytree(
+        tree.root, root, ignore=lambda directory, names: names if Path(directory).name in _DIRECTORIES else []
+    )
     copies = itertools.product(range(-(-pages // len(known))), known)
     for number, data in itertools.islice(copies, pages):
         _copy(tree.root / "htmls" / host, data, root, f"site-{number:03}.example", origin, addresses)
     return Tree(root, pages)
 
 
-_ROOMS = frozenset({"htmls", "links", "errs"})
+_DIRECTORIES = frozenset({"htmls", "links", "errs"})
 
 
 def _copy(bodies: Path, data: bytes, root: Path, host: str, origin: str, addresses: dict[str, str]) -> None:
@@ -184,8 +186,8 @@ def _copy(bodies: Path, data: bytes, root: Path, host: str, origin: str, address
     record["key"] = urls.key(record["url"])
     if record["referrer"]:
         record["referrer"] = urls.key(addresses[record["referrer"]].replace(origin, new))
-    for room in ("htmls", "links"):
-        (root / room / host).mkdir(exist_ok=True)
+    for directory in ("htmls", "links"):
+        (root / directory / host).mkdir(exist_ok=True)
     if record["sha256"]:
         (root / "htmls" / host / f"{record['key']}.html").write_bytes(body)
     (root / "links" / host / f"{record['key']}.json").write_bytes(records.PageRecord.from_json(_json(record)).to_json())

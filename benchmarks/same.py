@@ -80,16 +80,16 @@ def _run(words: list[str], checkout: Path) -> None:
 def _bodies(tree: Path) -> Rows:
     return {
         str(path.relative_to(tree)): {"body": _digest(path.read_bytes())}
-        for room in ("htmls", "files")
-        for path in (tree / room).rglob("*.*")
+        for directory in ("htmls", "files")
+        for path in (tree / directory).rglob("*.*")
         if path.is_file()
     }
 
 
 def _records(tree: Path) -> Rows:
     rows: Rows = {}
-    for room in ("links", "errs"):
-        for path in (tree / room).rglob("*.json"):
+    for directory in ("links", "errs"):
+        for path in (tree / directory).rglob("*.json"):
             rows[str(path.relative_to(tree))] = _of_record(json.loads(path.read_bytes()))
     return rows
 

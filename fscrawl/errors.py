@@ -118,7 +118,7 @@ class UnfitFileError(OSError):
     """What becomes a PlantedError: a link, a FIFO, a directory, a file that is too large, or may not be read."""
 
 
-class UnfitRoomError(OSError):
+class UnfitDirectoryError(OSError):
     """A link or a file stands where one of the tree's own directories should be: the tree cannot be used."""
 
 
@@ -170,7 +170,7 @@ def tree_error(error: OSError, path: str | os.PathLike[str]) -> TreeError:
     if isinstance(error, UnfitFileError):
         denied = error.errno == errno.EACCES
         return PlantedError(error.filename or os.fspath(path), str(error.strerror), denied)
-    if isinstance(error, UnfitRoomError):
+    if isinstance(error, UnfitDirectoryError):
         return TreeError(f"{error.filename}: {error.strerror}")
     code = error.errno or 0
     kind = TreeBusyError if may_pass(error) else TreeError

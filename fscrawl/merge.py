@@ -78,7 +78,7 @@ def merge(
     if is_inside(root, out):
         raise UsageError(f"--out {out}: it is inside the tree {root}; name a directory outside of it")
     _check_name(out)
-    tree.check_rooms()
+    tree.check_directories()
     _check_packages(given.get("text"), scheduler, language=bool(given.get("language")))
     directory = DatasetDir(out.absolute())
     with directory.opened():

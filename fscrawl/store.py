@@ -2,7 +2,7 @@
 
 Vocabulary:
   root        the shared directory; `Tree` is this process's view of the tree there
-  room, host, key, path
+  directory, host, key, path
               see `storage.layout`, which has all names and paths
   publish     make a file appear whole (see `storage.atomic`)
   planted     what somebody has put in place of a file, and is none: a link, a FIFO, … (see `storage.safe_open`)
@@ -40,15 +40,15 @@ from fscrawl.storage.creation import (
 from fscrawl.storage.files import TreeFiles
 from fscrawl.storage.flaws import is_word
 from fscrawl.storage.layout import (
-    BODY_ROOMS,
+    BODY_DIRECTORIES,
+    DIRECTORIES,
     ERRS,
     FILES,
     LINKS,
-    MACHINERY_ROOMS,
-    PAGE_ROOMS,
+    MACHINERY_DIRECTORIES,
+    PAGE_DIRECTORIES,
     PAUSE,
     PICTURE,
-    ROOMS,
     SEEDS,
     STOP,
     TREE_RECORD,
@@ -134,34 +134,34 @@ class Tree:
         if not self.files.exists(TREE_RECORD):
             raise NotATreeError(f"{self.root}: the crawl is gone (no {TREE_RECORD}); is the share mounted?")
 
-    def check_rooms(self, rooms: Iterable[str] = PAGE_ROOMS) -> None:
+    def check_directories(self, directories: Iterable[str] = PAGE_DIRECTORIES) -> None:
         """TreeError if a directory for pages is missing: what stands in it would be taken for not stored, or worse."""
-        for room in self._missing_of(rooms):
+        for directory in self._missing_of(directories):
             self.check_there()
-            path = self.files.absolute(room)
+            path = self.files.absolute(directory)
             raise TreeError(
                 f"{path}: it is not there; is the share mounted? "
                 f"If somebody has removed it:  mkdir {path_word(path)} && {command('audit', self.root)} --repair"
             )
 
-    def missing_rooms(self) -> list[str]:
+    def missing_directories(self) -> list[str]:
         """Give the directories that should be there, and are not; NotATreeError if the whole tree is gone."""
-        missing = list(self._missing_of(ROOMS))
+        missing = list(self._missing_of(DIRECTORIES))
         self.check_there()
         return missing
 
-    def _missing_of(self, rooms: Iterable[str]) -> Iterator[str]:
-        return (room for room in rooms if not self.files.exists(room))
+    def _missing_of(self, directories: Iterable[str]) -> Iterator[str]:
+        return (directory for directory in directories if not self.files.exists(directory))
 
     # -- pages and failures
 
-    def tree_path(self, room: str, host: str, key: str) -> str:
-        """Give the path of a page's file in `room`, relative to the root."""
-        return page_path(room, host, key)
+    def tree_path(self, directory: str, host: str, key: str) -> str:
+        """Give the path of a page's file in `directory`, relative to the root."""
+        return page_path(directory, host, key)
 
-    def path_of(self, room: str, host: str, key: str) -> str:
-        """Give the path of a page's file in `room`, with the root's."""
-        return self.files.absolute(self.tree_path(room, host, key))
+    def path_of(self, directory: str, host: str, key: str) -> str:
+        """Give the path of a page's file in `directory`, with the root's."""
+        return self.files.absolute(self.tree_path(directory, host, key))
 
     def body_path(self, host: str, key: str, file: str | None) -> str:
         """Give the path of a page's body, relative to the root. `file`: of its record."""
@@ -256,33 +256,38 @@ class Tree:
         """
         return self.files.get(self.body_path(host, key, file), size)
 
-    def hosts(self, room: str) -> list[str]:
-        """List the hosts that have a directory in `room`."""
-        return [name for name in self.files.names(room) if is_host(name)]
+    def hosts(self, directory: str) -> list[str]:
+        """List the hosts that have a directory there."""
+        return [name for name in self.files.names(directory) if is_host(name)]
 
-    def keys(self, room: str, host: str) -> list[str]:
-        """List the keys of a host's files in `room`; none if the host has no directory."""
+    def keys(self, directory: str, host: str) -> list[str]:
+        """List the keys of a host's files in `directory`; none if the host has no directory."""
         return [
-            found[0] for name in self.files.names(f"{room}/{host}") if (found := page_file_of(room, name)) is not None
+            found[0]
+            for name in self.files.names(f"{directory}/{host}")
+            if (found := page_file_of(directory, name)) is not None
         ]
 
-    def sorted_keys(self, room: str, host: str) -> Keys:
-        """List the keys of a host's files in `room`, in little memory. `room`: not `files`."""
-        return list_keys(self.files, room, f"{room}/{host}")
+    def sorted_keys(self, directory: str, host: str) -> Keys:
+        """List the keys of a host's files in `directory`, in little memory. `directory`: not `files`."""
+        return list_keys(self.files, directory, f"{directory}/{host}")
 
     def read_beside(self, directory: str, names: Sequence[str], most: int) -> list[bytes | None]:
         """Read some files of a directory quickly; None for each that must be read by its path, which says why."""
         return read_beside(self.files, directory, names, most)
 
-    def page_count(self, host: str, rooms: Iterable[str] = BODY_ROOMS) -> int:
-        """Count the pages of a host by their bodies in `rooms`. One that is just changing its type may have two."""
-        return len({key for room in rooms for key in self.keys(room, host)})
+    def page_count(self, host: str, directories: Iterable[str] = BODY_DIRECTORIES) -> int:
+        """Count the pages of a host by their bodies in `directories`. One that changes its type may have two."""
+        return len({key for directory in directories for key in self.keys(directory, host)})
 
     def all_pages(self) -> int:
         """Count the pages of all hosts."""
-        found = {room: frozenset(self.hosts(room)) for room in BODY_ROOMS}
+        found = {directory: frozenset(self.hosts(directory)) for directory in BODY_DIRECTORIES}
         hosts = frozenset().union(*found.values())
-        return sum(self.page_count(host, [room for room in BODY_ROOMS if host in found[room]]) for host in hosts)
+        return sum(
+            self.page_count(host, [directory for directory in BODY_DIRECTORIES if host in found[directory]])
+            for host in hosts
+        )
 
     def bodies(self, host: str, key: str) -> list[str]:
         """List the paths of all bodies that a page has, whatever its record says. A directory is listed for that."""
@@ -311,17 +316,17 @@ class Tree:
 
     # -- temporaries: (path, machine that was writing it)
 
-    def temporaries(self, room: str, host: str) -> list[tuple[str, str]]:
-        """List a host's temporaries in `room`."""
-        return self.files.temporaries([f"{room}/{host}"])
+    def temporaries(self, directory: str, host: str) -> list[tuple[str, str]]:
+        """List a host's temporaries in `directory`."""
+        return self.files.temporaries([f"{directory}/{host}"])
 
     def all_temporaries(self, host: str) -> list[tuple[str, str]]:
-        """List a host's temporaries in all rooms of pages."""
-        return [each for room in PAGE_ROOMS for each in self.temporaries(room, host)]
+        """List a host's temporaries in all directories of pages."""
+        return [each for directory in PAGE_DIRECTORIES for each in self.temporaries(directory, host)]
 
     def machinery_temporaries(self) -> list[tuple[str, str]]:
         """List the temporaries beside settings and seeds, and in `.fscrawl`."""
-        return self.files.temporaries(["", *MACHINERY_ROOMS])
+        return self.files.temporaries(["", *MACHINERY_DIRECTORIES])
 
     # -- directories
 
@@ -335,7 +340,7 @@ class Tree:
             self.files.publish(path, data)
 
     def _make_host(self, path: str) -> None:
-        """Make a host's directory, but never the room's: if that is missing, the share is gone."""
+        """Make a host's directory, but never the one above: if that is missing, the share is gone."""
         by_url = self.record.partition == "url"  # then many machines may meet a new host at once
         make = self.files.make_directory_alone if by_url else self.files.make_directory
         make(path.rpartition("/")[0])

@@ -27,7 +27,7 @@ PAGES, CHECKS, BEATS, LEASES, LOGS, HEADS, LINES, SNAPSHOTS, SETTINGS = (
     "snapshots",
     "settings",
 )
-_ROOMS = {
+_DIRECTORIES = {
     "machines": BEATS,
     "leases": LEASES,
     "log": LOGS,
@@ -36,7 +36,7 @@ _ROOMS = {
     "terms": SETTINGS,
     "robots": SETTINGS,
 }
-_PAGE_ROOMS = ("htmls", "links", "errs")
+_PAGE_DIRECTORIES = ("htmls", "links", "errs")
 
 
 class Tally:
@@ -76,8 +76,8 @@ def kind_of(path: str) -> str:
     ('pages', 'leases', 'settings', 'logs')
     """
     first, _, rest = path.partition("/")
-    if first in _PAGE_ROOMS:
+    if first in _PAGE_DIRECTORIES:
         return PAGES
     if first == ".fscrawl":
-        return _ROOMS.get(rest.partition("/")[0], SETTINGS)
+        return _DIRECTORIES.get(rest.partition("/")[0], SETTINGS)
     return SETTINGS

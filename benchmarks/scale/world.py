@@ -15,7 +15,7 @@ from benchmarks.scale.memory_os import MemoryOs
 from benchmarks.scale.web import ZipfWeb
 from fscrawl.config.settings import Settings, apply, render
 from fscrawl.fleet import assignment, ownership
-from fscrawl.storage.layout import MACHINERY_ROOMS, PAGE_ROOMS, SEEDS, SETTINGS, TREE_RECORD
+from fscrawl.storage.layout import MACHINERY_DIRECTORIES, PAGE_DIRECTORIES, SEEDS, SETTINGS, TREE_RECORD
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import TreeFiles
 
@@ -54,8 +54,8 @@ class World:
         """Make the tree. Inside, `fscrawl.storage` uses this world's files; each assignment is worked out once."""
         with self.os.installed():
             files = TreeFiles(self.root, "maker")
-            for room in (*PAGE_ROOMS, *MACHINERY_ROOMS):
-                files.make_directory(room)
+            for directory in (*PAGE_DIRECTORIES, *MACHINERY_DIRECTORIES):
+                files.make_directory(directory)
             files.publish(SETTINGS, render(self.settings).encode())
             files.publish(SEEDS, "".join(f"{seed}\n" for seed in sorted(self.seeds)).encode())
             files.publish(TREE_RECORD, self.record.to_json())

@@ -94,7 +94,7 @@ class Source:
             if number:
                 time.sleep(_INSTANT_S if is_missing else _MOMENT_S)
             record = self.record(host, record.key) or record
-        self.tree.check_rooms((HTMLS,))  # or all bodies would seem to be missing
+        self.tree.check_directories((HTMLS,))  # or all bodies would seem to be missing
         how = "differs from its record" if self.tree.files.exists(path) else "the body of this page is missing"
         raise RecordError(f"{self.tree.files.absolute(path)}: {how}")
 

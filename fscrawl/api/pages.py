@@ -140,15 +140,15 @@ def walk(source: Source, filters: Filters) -> Iterator[list[Page | Unread]]:
     return in_turn_if_slow(partial(_read, source), _stretches(source.tree, LINKS, filters), THREADS, _pages)
 
 
-def names(tree: Tree, room: str, filters: Filters) -> Iterator[tuple[str, str]]:
-    """Give the names of all files of pages in a room that the filters may want: (host, key)."""
-    return ((host, key) for host, keys in _stretches(tree, room, filters) for key in keys)
+def names(tree: Tree, directory: str, filters: Filters) -> Iterator[tuple[str, str]]:
+    """Give the names of all files of pages in a directory that the filters may want: (host, key)."""
+    return ((host, key) for host, keys in _stretches(tree, directory, filters) for key in keys)
 
 
-def _stretches(tree: Tree, room: str, filters: Filters) -> Iterator[Stretch]:
-    hosts = [host for host in sorted(tree.hosts(room)) if filters.may_take_host(host)]
+def _stretches(tree: Tree, directory: str, filters: Filters) -> Iterator[Stretch]:
+    hosts = [host for host in sorted(tree.hosts(directory)) if filters.may_take_host(host)]
     sizes = chain(repeat(_FIRST_FILES, _FIRST_JOBS), repeat(_FILES))
-    for host, keys in in_turn_if_slow(partial(_list, tree, room), hosts, READERS):
+    for host, keys in in_turn_if_slow(partial(_list, tree, directory), hosts, READERS):
         wanted = iter(keys) if filters.has is None else filter(filters.has, keys)
         while some := list(islice(wanted, next(sizes))):
             yield host, some
@@ -158,8 +158,8 @@ def _pages(stretch: Stretch) -> int:
     return len(stretch[1])
 
 
-def _list(tree: Tree, room: str, host: str) -> tuple[str, Keys]:
-    return host, tree.sorted_keys(room, host)
+def _list(tree: Tree, directory: str, host: str) -> tuple[str, Keys]:
+    return host, tree.sorted_keys(directory, host)
 
 
 def _read(source: Source, stretch: Stretch) -> list[Page | Unread]:
@@ -251,7 +251,7 @@ class Pages(Iterator[Page]):
                     if source.bodies:
                         source.unused += page._was_read_ahead
                     yield page
-        source.tree.check_rooms((LINKS,))  # without it, there seem to be no pages
+        source.tree.check_directories((LINKS,))  # without it, there seem to be no pages
         self._tell()
 
     def _is_taken(self, page: Page) -> bool:

@@ -151,11 +151,11 @@ class Machines:
 
     def cause_of(self, error: TreeError) -> TreeError:
         """Give the reason why the tree cannot be used: a part of `.fscrawl` may be missing on a share that is there."""
-        from fscrawl.admin.doctor import rooms  # noqa: PLC0415 - only then it is needed
+        from fscrawl.admin.doctor import missing_directories  # noqa: PLC0415 - only then it is needed
 
         if not error.retry:
             with contextlib.suppress(TreeError):
-                for found in rooms.of_machinery(self._tree, self._tree.missing_rooms()):
+                for found in missing_directories.of_machinery(self._tree, self._tree.missing_directories()):
                     return TreeError(f"{found.what}; {found.advice}")
         return error
 
@@ -194,7 +194,7 @@ def _prepare(
     Return the tree, its settings, its seeds, and those of them that were added.
     """
     tree, chosen = _open_or_create(root, assignments, given, progress, has_seeds=bool(given or code))
-    tree.check_rooms()
+    tree.check_directories()
     chosen = replace(chosen, code=code)
     probe(tree, progress.warn)
     seeds, added = _seeds_of(tree, chosen, given, progress)

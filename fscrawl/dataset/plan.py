@@ -140,9 +140,9 @@ def _plan_name(run: int) -> str:
     return f"{run_directory(run)}/plan.jsonl"
 
 
-def hosts_of(tree: Tree, room: str, filters: Filters) -> list[str]:
-    """Return the host directories of a room that the filters may want, sorted. Files beside them are ignored."""
-    names = (name for name, kind in tree.files.entries(room) if kind == "directory" and is_host(name))
+def hosts_of(tree: Tree, directory: str, filters: Filters) -> list[str]:
+    """Return the hosts in a directory of the tree that the filters may want, sorted. Files beside them are ignored."""
+    names = (name for name, kind in tree.files.entries(directory) if kind == "directory" and is_host(name))
     return sorted(filter(filters.may_take_host, names))
 
 
@@ -152,7 +152,7 @@ def _listed(tree: Tree, filters: Filters, listed: Callable[[int], object]) -> It
         listed(len(keys))
         for key in keys:
             yield host, key
-    tree.check_rooms()  # the share may have been unmounted meanwhile: then pages seem not to be there
+    tree.check_directories()  # the share may have been unmounted meanwhile: then pages seem not to be there
 
 
 def _seen(directory: DatasetDir, run: int, at_once: int) -> Iterator[Name]:

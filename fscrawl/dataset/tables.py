@@ -172,7 +172,7 @@ def _failed(job: Job) -> Iterator[tuple[str, str]]:
     for host in hosts_of(job.tree, ERRS, job.filters):
         stored = frozenset(job.tree.keys(LINKS, host))
         yield from ((host, key) for key in sorted(job.tree.keys(ERRS, host)) if key not in stored)
-    job.tree.check_rooms()  # the share may have been unmounted meanwhile: then failures seem to have healed
+    job.tree.check_directories()  # the share may have been unmounted meanwhile: then failures seem to have healed
 
 
 def _failure(job: Job, host: str, key: str) -> ErrorRecord | None:

@@ -67,7 +67,7 @@ def errors_of(
 
 def _read_all(
     tree: Tree,
-    room: str,
+    directory: str,
     host: str,
     read_one: Callable[[str], R],
     wanted: Callable[[str], bool],
@@ -80,22 +80,22 @@ def _read_all(
             return _checked(read_one(key), host, key)
         except RecordError as error:
             repair = f"{command('audit', tree.root)} --repair"
-            warn(f"{about(tree.path_of(room, host, key), error)}; to fetch it again:  {repair}")
+            warn(f"{about(tree.path_of(directory, host, key), error)}; to fetch it again:  {repair}")
         except TreeError as error:
             if not error.is_missing:
                 raise
             missed.append(key)
         return None
 
-    keys = [key for key in tree.keys(room, host) if wanted(key)]
+    keys = [key for key in tree.keys(directory, host) if wanted(key)]
     if not keys:
         return
     with ThreadPoolExecutor(READERS, thread_name_prefix="survey") as readers:
         yield from in_turn(readers, (partial(read, key) for key in keys))
     yield from _until_found(missed, read)
-    if missed and room == LINKS:  # an error record is removed when its page is stored
+    if missed and directory == LINKS:  # an error record is removed when its page is stored
         tree.check_there()
-        example = tree.path_of(room, host, missed[0])
+        example = tree.path_of(directory, host, missed[0])
         warn(f"{number_of(len(missed), 'record')} of {urls.shown_host(host)} listed but missing, for example {example}")
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from fscrawl.storage.layout import BODY_ROOMS, ERRS, LINKS, PAGE_ROOMS
+from fscrawl.storage.layout import BODY_DIRECTORIES, ERRS, LINKS, PAGE_DIRECTORIES
 from fscrawl.store import Tree
 
 
@@ -49,13 +49,13 @@ class StoredOnTree:
         self.hosts: frozenset[str] = frozenset()
         self.robots_first: set[str] = set()
         self.met: list[str] = []
-        self._bodies: dict[str, frozenset[str]] = {}  # by room, the hosts that have bodies there
+        self._bodies: dict[str, frozenset[str]] = {}  # by directory, the hosts that have bodies there
 
     def list_hosts(self) -> None:
         """Bring `hosts` up to date."""
-        found = {room: frozenset(self._tree.hosts(room)) for room in PAGE_ROOMS}
+        found = {directory: frozenset(self._tree.hosts(directory)) for directory in PAGE_DIRECTORIES}
         self.hosts = frozenset().union(*found.values())
-        self._bodies = {room: found[room] for room in BODY_ROOMS}
+        self._bodies = {directory: found[directory] for directory in BODY_DIRECTORIES}
 
     def keys(self, host: str) -> list[str]:
         """Give the keys that are stored or have failed for good."""
@@ -71,4 +71,4 @@ class StoredOnTree:
 
     def page_count(self, host: str) -> int:
         """Tell how many pages are stored."""
-        return self._tree.page_count(host, [room for room, hosts in self._bodies.items() if host in hosts])
+        return self._tree.page_count(host, [directory for directory, hosts in self._bodies.items() if host in hosts])

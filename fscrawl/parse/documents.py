@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from fscrawl.parse.directives import directives_of
 from fscrawl.parse.links import MAX_LINKS, MAX_TITLE_CHARS, ParsedPage
-from fscrawl.parse.resolving import MAX_CHARS, Room, base_of, resolve_all
+from fscrawl.parse.resolving import MAX_CHARS, LinkBudget, base_of, resolve_all
 from fscrawl.urls import MAX_URL_CHARS, Joiner
 
 
@@ -34,11 +34,11 @@ def page_of(
     >>> page_of(["b", "b#c"], "http://a.example/", Joiner(), robots_tag=None).links
     ('http://a.example/b',)
     """
-    room = Room()
+    budget = LinkBudget()
     robots = directives_of([], robots_tag)
-    from_here = base_of(base, joiner, url, room)
+    from_here = base_of(base, joiner, url, budget)
     links, cut = resolve_all(
-        list(references), joiner, from_here, room, url=url if is_plain else "", encoding="utf-8", limit=max_links
+        list(references), joiner, from_here, budget, url=url if is_plain else "", encoding="utf-8", limit=max_links
     )
     nofollow = "nofollow" in robots or "none" in robots
     return ParsedPage(
@@ -50,7 +50,7 @@ def page_of(
         canonical=None,
         robots=robots,
         truncated=cut or truncated,
-        too_long=room.too_long,
+        too_long=budget.too_long,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fscrawl.parse.resolving import Room, resolve_all
+from fscrawl.parse.resolving import LinkBudget, resolve_all
 from fscrawl.request import Request, route_of, spelling
 from fscrawl.urls import Joiner
 
@@ -16,25 +16,25 @@ _MARKS = "#/", "#!"
 
 
 def routes(
-    references: Iterable[str], joiner: Joiner, base: str, room: Room, *, encoding: str, limit: int
+    references: Iterable[str], joiner: Joiner, base: str, budget: LinkBudget, *, encoding: str, limit: int
 ) -> tuple[dict[str, None], bool]:
     """Give the spellings of the routes among references, each once, and whether there were more than fit.
 
     `base`: what the references are relative to.
 
-    >>> routes(["#/item/3", "#top"], Joiner(), "http://a.example/shop", Room(), encoding="utf-8", limit=9)[0]
+    >>> routes(["#/item/3", "#top"], Joiner(), "http://a.example/shop", LinkBudget(), encoding="utf-8", limit=9)[0]
     {'http://a.example/shop#method=GET&fragment=/item/3': None}
     """
     found: dict[str, None] = {}
     for reference in dict.fromkeys(each for each in references if any(mark in each for mark in _MARKS)):
         fragment = route_of(reference)
-        urls, _ = resolve_all([reference], joiner, base, Room(), url="", encoding=encoding, limit=1)
+        urls, _ = resolve_all([reference], joiner, base, LinkBudget(), url="", encoding=encoding, limit=1)
         url = next(iter(urls), None)
         if not fragment or url is None:
             continue
         route = spelling(Request(url, fragment=fragment))
-        if len(found) == limit or len(route) > room.chars:
+        if len(found) == limit or len(route) > budget.chars:
             return found, True
-        room.chars -= len(route)
+        budget.chars -= len(route)
         found[route] = None
     return found, False

@@ -29,7 +29,7 @@ from fscrawl.parse.hash_routes import routes
 from fscrawl.parse.headers import media_type
 from fscrawl.parse.html_limits import limit_html, suits_html5lib
 from fscrawl.parse.media_types import HTML, NO_MEANING, XHTML, type_of
-from fscrawl.parse.resolving import SPACE, Room, base_of, resolve_all
+from fscrawl.parse.resolving import SPACE, LinkBudget, base_of, resolve_all
 from fscrawl.parse.shadow_roots import opened
 from fscrawl.parse.trees import UnusualPageError, select, select_first, tree
 from fscrawl.parse.xhtml import as_html
@@ -120,18 +120,18 @@ def extract(
     read = _read_html5lib if parser == "html5lib" else _read_lexbor
     html = as_html(in_utf8) if is_xml else in_utf8
     title, found = read(html, follow, only_usual=only_usual, has_roots=not is_xml)  # in XML, no template is one
-    room = Room()
+    budget = LinkBudget()
     robots = directives_of(found.robots.get("robots", []) + found.robots.get(agent, []), robots_tag, agent)
     if refresh and (follow is None or "meta" in follow):
         found.follow[:0] = _refreshed(refresh, url, joiner)
-    base = base_of(found.base, joiner, url, room)
+    base = base_of(found.base, joiner, url, budget)
     queries = query_encoding or encoding
     itself = url if is_plain else ""
-    links, cut = resolve_all(found.follow, joiner, base, room, url=itself, encoding=queries, limit=max_links)
+    links, cut = resolve_all(found.follow, joiner, base, budget, url=itself, encoding=queries, limit=max_links)
     if with_routes:
-        of_routes, cut_routes = routes(found.follow, joiner, base, room, encoding=queries, limit=max_links)
+        of_routes, cut_routes = routes(found.follow, joiner, base, budget, encoding=queries, limit=max_links)
         links, cut = links | of_routes, cut or cut_routes
-    nofollow, cut_too = resolve_all(found.nofollow, joiner, base, room, url=itself, encoding=queries, limit=max_links)
+    nofollow, cut_too = resolve_all(found.nofollow, joiner, base, budget, url=itself, encoding=queries, limit=max_links)
     if "nofollow" in robots or "none" in robots:
         links, nofollow = {}, links | nofollow
     return ParsedPage(
@@ -143,13 +143,13 @@ def extract(
         canonical=_canonical(found, joiner, base, queries),
         robots=robots,
         truncated=cut or cut_too,
-        too_long=room.too_long,
+        too_long=budget.too_long,
     )
 
 
 def _canonical(found: _Found, joiner: Joiner, base: str, encoding: str) -> str | None:
     first = found.canonical[:_MOST_CANONICAL]
-    links, _ = resolve_all(first, joiner, base, Room(), url="", encoding=encoding, limit=1)
+    links, _ = resolve_all(first, joiner, base, LinkBudget(), url="", encoding=encoding, limit=1)
     return next(iter(links), None)
 
 
@@ -176,11 +176,11 @@ def resolve(
     >>> resolve(["b", "/c#d", "mailto:e"], "http://a.example/x/", Joiner())
     (('http://a.example/x/b', 'http://a.example/c'), False)
     """
-    room = Room()
-    based = base_of(base, joiner, url, room)
-    found, is_cut = resolve_all(references, joiner, based, room, url=url, encoding=encoding, limit=MAX_LINKS)
+    budget = LinkBudget()
+    based = base_of(base, joiner, url, budget)
+    found, is_cut = resolve_all(references, joiner, based, budget, url=url, encoding=encoding, limit=MAX_LINKS)
     if with_routes:
-        of_routes, cut_routes = routes(references, joiner, based, room, encoding=encoding, limit=MAX_LINKS)
+        of_routes, cut_routes = routes(references, joiner, based, budget, encoding=encoding, limit=MAX_LINKS)
         found, is_cut = found | of_routes, is_cut or cut_routes
     return tuple(found), is_cut
 

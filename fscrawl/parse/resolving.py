@@ -14,22 +14,22 @@ MAX_CHARS = 8_000_000  # of all links of a page: short references may stand belo
 
 
 @dataclass(slots=True)
-class Room:
+class LinkBudget:
     """How many characters of links may still be kept of a page, and how many references were left out as too long."""
 
     chars: int = MAX_CHARS
     too_long: int = 0
 
 
-def base_of(reference: str | None, joiner: Joiner, url: str, room: Room) -> str:
+def base_of(reference: str | None, joiner: Joiner, url: str, budget: LinkBudget) -> str:
     """Return what the references of a page are relative to. A base that is too long or not http(s) is ignored."""
     base = "" if reference is None else joiner.joined(url, reference)
-    room.too_long += base == TOO_LONG
+    budget.too_long += base == TOO_LONG
     return url if base in ("", TOO_LONG) else base
 
 
 def resolve_all(
-    hrefs: list[str], joiner: Joiner, base: str, room: Room, *, url: str, encoding: str, limit: int
+    hrefs: list[str], joiner: Joiner, base: str, budget: LinkBudget, *, url: str, encoding: str, limit: int
 ) -> tuple[dict[str, None], bool]:
     """Return the unique links of `hrefs` without `url`, at most `limit`, and whether there were more.
 
@@ -48,10 +48,10 @@ def resolve_all(
         found.pop(url, None)
         more = found if not links else {link: None for link in found if link not in links}
         chars = sum(map(len, more))
-        if TOO_LONG in found or chars > room.chars or len(links) + len(more) > limit:
-            is_cut = _bounded(references[begin:], joiner, base, room, links, url=url, encoding=encoding, limit=limit)
+        if TOO_LONG in found or chars > budget.chars or len(links) + len(more) > limit:
+            is_cut = _bounded(references[begin:], joiner, base, budget, links, url=url, encoding=encoding, limit=limit)
             return links, is_cut
-        room.chars -= chars
+        budget.chars -= chars
         links |= more
     return links, False
 
@@ -87,7 +87,7 @@ def _bounded(
     references: Iterable[str],
     joiner: Joiner,
     base: str,
-    room: Room,
+    budget: LinkBudget,
     links: dict[str, None],
     *,
     url: str,
@@ -98,10 +98,10 @@ def _bounded(
     for reference in dict.fromkeys(each.strip(SPACE) for each in references):
         link = _join(reference, joiner, base, url, encoding)
         if link == TOO_LONG:
-            room.too_long += 1
+            budget.too_long += 1
         elif link and link != url and link not in links:
-            if len(links) == limit or len(link) > room.chars:
+            if len(links) == limit or len(link) > budget.chars:
                 return True
-            room.chars -= len(link)
+            budget.chars -= len(link)
             links[link] = None
     return False

@@ -29,11 +29,11 @@ from fscrawl.errors import FscrawlError, NotATreeError, TreeError
 from fscrawl.storage.atomic import claim, make_directory, read_file, remove, sync_directory
 from fscrawl.storage.inside import DATASET_STATE
 from fscrawl.storage.layout import (
+    DIRECTORIES,
     MACHINERY,
-    MACHINERY_ROOMS,
-    PAGE_ROOMS,
+    MACHINERY_DIRECTORIES,
+    PAGE_DIRECTORIES,
     README,
-    ROOMS,
     SEEDS,
     SETTINGS,
     TREE_RECORD,
@@ -98,7 +98,7 @@ def remains_of_tree(root: Path) -> str:
     names = BRIEF.find(root, lambda: os.listdir(root), [])
     if _is_of_dataset(names):
         return "this is a dataset, which fscrawl merge has made; name the directory of a crawl"
-    if any(_is_used(root / room) for room in PAGE_ROOMS if room in names):
+    if any(_is_used(root / directory) for directory in PAGE_DIRECTORIES if directory in names):
         return f"pages are here, but {TREE_RECORD} is missing; to make it again:  {command('crawl', root)}"
     return ""
 
@@ -108,15 +108,15 @@ def _is_of_dataset(names: list[str]) -> bool:
     return DATASET_STATE in names and {SEEDS, SETTINGS}.isdisjoint(names)
 
 
-def _is_used(room: Path) -> bool:
+def _is_used(directory: Path) -> bool:
     with contextlib.suppress(TreeError):  # it is no directory, or may not be read
-        return any(not name.startswith(".") for name in BRIEF.find(room, lambda: os.listdir(room), []))
+        return any(not name.startswith(".") for name in BRIEF.find(directory, lambda: os.listdir(directory), []))
     return False
 
 
 def strangers(root: Path) -> list[str]:
     """Give the names in a directory that are not of a crawl, sorted: none if it is not there, and no hidden ones."""
-    own = {*PAGE_ROOMS, SETTINGS, SEEDS, _OF_FILE_SYSTEMS}
+    own = {*PAGE_DIRECTORIES, SETTINGS, SEEDS, _OF_FILE_SYSTEMS}
     names = BRIEF.find(root, lambda: os.listdir(root), [])
     return sorted(name for name in names if name not in own and not name.startswith("."))
 
@@ -126,7 +126,7 @@ def wait_for_deletion(root: Path) -> None:
 
     What is made in it meanwhile might be deleted, too. A whole one is looked at twice.
     """
-    parts = {Path(path).name for path in (*MACHINERY_ROOMS[1:], TREE_RECORD)}
+    parts = {Path(path).name for path in (*MACHINERY_DIRECTORIES[1:], TREE_RECORD)}
     until = time.monotonic() + _DELETION_TAKES_S
     was_whole = False
     while (names := BRIEF.find(root, lambda: os.listdir(root / MACHINERY), None)) is not None:
@@ -156,9 +156,9 @@ def create(
         with fitting_umask(access):
             if not _is_elected(root, machine, access, made):
                 return
-            for room in ROOMS:
-                if _make_directory(Place(str(root), room), made):
-                    _share(Place(str(root), room), access)
+            for directory in DIRECTORIES:
+                if _make_directory(Place(str(root), directory), made):
+                    _share(Place(str(root), directory), access)
             for name, text in ((README, TEXT_OF_README), (SETTINGS, settings), (SEEDS, seeds)):
                 _claim(root, name, text.encode(), machine, access, made)
             if record_for is not None:
@@ -177,7 +177,7 @@ def create(
 
 def _told_of_pages(root: Path, record: TreeRecord) -> TreeRecord:
     """Give the record that also says whether pages are stored."""
-    names = [name for room in PAGE_ROOMS for name in BRIEF(root, partial(os.listdir, root / room))]
+    names = [name for directory in PAGE_DIRECTORIES for name in BRIEF(root, partial(os.listdir, root / directory))]
     there = any(not name.startswith(".") for name in names)
     return replace(record, over_pages=True) if there else record
 
@@ -259,14 +259,14 @@ def _make_directory(path: Path | Place, made: list[Path]) -> bool:
     return is_new
 
 
-def _share(room: Place, access: Access) -> None:
-    """Give a new room the group of the root; nothing else, if somebody has put a link in its place since."""
+def _share(directory: Place, access: Access) -> None:
+    """Give a new directory the group of the root; nothing else, if somebody has put a link in its place since."""
 
     def share_once() -> None:
-        with open_directory(room) as here:
+        with open_directory(directory) as here:
             share_directory(here, access)
 
-    _WITH_OTHERS(room, share_once)
+    _WITH_OTHERS(directory, share_once)
 
 
 def _remove(made: list[Path]) -> None:

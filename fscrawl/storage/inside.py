@@ -5,22 +5,22 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from fscrawl.storage.layout import MACHINERY, PAGE_ROOMS, PAUSE, SEEDS, SETTINGS, STOP, TREE_RECORD
+from fscrawl.storage.layout import MACHINERY, PAGE_DIRECTORIES, PAUSE, SEEDS, SETTINGS, STOP, TREE_RECORD
 
 DATASET_STATE = ".merge"  # what tells that a directory is a dataset
 
 
 def is_inside(root: Path, path: Path) -> bool:
-    """Tell whether a path is the root, is below it, or is in a room that lies elsewhere."""
+    """Tell whether a path is the root, is below it, or is in a directory that lies elsewhere."""
     real = Path(os.path.realpath(path))
     return any(real == place or place in real.parents for place in _places(root))
 
 
 def is_of_crawl(root: Path, path: Path) -> bool:
-    """Tell whether a path is the root or in a room, or names settings, seeds or a sign: not what users put beside."""
+    """Tell whether a path is the root or in one of these, or settings, seeds or a sign: not what users put beside."""
     real = Path(os.path.realpath(path))
-    top, *rooms = _places(root)
-    if real == top or any(real == room or room in real.parents for room in rooms):
+    top, *directories = _places(root)
+    if real == top or any(real == directory or directory in real.parents for directory in directories):
         return True
     return real.parent == top and (real.name in (SETTINGS, SEEDS, STOP) or real.name.startswith(PAUSE))
 
@@ -54,4 +54,4 @@ def tree_around() -> Path | None:
 
 def _places(root: Path) -> list[Path]:
     top = Path(os.path.realpath(root))
-    return [top, *(Path(os.path.realpath(top / room)) for room in (*PAGE_ROOMS, MACHINERY))]
+    return [top, *(Path(os.path.realpath(top / directory)) for directory in (*PAGE_DIRECTORIES, MACHINERY))]

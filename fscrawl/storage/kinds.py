@@ -30,7 +30,7 @@ _GIB = 1 << 30
 
 _LIST = 64 * _MIB  # of values for seeds
 _BEATS = 16 * _GIB  # years of heartbeats; only the beginning and the end are read
-_SMALL = 1 * _MIB  # tree.json and others beside the rooms, and what fscrawl does not make
+_SMALL = 1 * _MIB  # tree.json and others beside the tree's directories, and what fscrawl does not make
 MOST_BYTES = {
     SETTINGS: 4 * _MIB,
     SEEDS: 256 * _MIB,
@@ -65,7 +65,7 @@ def most_bytes(path: str) -> int:
     first, _, rest = path.partition("/")
     if not rest and first.endswith(".txt"):
         return MOST_BYTES.get(first, _LIST)
-    room = f"{MACHINERY}/{rest.partition('/')[0]}" if first == MACHINERY else first
-    if room == MACHINES and path.endswith(".log"):
+    directory = f"{MACHINERY}/{rest.partition('/')[0]}" if first == MACHINERY else first
+    if directory == MACHINES and path.endswith(".log"):
         return _BEATS
-    return MOST_BYTES.get(room, _SMALL)
+    return MOST_BYTES.get(directory, _SMALL)

@@ -1,7 +1,7 @@
 """Where everything in a tree is: the names of its directories and files, and the paths that are made of them. Pure.
 
 Vocabulary:
-  room        one of the tree's directories: htmls, files, links, errs, and those in .fscrawl
+  directory        one of the tree's directories: htmls, files, links, errs, and those in .fscrawl
   host        the name of a host's directory (`urls.host`)
   key         the name of a URL's files, without the suffix (`urls.key`)
   file        what a page's record says of its body: "" for HTML, which is in htmls; else its extension in files
@@ -28,8 +28,12 @@ HTMLS = "htmls"
 FILES = "files"
 LINKS = "links"
 ERRS = "errs"
-BODY_ROOMS = (HTMLS, FILES)
-PAGE_ROOMS = (*BODY_ROOMS, LINKS, ERRS)  # read in this order: a page that is stored meanwhile has its body first
+BODY_DIRECTORIES = (HTMLS, FILES)
+PAGE_DIRECTORIES = (
+    *BODY_DIRECTORIES,
+    LINKS,
+    ERRS,
+)  # read in this order: a page that is stored meanwhile has its body first
 
 MACHINERY = ".fscrawl"
 MACHINES = f"{MACHINERY}/machines"
@@ -39,8 +43,8 @@ SNAP = f"{MACHINERY}/snap"
 AGAIN = f"{MACHINERY}/again"
 TERMS = f"{MACHINERY}/terms"
 ROBOTS = f"{MACHINERY}/robots"
-MACHINERY_ROOMS = (MACHINERY, MACHINES, LEASES, LOG, SNAP, AGAIN, TERMS, ROBOTS)
-ROOMS = (*PAGE_ROOMS, *MACHINERY_ROOMS)
+MACHINERY_DIRECTORIES = (MACHINERY, MACHINES, LEASES, LOG, SNAP, AGAIN, TERMS, ROBOTS)
+DIRECTORIES = (*PAGE_DIRECTORIES, *MACHINERY_DIRECTORIES)
 
 TREE_RECORD = f"{MACHINERY}/tree.json"
 WAITED = f"{MACHINERY}/waited"  # a machine has waited until those of the `.fscrawl` before were fenced
@@ -103,7 +107,7 @@ def is_key(text: str) -> bool:
 
 
 def is_host(name: str) -> bool:
-    """Tell whether a directory in one of the page rooms may be that of a host.
+    """Tell whether a directory in htmls, files, links or errs may be that of a host.
 
     >>> is_host("a.example_8080"), is_host(".x"), is_host("a\\nb")
     (True, False, False)
@@ -114,9 +118,9 @@ def is_host(name: str) -> bool:
 # -- the files of a page
 
 
-def suffix_of(room: str) -> str:
-    """Give the suffix of all files of pages in `room`; "" if they have several."""
-    return {HTMLS: ".html", FILES: ""}.get(room, ".json")
+def suffix_of(directory: str) -> str:
+    """Give the suffix of all files of pages in `directory`; "" if they have several."""
+    return {HTMLS: ".html", FILES: ""}.get(directory, ".json")
 
 
 def is_extension(text: str) -> bool:
@@ -128,13 +132,13 @@ def is_extension(text: str) -> bool:
     return _EXTENSION.match(text) is not None
 
 
-def page_path(room: str, host: str, key: str) -> str:
-    """Give the path of a page's file in `room`.
+def page_path(directory: str, host: str, key: str) -> str:
+    """Give the path of a page's file in `directory`.
 
     >>> page_path("htmls", "a.example", "599370d5687c3fd078c314ad")
     'htmls/a.example/599370d5687c3fd078c314ad.html'
     """
-    return f"{room}/{host}/{key}{'.html' if room == HTMLS else '.json'}"
+    return f"{directory}/{host}/{key}{'.html' if directory == HTMLS else '.json'}"
 
 
 def body_path(host: str, key: str, file: str) -> str:
@@ -157,22 +161,22 @@ def dom_path(host: str, key: str) -> str:
     return f"{HTMLS}/{host}/{key}.{DOM}"
 
 
-def page_file_of(room: str, name: str) -> tuple[str, str] | None:
-    """Give the key and the extension of a page's file in `room`; None if it is another file.
+def page_file_of(directory: str, name: str) -> tuple[str, str] | None:
+    """Give the key and the extension of a page's file in `directory`; None if it is another file.
 
     >>> page_file_of("files", "599370d5687c3fd078c314ad.pdf"), page_file_of("links", "599370d5687c3fd078c314ad.pdf")
     (('599370d5687c3fd078c314ad', 'pdf'), None)
     """
     match = _PAGE_FILE.match(name)
-    if match is None or (suffix_of(room) and not name.endswith(suffix_of(room))):
+    if match is None or (suffix_of(directory) and not name.endswith(suffix_of(directory))):
         return None
-    if match[2] == DOM and room != HTMLS:
+    if match[2] == DOM and directory != HTMLS:
         return None
     return match[1], match[2]
 
 
 def key_of(name: str) -> str | None:
-    """Give the key of a page's file, in any of the rooms; None if it is another file.
+    """Give the key of a page's file, in any of the directories; None if it is another file.
 
     >>> key_of("599370d5687c3fd078c314ad.html"), key_of("notes.html")
     ('599370d5687c3fd078c314ad', None)

@@ -43,12 +43,12 @@ class Keys:
                 yield key.hex()
 
 
-def list_keys(files: TreeFiles, room: str, directory: str) -> Keys:
-    """List the keys of the pages that have a file in a directory of `room`; none if it is missing, or is planted.
+def list_keys(files: TreeFiles, top: str, path: str) -> Keys:
+    """List the keys of the pages that have a file in a directory of `top`; none if it is missing, or is planted.
 
-    `room`: one whose files all have the same suffix, so not `FILES`.
+    `top`: one whose files all have the same suffix, so not `FILES`.
     """
-    place, suffix = Place(str(files.root), directory), suffix_of(room)
+    place, suffix = Place(str(files.root), path), suffix_of(top)
 
     def list_once() -> Keys:
         keys = Keys()

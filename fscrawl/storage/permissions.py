@@ -9,8 +9,8 @@ Vocabulary:
   group counts   the root's group may do more than all others may
   sticky         in such a directory (mode 1777, like /tmp) nobody may touch what others have made
 
-The kernel gives new files the group of a directory that has the set-group-ID bit. So if the group counts, the rooms
-get that bit when a tree is made. Where the owner may not do that, it is left out.
+The kernel gives new files the group of a directory that has the set-group-ID bit. So if the group counts, the tree's
+directories get that bit when it is made. Where the owner may not do that, it is left out.
 """
 
 from __future__ import annotations

@@ -24,16 +24,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import overload
 
-from fscrawl.errors import UnfitFileError, UnfitRoomError
+from fscrawl.errors import UnfitDirectoryError, UnfitFileError
 from fscrawl.storage.kinds import most_bytes
-from fscrawl.storage.layout import ROOMS
+from fscrawl.storage.layout import DIRECTORIES
 
 _OPEN = "/proc/self/fd/"
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_DIRECTORY = "a part of the path is a file or a link, not a directory; remove it"
-_NO_ROOM = (
+_NOT_A_TOP_DIRECTORY = (
     "it is a file or a symbolic link, and must be a directory; to keep what is in it on another disk, mount that there"
     " (mount --bind)"
 )
@@ -88,7 +88,7 @@ def parent_of(path: AnyPath) -> AnyPath:
 class open_directory:  # noqa: N801 - reads as what it is, a `with` word
     """`with open_directory(path) as here:` opens a directory of the tree, and gives a path to it. Raises OSError.
 
-    An UnfitFileError if a link or a file stands where a directory should be, and an UnfitRoomError if that is a room.
+    An UnfitFileError if a link or a file stands where a directory should be, an UnfitDirectoryError for the tree's own.
     """
 
     __slots__ = ("_descriptor", "_path")  # a class, which is faster than a generator
@@ -156,9 +156,9 @@ def _close(descriptor: int) -> None:
 
 
 def no_directory(root: str, path: str) -> OSError:
-    """Give the error for what is no directory. Without one of its rooms, the whole tree cannot be used."""
-    if path in ROOMS:
-        return UnfitRoomError(errno.ENOTDIR, _NO_ROOM, f"{root}/{path}")
+    """Give the error for what is no directory. Without one of the tree's own, nothing of it can be used."""
+    if path in DIRECTORIES:
+        return UnfitDirectoryError(errno.ENOTDIR, _NOT_A_TOP_DIRECTORY, f"{root}/{path}")
     return UnfitFileError(errno.ENOTDIR, _NO_DIRECTORY, f"{root}/{path}")
 
 

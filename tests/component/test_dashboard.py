@@ -109,7 +109,7 @@ def test_host_header(standing: Served, headers: list[bytes], status: int) -> Non
         b"//etc/passwd",
     ],
 )
-def test_no_way_out_of_the_rooms(standing: Served, path: bytes) -> None:
+def test_no_way_out_of_the_directories(standing: Served, path: bytes) -> None:
     """No path leads to a file that is not a page's."""
     assert get(standing.port, path, b"Host: localhost") == 404
 

@@ -89,8 +89,8 @@ def test_the_table_of_reliability_is_what_was_found() -> None:
 def slug(heading: str) -> str:
     """Give the anchor of a heading, as GitHub makes it, and as the site is told to.
 
-    >>> slug("The room `files`"), slug("Pages behind `#/`")
-    ('the-room-files', 'pages-behind-')
+    >>> slug("The directory `files`"), slug("Pages behind `#/`")
+    ('the-directory-files', 'pages-behind-')
     """
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 

@@ -300,7 +300,9 @@ def test_a_page_that_changes_its_type(root: Path) -> None:
         for headers, content in zip(kinds, bodies, strict=True):
             now["/"] = Response(200, headers, content)
             assert crawl(root, "--refresh", "0s").code == 0
-            there = [path for room in ("htmls", "files") for path in (root / room).rglob("*") if path.is_file()]
+            there = [
+                path for directory in ("htmls", "files") for path in (root / directory).rglob("*") if path.is_file()
+            ]
             assert [path.read_bytes() for path in there] == ([content] if content else [])
             check_tree(root)
 

@@ -57,8 +57,8 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Web]
         yield root, web
 
 
-def edit(root: Path, room: str, url: str, values: dict[str, Any]) -> None:
-    path = root / room / urls.host(url) / f"{urls.key(url)}.json"
+def edit(root: Path, directory: str, url: str, values: dict[str, Any]) -> None:
+    path = root / directory / urls.host(url) / f"{urls.key(url)}.json"
     path.write_text(json.dumps(json.loads(path.read_bytes()) | values))
 
 
@@ -74,9 +74,9 @@ def test_edited(grown: tuple[Path, Web], tmp_path: Path, way: str) -> None:
     for number, values in enumerate(FAILURES):
         edit(root, "errs", f"{home}gone/{number}", values)
     if way == "--quiet":  # nobody remembers any of them
-        for room in ("log", "snap"):
-            shutil.rmtree(root / ".fscrawl" / room)
-            (root / ".fscrawl" / room).mkdir()
+        for directory in ("log", "snap"):
+            shutil.rmtree(root / ".fscrawl" / directory)
+            (root / ".fscrawl" / directory).mkdir()
     asked = len(grown[1].exchanges)
     seeds = [f"{home}{number}" for number in range(len(PAGES))]
     done = crawl(root, way, *(word for seed in seeds for word in ("--seed", seed)))

@@ -268,12 +268,12 @@ def test_audit_is_clean(crawled: Crawled) -> None:
     assert audit(crawled.root)[0] == 0
 
 
-def _plant(root: Path, url: str, room: str = "links") -> Path:
+def _plant(root: Path, url: str, directory: str = "links") -> Path:
     """Write a record whose key fits its URL, however that is spelled."""
-    (source,) = list((root / room).glob(f"*/{urls.key(next(iter(_records(root, room))))}.json"))
+    (source,) = list((root / directory).glob(f"*/{urls.key(next(iter(_records(root, directory))))}.json"))
     values = json.loads(source.read_bytes())
     values |= {"url": url, "key": urls.key(url)}
-    path = root / room / urls.host(url) / f"{urls.key(url)}.json"
+    path = root / directory / urls.host(url) / f"{urls.key(url)}.json"
     path.write_text(json.dumps(values, separators=(",", ":")) + "\n")
     if values.get("sha256"):
         body = root / "htmls" / source.parent.name / f"{source.stem}.html"
@@ -281,17 +281,17 @@ def _plant(root: Path, url: str, room: str = "links") -> Path:
     return path
 
 
-def _records(root: Path, room: str) -> list[str]:
-    return sorted(pages(root) if room == "links" else errors(root))
+def _records(root: Path, directory: str) -> list[str]:
+    return sorted(pages(root) if directory == "links" else errors(root))
 
 
-@pytest.mark.parametrize("room", ["links", "errs"])
-def test_planted_spellings(crawled: Crawled, copied: Path, room: str) -> None:
+@pytest.mark.parametrize("directory", ["links", "errs"])
+def test_planted_spellings(crawled: Crawled, copied: Path, directory: str) -> None:
     """Records whose URLs spell no request are found, stop no crawl, and are set aside by a repair."""
     fragments = ["#method=BREW", "#top", "#", "#method=POST&body=%0", "#session=1&method=GET"]
     bad = [crawled.web.url(A, f"/planted{fragment}") for fragment in fragments]
     assert not any(map(is_spelling, bad))
-    paths = [_plant(copied, url, room) for url in bad]
+    paths = [_plant(copied, url, directory) for url in bad]
     code, said = audit(copied)
     assert (code, said.count("which spells no request") > 0) == (1, True)
     done = crawl(copied, "--reseed")

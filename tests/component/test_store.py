@@ -235,8 +235,8 @@ def test_seeds(tree):
     assert tree.controls.seeds() == "http://b.example/\nhttp://c.example/\n"
 
 
-def test_missing_room(tree):
-    """A room that is gone is a share that is gone: nothing is made in its place."""
+def test_missing_directory(tree):
+    """A directory that is gone is a share that is gone: nothing is made in its place."""
     shutil.rmtree(tree.root / "htmls")
     with pytest.raises(TreeError, match="is the share mounted"):
         tree.put_page(HOST, page(), BODY)

@@ -35,8 +35,8 @@ RUNS = sys.maxsize if ALL else int(_ASKED)
 SEED = int(os.environ.get("FSCRAWL_SEED") or time.time() // 86400)
 
 EVERY = 31  # more than the calls of one try: the kernel looks each directory of a path up
-MOST_CALLS = 60  # of a room, that can fail for good
-ROOMS = {  # each with its own count of calls
+MOST_CALLS = 60  # of a directory, that can fail for good
+DIRECTORIES = {  # each with its own count of calls
     "logs": r"/\.fscrawl/log(/|$)",
     "heartbeats": r"/\.fscrawl/machines(/|$)",
     "leases": r"/\.fscrawl/leases(/|$)",
@@ -123,8 +123,8 @@ def test_passing(mount: Passthrough, backing: Path, name: str) -> None:
     """A fault that passes, at each call on each of these files in turn, stops no crawl, and nothing is lost or torn."""
     tried = trials(mount, backing, name)
     for first in numbers(PASSING[name].every, name):
-        rooms = [replace(PASSING[name], path=path, first=first) for path in ROOMS.values()]
-        for faults in [[room] for room in rooms] if ALL else [rooms]:
+        directories = [replace(PASSING[name], path=path, first=first) for path in DIRECTORIES.values()]
+        for faults in [[directory] for directory in directories] if ALL else [directories]:
             tried.passing(*faults, fsync=first % 2 == 0)
     assert tried.tally.faults > 0
     tried.tally.conclude()
@@ -138,12 +138,12 @@ def test_stale(mount: Passthrough, backing: Path, name: str) -> None:
     tried.tally.conclude()
 
 
-@pytest.mark.parametrize("room", ROOMS)
+@pytest.mark.parametrize("directory", DIRECTORIES)
 @pytest.mark.parametrize("name", LASTING)
-def test_lasting(mount: Passthrough, backing: Path, name: str, room: str) -> None:
+def test_lasting(mount: Passthrough, backing: Path, name: str, directory: str) -> None:
     """A fault that stays, from each call on these files in turn: exit code 75, and one line; then a run completes."""
     fault, advice = LASTING[name]
-    tried = trials(mount, backing, f"{name}: {room}", QUICK)
-    for first in numbers(MOST_CALLS, f"{name} {room}"):
-        tried.lasting(replace(fault, path=ROOMS[room], first=first), advice)
+    tried = trials(mount, backing, f"{name}: {directory}", QUICK)
+    for first in numbers(MOST_CALLS, f"{name} {directory}"):
+        tried.lasting(replace(fault, path=DIRECTORIES[directory], first=first), advice)
     tried.tally.conclude()

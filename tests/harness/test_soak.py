@@ -90,15 +90,15 @@ def test_a_whole_tree_is_whole(crawled: tuple[Path, Closure, list[Hit]]) -> None
     assert {each.machine for each in hits} == {"0.1"}
 
 
-@pytest.mark.parametrize("room", ["links", "htmls", "errs"])
-def test_a_file_that_is_gone_is_a_loss(crawled: tuple[Path, Closure, list[Hit]], room: str) -> None:
+@pytest.mark.parametrize("directory", ["links", "htmls", "errs"])
+def test_a_file_that_is_gone_is_a_loss(crawled: tuple[Path, Closure, list[Hit]], directory: str) -> None:
     """A record, a body or a failure that is missing is found, by its URL or its file."""
     root, site, _ = crawled
-    path = next(each for each in sorted((root / room).rglob("*.*")) if each.is_file())
+    path = next(each for each in sorted((root / directory).rglob("*.*")) if each.is_file())
     with _changed(path, None):
         verdict = judged(root, site)
     assert not verdict.ok
-    assert verdict.lost if room != "htmls" else verdict.torn
+    assert verdict.lost if directory != "htmls" else verdict.torn
 
 
 def test_a_torn_record_is_found(crawled: tuple[Path, Closure, list[Hit]]) -> None:

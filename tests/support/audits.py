@@ -116,8 +116,8 @@ class Made:
     def snapshots(self, settings=SETTINGS):
         return [self.snapshot(shard, settings) for shard in range(SHARDS)]
 
-    def file(self, room, url):
-        return Path(self.tree.path_of(room, urls.host(url), urls.key(url)))
+    def file(self, directory, url):
+        return Path(self.tree.path_of(directory, urls.host(url), urls.key(url)))
 
     def log(self, machine, *lines):
         with (self.root / f".fscrawl/machines/{machine}.log").open("a") as file:

@@ -235,15 +235,15 @@ def body(root: Path, url: str) -> bytes:
     return (root / "htmls" / urls.host(url) / f"{urls.key(url)}.html").read_bytes()
 
 
-def _contents(root: Path, room: str) -> Iterator[tuple[Path, bytes]]:
-    """Read the files of a room. A crawl may be at work: what it has removed since the listing is left out."""
-    for path in _files(root, room):
+def _contents(root: Path, directory: str) -> Iterator[tuple[Path, bytes]]:
+    """Read the files of a directory. A crawl may be at work: what it has removed since the listing is left out."""
+    for path in _files(root, directory):
         with contextlib.suppress(FileNotFoundError):
             yield path, path.read_bytes()
 
 
-def _files(root: Path, room: str) -> Iterator[Path]:
-    return (path for path in sorted((root / room).rglob("*")) if path.is_file() and not path.name.startswith("."))
+def _files(root: Path, directory: str) -> Iterator[Path]:
+    return (path for path in sorted((root / directory).rglob("*")) if path.is_file() and not path.name.startswith("."))
 
 
 def check_tree(root: Path, *, whole: bool = True) -> None:
@@ -252,7 +252,7 @@ def check_tree(root: Path, *, whole: bool = True) -> None:
     `whole` False is for a tree whose machine has been killed: temporaries and bodies without a record may be there.
     """
     TreeRecord.from_json((root / ".fscrawl" / "tree.json").read_bytes())
-    bodies = {path.relative_to(root) for room in ("htmls", "files") for path in _files(root, room)}
+    bodies = {path.relative_to(root) for directory in ("htmls", "files") for path in _files(root, directory)}
     for path in _files(root, "links"):
         record = PageRecord.from_json(path.read_bytes())
         assert path.relative_to(root / "links") == Path(urls.host(record.url), f"{urls.key(record.url)}.json"), path

@@ -132,7 +132,7 @@ LISTED = (
 
 
 def draws(chance: random.Random, root: Path, count: int) -> list[Planted]:
-    """Draw what to plant: in any room of a tree, beside what is there, or in place of a machine's small file."""
+    """Draw what to plant: in any directory of a tree, beside what is there, or in place of a machine's small file."""
     found: list[Planted] = []
     while len(found) < count:
         path = chance.choice(_places(root))(chance)
@@ -143,9 +143,11 @@ def draws(chance: random.Random, root: Path, count: int) -> list[Planted]:
 
 
 def _places(root: Path) -> list[Callable[[random.Random], str]]:
-    """Give, for each room, what draws a name in it. No page that is stored is replaced, nor what a person edits."""
+    """Give, for each directory, what draws a name in it. No stored page is replaced, nor what a person edits."""
     hosts = sorted(path.name for path in (root / "links").iterdir())
-    small = [path for room in ("machines", "leases", "terms", "again", "robots") for path in _files(root, room)]
+    small = [
+        path for directory in ("machines", "leases", "terms", "again", "robots") for path in _files(root, directory)
+    ]
     logs = _files(root, "log")
 
     def key(chance: random.Random) -> str:
@@ -184,8 +186,8 @@ def _places(root: Path) -> list[Callable[[random.Random], str]]:
     ]
 
 
-def _files(root: Path, room: str) -> list[Path]:
-    return sorted(path for path in (root / ".fscrawl" / room).rglob("*") if path.is_file())
+def _files(root: Path, directory: str) -> list[Path]:
+    return sorted(path for path in (root / ".fscrawl" / directory).rglob("*") if path.is_file())
 
 
 def plant(root: Path, planted: Planted) -> None:
@@ -283,7 +285,7 @@ def _look(root: Path, url: str) -> Done:
         host = url.split("/")[2].replace(":", "_")
         asked = ("/", "/api/state", "/api/hosts", "/api/errors", f"/api/page?url={url}", "/metrics")
         of_host = [
-            f"/api/{what}?host={host}{more}" for what, more in (("pages", "&room=pages&page=0"), ("search", "&q=a"))
+            f"/api/{what}?host={host}{more}" for what, more in (("pages", "&list=pages&page=0"), ("search", "&q=a"))
         ]
         for path in (*asked, *of_host, f"/api/links-in?url={url}", f"/body/planted.example/1{KEY[1:]}"):
             answer = served.ask("GET", path)

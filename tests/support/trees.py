@@ -157,12 +157,12 @@ class Grown:
         """Give the keys of all pages but those of some URLs."""
         return {record.key for url, record in self.records.items() if url not in left_out}
 
-    def file(self, room: str, url: str) -> Path:
-        return Path(self.tree.path_of(room, urls.host(url), urls.key(url)))
+    def file(self, directory: str, url: str) -> Path:
+        return Path(self.tree.path_of(directory, urls.host(url), urls.key(url)))
 
-    def rewrite(self, url: str, old: bytes, new: bytes, room: str = "links") -> None:
+    def rewrite(self, url: str, old: bytes, new: bytes, directory: str = "links") -> None:
         """Change a file as somebody else would."""
-        path = self.file(room, url)
+        path = self.file(directory, url)
         data = path.read_bytes()
         assert old in data
         path.write_bytes(data.replace(old, new))

@@ -50,10 +50,10 @@ class Tree:
         self._web = web
         self.machine = next(path.stem for path in (root / ".fscrawl/machines").iterdir() if ".labels" not in path.name)
 
-    def file(self, room: str, path: str, host: str = HOSTS[0]) -> Path:
+    def file(self, directory: str, path: str, host: str = HOSTS[0]) -> Path:
         url = self._web.url(host, path)
-        suffix = "html" if room == "htmls" else "json"
-        return self.root / room / urls.host(url) / f"{urls.key(url)}.{suffix}"
+        suffix = "html" if directory == "htmls" else "json"
+        return self.root / directory / urls.host(url) / f"{urls.key(url)}.{suffix}"
 
     def damage(self, *, logs: bool) -> dict[str, int]:
         """Damage it in every way; give what there is to be found. `logs`: what the machine said is cut, too."""

@@ -37,9 +37,9 @@ def name(url: str) -> str:
     return f"{authority.partition(':')[0].rpartition('.')[2]}/{path}"
 
 
-def records(root: Path, room: str) -> dict[str, dict]:
-    """Give the records of a room by the short names of their URLs."""
-    found = [json.loads(file.read_text(encoding="utf-8")) for file in (root / room).rglob("*.json")]
+def records(root: Path, directory: str) -> dict[str, dict]:
+    """Give the records of a directory by the short names of their URLs."""
+    found = [json.loads(file.read_text(encoding="utf-8")) for file in (root / directory).rglob("*.json")]
     return {name(record["url"]): record for record in found}
 
 

@@ -256,8 +256,8 @@ def test_reseed_finds_what_no_log_says(place: Place) -> None:
 
 
 def _unstore(root: Path, url: str) -> None:
-    for room, suffix in (("links", "json"), ("htmls", "html")):
-        (root / room / urls.host(url) / f"{urls.key(url)}.{suffix}").unlink()
+    for directory, suffix in (("links", "json"), ("htmls", "html")):
+        (root / directory / urls.host(url) / f"{urls.key(url)}.{suffix}").unlink()
 
 
 def test_seeds_and_settings_are_followed(place: Place) -> None:

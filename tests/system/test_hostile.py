@@ -148,7 +148,7 @@ def run_audit(root: Path) -> Done:
 
 
 _HOST = r"[a-z0-9_-][a-z0-9._-]{0,199}"
-_ROOMS = re.compile(
+_DIRECTORIES = re.compile(
     rf"htmls/{_HOST}/[0-9a-f]{{24}}\.html|(?:links|errs)/{_HOST}/[0-9a-f]{{24}}\.json|crawl\.toml|seeds\.txt"
     rf"|\.fscrawl/(?:README|tree\.json|settings\.toml|machines/[\w.-]+\.(?:log|labels\.json)|log/[\w.-]+/[0-9]+\.log|leases/[0-9]+\.[0-9]+"
     rf"|snap/[0-9]+\.[0-9]+\.[0-9]+|again/[0-9]+|terms/[0-9a-f]{{16}}\.json|robots/{_HOST}\.json)"
@@ -156,9 +156,9 @@ _ROOMS = re.compile(
 
 
 def test_nothing_is_written_elsewhere(crawled: Crawled) -> None:
-    """Every file is in the room, and has the name, that the tree's format gives it; beside the tree is nothing."""
+    """Every file is in the directory, and has the name, that the tree's format gives it; beside the tree is nothing."""
     there = [path for path in crawled.root.rglob("*") if not path.is_dir()]
-    assert [path for path in there if not _ROOMS.fullmatch(path.relative_to(crawled.root).as_posix())] == []
+    assert [path for path in there if not _DIRECTORIES.fullmatch(path.relative_to(crawled.root).as_posix())] == []
     assert [path for path in crawled.root.rglob("*") if path.is_symlink()] == []
     assert sorted(path.name for path in crawled.root.parent.iterdir()) == ["names", "tree"]
 

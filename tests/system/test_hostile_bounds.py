@@ -105,12 +105,14 @@ def test_memory(crawled: Crawled) -> None:
 
 def test_disk(crawled: Crawled) -> None:
     """The tree, bodies aside, stays below 100 MB."""
-    rooms: Counter[str] = Counter()
+    directories: Counter[str] = Counter()
     for path in crawled.root.rglob("*"):
         if path.is_file():
-            room = "/".join(path.relative_to(crawled.root).parts[:-1][:2])
-            rooms[room] += path.stat().st_size
-    assert sum(size for room, size in rooms.items() if not room.startswith("htmls")) < TREE_BYTES, rooms.most_common(9)
+            directory = "/".join(path.relative_to(crawled.root).parts[:-1][:2])
+            directories[directory] += path.stat().st_size
+    assert sum(size for directory, size in directories.items() if not directory.startswith("htmls")) < TREE_BYTES, (
+        directories.most_common(9)
+    )
 
 
 def test_what_came_of_them(crawled: Crawled) -> None:

@@ -99,7 +99,7 @@ def test_listed(grown: Grown, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", range(TREES))
 def test_drawn(grown: Grown, tmp_path: Path, number: int) -> None:
-    """Ten things drawn over rooms, names, types and contents. FSCRAWL_PLANTED_SEED has another seed."""
+    """Ten things drawn over directories, names, types and contents. FSCRAWL_PLANTED_SEED has another seed."""
     seed = f"{SEED}.{number}"
     planted = draws(random.Random(seed), grown.root, DRAWS)
     print(f"seed {seed}:", *planted, sep="\n  ")

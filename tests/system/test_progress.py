@@ -64,7 +64,7 @@ def texts(words: list[str], env: dict[str, str]) -> list[tuple[float, str]]:
 
 
 @pytest.mark.parametrize(
-    ("command", "room", "step", "counts"),
+    ("command", "directory", "step", "counts"),
     [
         (["merge", "--processes", "2"], "htmls", "reading pages", True),
         (["audit"], "htmls", "checking records and bodies", True),
@@ -72,9 +72,11 @@ def texts(words: list[str], env: dict[str, str]) -> list[tuple[float, str]]:
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
-def test_the_line_moves(tree: Grown, tmp_path: Path, command: list[str], room: str, step: str, counts: bool) -> None:
+def test_the_line_moves(
+    tree: Grown, tmp_path: Path, command: list[str], directory: str, step: str, counts: bool
+) -> None:
     """The line says what is done, and changes each second while one file takes six; merge and audit count pages."""
-    slow = max((tree.root / room).rglob("*.*"))  # the last one, so that others are done before
+    slow = max((tree.root / directory).rglob("*.*"))  # the last one, so that others are done before
     out = {"merge": ["--out", str(tmp_path / "out")]}
     words = [sys.executable, "-m", "fscrawl", *command, "--root", str(tree.root), *out.get(command[0], [])]
     seen = texts(words, customised(tmp_path, _SLOWLY.format(name=f"{slow.stem}{slow.suffix}")))

@@ -278,19 +278,19 @@ def test_a_share_that_is_gone(grown, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("room", "asks"),
+    ("directory", "asks"),
     [
         ("links", [len, list, lambda crawl: list(crawl.links()), lambda crawl: list(crawl.failures())]),
         ("errs", [lambda crawl: list(crawl.failures())]),
     ],
 )
-def test_a_directory_of_the_tree_that_is_gone(grown, room, asks):
+def test_a_directory_of_the_tree_that_is_gone(grown, directory, asks):
     """Without the directory of all records, or of all failures, a tree does not look empty."""
     grown.fail(url(99))
     crawl = fscrawl.open(grown.root)
-    (grown.root / room).rename(grown.root / "elsewhere")
+    (grown.root / directory).rename(grown.root / "elsewhere")
     for ask in asks:
-        with pytest.raises(fscrawl.FscrawlError, match=f"/{room}: it is not there; is the share mounted"):
+        with pytest.raises(fscrawl.FscrawlError, match=f"/{directory}: it is not there; is the share mounted"):
             ask(crawl)
 
 

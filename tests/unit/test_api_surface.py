@@ -125,8 +125,8 @@ def test_a_reader_loads_what_it_needs(tmp_path):
     found = loaded(code)
     heavy = {"selectolax", "lxml", "requests", "urllib3", "pyarrow", "pandas", "numpy", "torch", "tqdm", "rich"}
     assert found & heavy == set()
-    rooms = {name.split(".")[1] for name in found if name.startswith("fscrawl.")}
-    assert rooms & {"engine", "frontier", "handlers", "http", "fleet", "commands", "config", "politeness"} == set()
+    packages = {name.split(".")[1] for name in found if name.startswith("fscrawl.")}
+    assert packages & {"engine", "frontier", "handlers", "http", "fleet", "commands", "config", "politeness"} == set()
     assert "fscrawl.api.running" not in found
 
 

@@ -13,7 +13,7 @@ from fscrawl.handlers.fresh_links import FreshLinks
 from fscrawl.http.answers import MAX_MESSAGE_CHARS, Failed
 from fscrawl.http.cookies import MAX_PER_SITE, Jar
 from fscrawl.parse.links import extract
-from fscrawl.parse.resolving import MAX_CHARS, Room, resolve_all
+from fscrawl.parse.resolving import MAX_CHARS, LinkBudget, resolve_all
 from fscrawl.storage.records import PageRecord, TreeRecord
 from fscrawl.urls import MAX_URL_CHARS, Joiner
 from fscrawl.util.recent import RecentGroups
@@ -151,9 +151,9 @@ def test_cookies(value, path):
     assert kept.bytes < 10 * 30_000
 
 
-def test_few_links_beyond_the_room():
+def test_few_links_beyond_the_budget():
     """Also of few links, those that have no room are cut."""
-    assert resolve_all(["a"], Joiner(), BASE, Room(chars=1), url="", encoding="utf-8", limit=9) == ({}, True)
+    assert resolve_all(["a"], Joiner(), BASE, LinkBudget(chars=1), url="", encoding="utf-8", limit=9) == ({}, True)
 
 
 def test_item_of_a_group_that_is_replaced():

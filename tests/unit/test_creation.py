@@ -37,7 +37,7 @@ def _short_wait(monkeypatch):
 
 @pytest.fixture
 def makers(monkeypatch):
-    """Count the rooms that each thread tries to make, and let each take a moment."""
+    """Count the directories that each thread tries to make, and let each take a moment."""
     made, mkdir = Counter(), os.mkdir
 
     def slow(path, *args):
@@ -74,7 +74,7 @@ def test_one_machine_makes_the_directories(root, makers, settings, monkeypatch):
     """Of machines that create a tree at once one makes its directories, also if all have the same settings."""
     monkeypatch.setattr(creation, "_OTHERS_TAKE_S", PATIENCE_S)
     assert create_at_once(root, settings) == [RECORD] * CREATORS
-    assert list(makers.values()) == [len(layout.ROOMS)]
+    assert list(makers.values()) == [len(layout.DIRECTORIES)]
     assert elections(root) == []
 
 
@@ -89,7 +89,7 @@ def test_a_dead_creator_is_followed_by_one(root, makers, monkeypatch):
     monkeypatch.setattr(creation, "_wait_for_tree", patient)
     (root / f"{layout.CREATION}.1").write_text("its nonce")
     assert create_at_once(root, ["[crawl]\n"] * CREATORS) == [RECORD] * CREATORS
-    assert list(makers.values()) == [len(layout.ROOMS)]
+    assert list(makers.values()) == [len(layout.DIRECTORIES)]
     assert elections(root) == []
 
 
@@ -306,8 +306,8 @@ def test_a_root_that_is_a_file(root):
     assert (root / "file").read_text() == "mine"
 
 
-def test_a_link_in_place_of_a_new_room(root, monkeypatch):
-    """A room that somebody replaces by a link at once: the directory behind the link keeps its group and its bits."""
+def test_a_link_in_place_of_a_new_directory(root, monkeypatch):
+    """What a link to a new directory's place leads to keeps its group and its bits."""
     private = root.parent / "private"
     private.mkdir(mode=0o700)
     root.chmod(0o770)
@@ -369,7 +369,7 @@ def test_what_is_there_instead_of_a_tree(root, paths, said):
     )
 
 
-def test_a_file_in_place_of_a_room_holds_no_pages(root):
+def test_a_file_in_place_of_a_directory_holds_no_pages(root):
     """What is said of a root that has no tree does not fail for what somebody has put there."""
     (root / "links").touch()
     assert "there is no crawl here" in store.instead_of_tree(root)

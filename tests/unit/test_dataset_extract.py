@@ -142,10 +142,10 @@ def test_a_share_that_is_gone(tree, tmp_path, monkeypatch):
         extract_batch(job, only(job))
 
 
-@pytest.mark.parametrize("room_name", ["links", "htmls"])
-def test_a_directory_in_its_place(tree, tmp_path, room_name):
+@pytest.mark.parametrize("directory", ["links", "htmls"])
+def test_a_directory_in_its_place(tree, tmp_path, directory):
     """A page in whose place there is a directory is broken, and no more than that."""
-    path = tree.file(room_name, B)
+    path = tree.file(directory, B)
     path.unlink()
     path.mkdir()
     job = job_of(tree, tmp_path)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from fscrawl import cli, store
 from fscrawl.admin import doctor
-from fscrawl.admin.doctor import crawl, directory, rooms
+from fscrawl.admin.doctor import crawl, directory, missing_directories
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
 from fscrawl.config import settings
 from fscrawl.config.settings import apply
@@ -70,14 +70,14 @@ def test_a_good_tree_has_no_problem(tree):
     assert sorted(tree.root.rglob("*")) == before
 
 
-@pytest.mark.parametrize("room", ["htmls", "links", "errs"])
-def test_a_missing_directory_of_pages_is_a_problem(tree, room):
+@pytest.mark.parametrize("name", ["htmls", "links", "errs"])
+def test_a_missing_directory_of_pages_is_a_problem(tree, name):
     """The share may not be mounted; if it is, the directory is made by hand, and the audit does the rest."""
-    (tree.root / room).rmdir()
-    (found,) = rooms.missing(tree)
-    assert (found.level, found.what) == (PROBLEM, f"{tree.root}/{room} is missing")
+    (tree.root / name).rmdir()
+    (found,) = missing_directories.of_tree(tree)
+    assert (found.level, found.what) == (PROBLEM, f"{tree.root}/{name} is missing")
     assert found.advice.startswith("is the share mounted? ")
-    assert f"mkdir {tree.root}/{room} && " in found.advice
+    assert f"mkdir {tree.root}/{name} && " in found.advice
     assert found in examine(tree.root)[0]
 
 
@@ -86,9 +86,9 @@ def test_missing_parts_of_the_machinery_are_a_problem(tree):
     new = replace(RECORD, format=FORMAT, machinery=new_machinery())
     (tree.root / ".fscrawl/tree.json").write_bytes(new.to_json())
     tree = store.Tree(tree.root, tree.machine)
-    for room in (".fscrawl/terms", ".fscrawl/leases"):
-        (tree.root / room).rmdir()
-    (found,) = rooms.missing(tree)
+    for name in (".fscrawl/terms", ".fscrawl/leases"):
+        (tree.root / name).rmdir()
+    (found,) = missing_directories.of_tree(tree)
     assert found.what == f"{tree.root}/.fscrawl/leases, {tree.root}/.fscrawl/terms are missing"
     assert found.advice.startswith(f"when no machine runs on this tree:  rm -r {tree.root}/.fscrawl && ")
     assert found in examine(tree.root)[0]
@@ -99,7 +99,7 @@ def test_a_tree_that_is_gone_has_no_missing_directories(tree):
     tree.root.rename(tree.root.with_name("away"))
     tree.root.mkdir()
     with pytest.raises(TreeError, match="is the share mounted"):
-        list(rooms.missing(tree))
+        list(missing_directories.of_tree(tree))
 
 
 def test_a_directory_that_will_hold_a_tree_is_checked(tmp_path):

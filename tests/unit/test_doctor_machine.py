@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fscrawl import store
-from fscrawl.admin.doctor import directory, room, this_machine
+from fscrawl.admin.doctor import directory, space, this_machine
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
 from fscrawl.config.settings import FetchSettings, parse
 from fscrawl.errors import TreeError
@@ -110,7 +110,7 @@ def test_a_directory_that_cannot_be_written_is_a_problem(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_room_is_judged(tmp_path, monkeypatch):
+def test_space_is_judged(tmp_path, monkeypatch):
     """Little room is a warning, none a problem, in bytes and in files; a file system without inodes has enough."""
 
     class Disk:
@@ -126,15 +126,15 @@ def test_room_is_judged(tmp_path, monkeypatch):
     assert levels(directory.free_space(tmp_path / "gone")) == [PROBLEM]
 
 
-class Room:
+class Space:
     """What statvfs says: 1,000 blocks and as many files are free."""
 
     f_frsize, f_bavail, f_files, f_favail = 4096, 1000, 5000, 1000
 
 
-def compared(monkeypatch, settings="", pages=0, stored_bytes=0, there=Room):
+def compared(monkeypatch, settings="", pages=0, stored_bytes=0, there=Space):
     monkeypatch.setattr(os, "statvfs", lambda path: there)
-    return list(room.compare(Path("/"), room.need(parse(settings), pages, stored_bytes)))
+    return list(space.compare(Path("/"), space.need(parse(settings), pages, stored_bytes)))
 
 
 def test_the_pages_that_are_allowed_must_fit(monkeypatch):
@@ -155,7 +155,7 @@ def test_the_pages_that_are_allowed_must_fit(monkeypatch):
 def test_the_bytes_of_pages_are_guessed_by_those_that_are_there(monkeypatch):
     """A hundred pages tell how large the others are; a file system that counts no files is asked for bytes only."""
 
-    class Plain(Room):
+    class Plain(Space):
         f_files = f_favail = 0
 
     settings = "[crawl]\nmax_pages = 300"
@@ -165,9 +165,9 @@ def test_the_bytes_of_pages_are_guessed_by_those_that_are_there(monkeypatch):
     assert (said.level, "about 22 MB; 4.1 MB are free" in said.what) == (WARNING, True)
 
 
-def test_room_that_cannot_be_asked_for_is_told(tmp_path):
+def test_space_that_cannot_be_asked_for_is_told(tmp_path):
     """If the file system does not answer with its figures, that is a warning."""
-    assert levels(room.compare(tmp_path / "gone", room.need(parse("[crawl]\nmax_pages = 1"), 0, 0))) == [WARNING]
+    assert levels(space.compare(tmp_path / "gone", space.need(parse("[crawl]\nmax_pages = 1"), 0, 0))) == [WARNING]
 
 
 # -- this machine

@@ -16,7 +16,7 @@ def test_documented():
 
 
 def test_each_is_one():
-    """Each extension may stand in a record, none is that of another room, and no type has two."""
+    """Each extension may stand in a record, none is that of another directory, and no type has two."""
     assert all(map(is_extension, EXTENSIONS))
     assert {"html", "tmp", "torn"}.isdisjoint(EXTENSIONS)
     types = [each for some in EXTENSIONS.values() for each in some]

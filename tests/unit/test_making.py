@@ -121,7 +121,7 @@ def test_a_name_that_may_not_be_made(tree, monkeypatch, code):
 
 
 def test_a_share_that_is_gone(tree):
-    """Without its room no directory is made, and no file."""
+    """Without the directory above it no directory is made, and no file."""
     shutil.rmtree(tree.root / "links")
     with pytest.raises(TreeError, match="is the share mounted"):
         tree.put_page("a.example", PAGE, None)

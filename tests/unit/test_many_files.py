@@ -19,17 +19,17 @@ def grown(tmp_path):
     return tree
 
 
-def directory(grown, room=LINKS):
-    return f"{room}/{HOST}", list(grown.tree.sorted_keys(room, HOST))
+def listed(grown, top=LINKS):
+    return f"{top}/{HOST}", list(grown.tree.sorted_keys(top, HOST))
 
 
 def test_keys_are_those_of_the_tree_in_order(grown):
     """All keys are listed, sorted; a rendered page and a stranger's file are no other pages."""
     grown.rendered(f"http://{HOST}/r", b"<p>a", b"<p>b")
     (grown.root / f"htmls/{HOST}/notes.html").write_text("x")
-    for room in (LINKS, HTMLS):
-        _, keys = directory(grown, room)
-        assert keys == sorted(set(grown.tree.keys(room, HOST)))
+    for top in (LINKS, HTMLS):
+        _, keys = listed(grown, top)
+        assert keys == sorted(set(grown.tree.keys(top, HOST)))
         assert len(keys) == 41
 
 
@@ -51,7 +51,7 @@ def test_a_key_that_is_listed_twice_is_one():
 
 def test_reading_beside(grown):
     """What is a file of the right size is read; all else is left to whoever looks closer."""
-    path, keys = directory(grown)
+    path, keys = listed(grown)
     names = [f"{key}.json" for key in keys[:6]]
     here = grown.root / path
     (here / names[1]).unlink()
@@ -68,7 +68,7 @@ def test_reading_beside(grown):
 
 def test_a_file_that_fails_amid(grown, monkeypatch):
     """A file that cannot be read is left out."""
-    path, keys = directory(grown)
+    path, keys = listed(grown)
     name = f"{keys[0]}.json"
 
     def fails(descriptor, size):

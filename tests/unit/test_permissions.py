@@ -11,7 +11,7 @@ from fscrawl.admin.doctor import permissions as doctor
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING
 from fscrawl.engine.messages import WorkerSetup
 from fscrawl.errors import TreeError
-from fscrawl.storage.layout import ROOMS
+from fscrawl.storage.layout import DIRECTORIES
 from fscrawl.storage.permissions import Access, access_of, fitting_umask
 from fscrawl.store import Tree, create
 from tests.support.first_page import PAGE, RECORD, fill
@@ -154,8 +154,8 @@ def test_the_doctor_finds_another_group(root, monkeypatch):
     """A directory of another group is told only if the group may do more than others may."""
     root.chmod(0o755)
     tree = fill(root)
-    for room in ROOMS:
-        (root / room).chmod(0o777)
+    for directory in DIRECTORIES:
+        (root / directory).chmod(0o777)
     find = tree.files.access
 
     def of_another_group(path=""):

@@ -25,11 +25,11 @@ class Shared:
         self.record, self.clock, self.found_from = RECORD, clock, found_from
         self.gone = False
 
-    def keys(self, room, host):
+    def keys(self, directory, host):
         return KEYS
 
-    def path_of(self, room, host, key):
-        return f"/t/{room}/{host}/{key}.json"
+    def path_of(self, directory, host, key):
+        return f"/t/{directory}/{host}/{key}.json"
 
     def page(self, host, key):
         if self.clock.now < self.found_from.get(key, 0):
@@ -98,7 +98,7 @@ def test_few_records_are_read_ahead(clock, monkeypatch):
     keys, asked = list(URLS), []
     shared = Shared(clock, {})
     page = shared.page
-    monkeypatch.setattr(shared, "keys", lambda room, host: keys)
+    monkeypatch.setattr(shared, "keys", lambda directory, host: keys)
     monkeypatch.setattr(shared, "page", lambda host, key: asked.append(key) or page(host, key))
     records = records_of(shared, "a.example", lambda key: True, print)
     first = next(records)
@@ -119,7 +119,7 @@ def test_other_errors(clock, monkeypatch):
 
 
 def test_own_temporaries(tmp_path):
-    """Of what is half-written in the rooms of these hosts a machine removes its own, and nothing else."""
+    """Of what is half-written in the directories of these hosts a machine removes its own, and nothing else."""
     root = tmp_path / "tree"
     store.create(root, RECORD, "", "")
     tree = Tree(root, "me-1-aa")

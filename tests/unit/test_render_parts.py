@@ -138,7 +138,7 @@ def test_cookies_of_a_site() -> None:
 
 
 def test_a_dom_is_a_file_of_htmls_only() -> None:
-    """In any other room its name belongs to nothing."""
+    """In any other directory its name belongs to nothing."""
     name = f"{'a' * 24}.dom.html"
     assert page_file_of("htmls", name) == ("a" * 24, "dom.html")
     assert page_file_of("files", name) is None

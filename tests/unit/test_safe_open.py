@@ -20,7 +20,7 @@ from fscrawl.fleet.logs import Logs
 from fscrawl.storage import kinds, segments, temporary
 from fscrawl.storage.append_log import same_file
 from fscrawl.storage.atomic import publish, temporary_owner
-from fscrawl.storage.layout import ROOMS
+from fscrawl.storage.layout import DIRECTORIES
 from fscrawl.storage.records import PageRecord, TreeRecord
 from fscrawl.store import Tree, create
 from tests.support.planting import HUGE_BYTES, KEY, Planted, outside_of, plant
@@ -130,8 +130,8 @@ def test_in_place_of_a_directory(tree: Tree, kind: str, how: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["file", "link-to-directory"])
-def test_in_place_of_a_room(tree: Tree, kind: str) -> None:
-    """Without one of its rooms the tree cannot be used: that is no matter of one file, and the machine stops."""
+def test_in_place_of_a_top_directory(tree: Tree, kind: str) -> None:
+    """Without one of its directories the tree cannot be used: that is no matter of one file, and the machine stops."""
     plant(tree.root, Planted("links", kind))
     for call in (lambda: tree.hosts("links"), lambda: tree.put_record(HOST, PAGE)):
         with pytest.raises(TreeError, match=r"/root/links: it is a file or a symbolic link, .* mount") as caught:
@@ -184,7 +184,7 @@ def test_a_step_that_fails(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_paths_that_lead_upwards(tree: Tree) -> None:
-    """No name leads out of the tree, or to another room."""
+    """No name leads out of the tree, or to another directory."""
     for path in ("links/../crawl.toml", "../private", "links/a\0b/x"):
         with pytest.raises(PlantedError, match="no name of a file in a crawl"):
             tree.files.read(path)
@@ -354,7 +354,7 @@ def test_every_file_has_a_limit(tree: Tree) -> None:
     """There is no kind of file without a limit, and each way to read one keeps it."""
     machines = ".fscrawl/machines/m-2-bb"
     for path in (
-        *(f"{room}/x" for room in ROOMS),
+        *(f"{directory}/x" for directory in DIRECTORIES),
         f"{machines}.log",
         f"{machines}.labels.json",
         "notes",

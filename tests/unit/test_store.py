@@ -98,7 +98,7 @@ def test_failed_at(tree, fault):
 
 
 def test_layout(tree):
-    """A page's files are named by room, host and key."""
+    """A page's files are named by directory, host and key."""
     tree.put_page(HOST, PAGE, b"body")
     tree.put_error(HOST, ERROR)
     found = [str(path.relative_to(tree.root)) for path in tree.root.rglob(f"{KEY}*")]
@@ -110,8 +110,8 @@ def test_torn_records(tree):
     """A torn file is a RecordError to whoever reads it."""
     tree.put_page(HOST, PAGE, None)
     tree.put_error(HOST, ERROR)
-    for room, read in (("links", tree.page), ("errs", tree.error)):
-        path = Path(tree.path_of(room, HOST, KEY))
+    for directory, read in (("links", tree.page), ("errs", tree.error)):
+        path = Path(tree.path_of(directory, HOST, KEY))
         path.write_bytes(path.read_bytes()[:30])
         with pytest.raises(RecordError):
             read(HOST, KEY)
@@ -273,13 +273,13 @@ def test_directory_that_is_not_found_yet(tmp_path, monkeypatch):
 
 def test_an_empty_directory_is_removed(tree, fault):
     """One with something in it stays, and so does what is there in its place; a fault of the share is an error."""
-    rooms = tree.root / "links"
+    links = tree.root / "links"
     for name in ("empty", "full/inside"):
-        (rooms / name).mkdir(parents=True)
-    (rooms / "link").symlink_to("full")
+        (links / name).mkdir(parents=True)
+    (links / "link").symlink_to("full")
     for name in ("empty", "full", "link", "missing", "missing/below"):
         tree.files.remove_empty_directory(f"links/{name}")
-    assert sorted(path.name for path in rooms.iterdir()) == ["full", "link"]
+    assert sorted(path.name for path in links.iterdir()) == ["full", "link"]
     fault("rmdir", errno.EACCES)
     with pytest.raises(TreeError, match="links/full/inside"):
         tree.files.remove_empty_directory("links/full/inside")
@@ -313,8 +313,8 @@ def test_directories_are_synced(tmp_path, monkeypatch):
     tree._put(f"htmls/{HOST}/{KEY}.html", b"body")
     tree._put(f"links/{HOST}/{KEY}.json", b"record")
     directories = [path for path in done if not path.endswith(".tmp")]
-    rooms = [str(root / "htmls"), str(root / "htmls" / HOST), str(root / "links"), str(root / "links" / HOST)]
-    assert directories == rooms
+    expected = [str(root / "htmls"), str(root / "htmls" / HOST), str(root / "links"), str(root / "links" / HOST)]
+    assert directories == expected
 
 
 def test_create_spares_another_machines_tree(tmp_path, monkeypatch):

@@ -30,7 +30,7 @@ def test_a_host_that_was_not_listed(tmp_path):
 
 
 def test_documents_are_pages(tmp_path):
-    """A page is counted by its body, in whichever room; one that is changing its type is counted once."""
+    """A page is counted by its body, in whichever directory; one that is changing its type is counted once."""
     tree = Grown(tmp_path / "tree")
     tree.page(PAGE)
     files = tree.tree.root / "files/a.example"

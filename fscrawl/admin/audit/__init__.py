@@ -30,7 +30,7 @@ from fscrawl.admin.audit.liveness import Liveness
 from fscrawl.admin.audit.repair import Repair
 from fscrawl.admin.audit.report import EXAMPLES, KINDS, Report
 from fscrawl.admin.audit.scanner import Scanner
-from fscrawl.admin.doctor.rooms import of_machinery
+from fscrawl.admin.doctor.missing_directories import of_machinery
 from fscrawl.config.settings import Settings
 from fscrawl.errors import TreeError
 from fscrawl.fleet.leases import Machinery
@@ -56,8 +56,8 @@ def audit(
     `settings`, `seeds`: those of the tree, the seeds as normal forms. `warn`: called before a long wait. `line`: shows
     how far it is. If a part of `.fscrawl` is missing, no crawl would come to fetch what a repair puts back.
     """
-    tree.check_rooms()
-    missing = tree.missing_rooms()
+    tree.check_directories()
+    missing = tree.missing_directories()
     advice = list(of_machinery(tree, missing))
     if repair:
         for found in advice:
@@ -66,11 +66,11 @@ def audit(
     liveness = Liveness(Machinery(tree), tree.machine, dead_after_s, shards, clock, sleep)
     with Scanner(tree, settings, frozenset(seeds), liveness, line=line, sleep=sleep) as scanner:
         scanner.run()
-        for room in missing:
-            scanner.report.add("missing_rooms", room)
+        for directory in missing:
+            scanner.report.add("missing_directories", directory)
         scanner.report.notes += [found.advice for found in advice]
-        tree.check_rooms()  # the share may have been unmounted meanwhile: then all seems to be gone
+        tree.check_directories()  # the share may have been unmounted meanwhile: then all seems to be gone
         if repair:
             Repair(tree, scanner, liveness, warn, line).run()
-            tree.check_rooms()  # or what was wrong may only have seemed to be right
+            tree.check_directories()  # or what was wrong may only have seemed to be right
         return scanner.report

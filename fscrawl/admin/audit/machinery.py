@@ -1,4 +1,4 @@
-"""Checks the small files in `.fscrawl`, and that each name in its rooms is one that a machine gives.
+"""Checks the small files in `.fscrawl`, and that each name in its directories is one that a machine gives.
 
 Logs and snapshots are read by `fleet.all_lines`.
 """
@@ -45,14 +45,14 @@ class MachineryScan:
 
     def checks(self) -> Iterator[Callable[[], Checked]]:
         """Look at all names; give the checks of the files that have to be read."""
-        for room, pattern in FILE_PATTERNS.items():
-            for name, kind in self._files.entries(room):
+        for directory, pattern in FILE_PATTERNS.items():
+            for name, kind in self._files.entries(directory):
                 if kind != "file" or not pattern.match(name):
-                    self._note_odd(room, name, kind)
+                    self._note_odd(directory, name, kind)
                     continue
-                self.robots += room == ROBOTS
-                if room in self._checks:
-                    yield partial(self._check, room, name)
+                self.robots += directory == ROBOTS
+                if directory in self._checks:
+                    yield partial(self._check, directory, name)
         yield from self._checks_of_logs()
 
     def _checks_of_logs(self) -> Iterator[Callable[[], Checked]]:
@@ -68,11 +68,11 @@ class MachineryScan:
 
     # -- files
 
-    def _check(self, room: str, name: str) -> Checked:
+    def _check(self, directory: str, name: str) -> Checked:
         try:
-            return self._checks[room](name)
+            return self._checks[directory](name)
         except PlantedError as error:
-            return None, Finding("planted", f"{room}/{name}", error.what)
+            return None, Finding("planted", f"{directory}/{name}", error.what)
 
     def segment(self, path: str) -> Checked:
         """Check that a segment of a log can be opened."""

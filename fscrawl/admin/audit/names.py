@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fscrawl.storage.atomic import temporary_owner
-from fscrawl.storage.layout import MACHINERY, PAGE_ROOMS, PLANTED, PROBE, SEEDS, SETTINGS, is_key, key_of
+from fscrawl.storage.layout import MACHINERY, PAGE_DIRECTORIES, PLANTED, PROBE, SEEDS, SETTINGS, is_key, key_of
 
-OWN_NAMES = frozenset({SETTINGS, SEEDS, *PAGE_ROOMS})  # in the root, beside the hidden ones
+OWN_NAMES = frozenset({SETTINGS, SEEDS, *PAGE_DIRECTORIES})  # in the root, beside the hidden ones
 OF_A_CLIENT = (".nfs", ".fuse_hidden")  # network file systems keep these for open handles
 WHAT = {"link": "a symbolic link", "other": "a FIFO, a socket or a device", "directory": "a directory"}
 _KEY_CHARS = 24
@@ -34,4 +34,4 @@ def key_of_temporary(path: str) -> str | None:
     if temporary_owner(name) is None:
         return None
     key = name[1 : 1 + _KEY_CHARS]
-    return key if path.startswith(tuple(f"{room}/" for room in PAGE_ROOMS)) and is_key(key) else ""
+    return key if path.startswith(tuple(f"{directory}/" for directory in PAGE_DIRECTORIES)) and is_key(key) else ""

@@ -238,7 +238,7 @@ class Repair:
                 self._must_tell_anew = True
             return False
         if self._is_still(finding):
-            self._tree.check_rooms()  # without its room, each body or record is missing
+            self._tree.check_directories()  # without it, each body or record is missing
             self._must_tell_anew = self._must_tell_anew or finding.kind in _TOLD_ANEW
             self._correct(finding)
         elif finding.kind == "set_aside":

@@ -22,7 +22,7 @@ KINDS = {
     "damaged_errors": "failures that cannot be read, have a wrong value, or are in the file of another URL",
     "set_aside": "records and failures that could not be read, set aside by a repair",
     "torn_robots": "robots.txt files that cannot be read",
-    "missing_rooms": "directories of .fscrawl that are missing",
+    "missing_directories": "directories of .fscrawl that are missing",
     "damaged_logs": "logs that are damaged, or of which a part is missing",
     "damaged_snapshots": "snapshots that cannot be read",
     "damaged_terms": "files of rules that are not what their names say",
@@ -138,7 +138,7 @@ class Report:
         if self._wrong:
             text = f"problems: {self._wrong}"
             text += f"; {rest} more that the next crawl puts right by itself" if rest else ""
-            if self.found["missing_rooms"]:
+            if self.found["missing_directories"]:
                 return f"{text}; a crawl needs all of .fscrawl: see the note"
             return f"{text}; to repair them:  {command('audit', self.root)} --repair"
         if rest:

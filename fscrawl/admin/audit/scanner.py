@@ -33,7 +33,7 @@ from fscrawl.storage.layout import (
     ERRS,
     LINKS,
     MACHINERY,
-    PAGE_ROOMS,
+    PAGE_DIRECTORIES,
     PROBE,
     TORN,
     is_host,
@@ -105,7 +105,7 @@ class Scanner:
     def run(self) -> None:
         with ThreadPoolExecutor(READERS, thread_name_prefix="audit") as pool:
             self._line.begin("listing hosts", unit="")
-            hosts = {host for room in PAGE_ROOMS for host in self._hosts_in(room)}
+            hosts = {host for directory in PAGE_DIRECTORIES for host in self._hosts_in(directory)}
             self._hosts = sorted(hosts)
             self._known_hosts = frozenset(hosts)
             self._hosts_of_site = Counter(urls.site(urls.without_port(host)) for host in hosts)
@@ -149,7 +149,7 @@ class Scanner:
     # -- what links may lead to
 
     def _learn_done(self, pool: ThreadPoolExecutor) -> int:
-        jobs = (partial(self._tree.keys, room, host) for room in (LINKS, ERRS) for host in self._hosts)
+        jobs = (partial(self._tree.keys, directory, host) for directory in (LINKS, ERRS) for host in self._hosts)
         files = 0
         self._line.begin("listing records")
         for keys in in_turn(pool, jobs):
@@ -178,24 +178,24 @@ class Scanner:
 
     # -- the files of pages
 
-    def _sort(self, path: str, room: str = "") -> tuple[dict[str, str], list[str]]:
-        """List a directory: names and keys of its files of `room`, and its directories. Note all other names."""
+    def _sort(self, path: str, directory: str = "") -> tuple[dict[str, str], list[str]]:
+        """List a directory: names and keys of files as in `directory`, and its directories. Note all others."""
         keys, directories = {}, []
         for name, kind in self._tree.files.entries(path):
             if kind == "directory" and not name.startswith("."):
                 directories.append(name)
-            elif kind == "file" and room and (found := page_file_of(room, name)):
+            elif kind == "file" and directory and (found := page_file_of(directory, name)):
                 keys[name] = found[0]
             else:
                 self._note_odd(path, name, kind)
         return keys, directories
 
-    def _hosts_in(self, room: str) -> Iterator[str]:
-        for name in self._sort(room)[1]:
+    def _hosts_in(self, directory: str) -> Iterator[str]:
+        for name in self._sort(directory)[1]:
             if is_host(name):
                 yield name
             else:
-                self._note_odd(room, name, "directory")
+                self._note_odd(directory, name, "directory")
 
     def _note_odd(self, path: str, name: str, kind: str) -> None:
         """Note a name that does not belong there. `kind`: as `TreeFiles.entries` gives it."""
@@ -216,7 +216,7 @@ class Scanner:
             yield from self._checks_of(host)
 
     def _checks_of(self, host: str) -> Iterator[Callable[[], Checked]]:
-        htmls, files, links, errs = (self._files(room, host) for room in PAGE_ROOMS)
+        htmls, files, links, errs = (self._files(directory, host) for directory in PAGE_DIRECTORIES)
         records, failures = set(links.values()), set(errs.values())
         bodies: dict[str, list[str]] = {}
         for path, key in sorted({**htmls, **files}.items()):
@@ -232,9 +232,9 @@ class Scanner:
             else:
                 yield partial(self.check.error, host, key)
 
-    def _files(self, room: str, host: str) -> dict[str, str]:
-        path = f"{room}/{host}"
-        keys, directories = self._sort(path, room)
+    def _files(self, directory: str, host: str) -> dict[str, str]:
+        path = f"{directory}/{host}"
+        keys, directories = self._sort(path, directory)
         for name in directories:
             self._note_odd(path, name, "directory")
         return {f"{path}/{name}": key for name, key in keys.items()}
@@ -291,7 +291,7 @@ class Scanner:
     # -- the machinery
 
     def _look_at_top(self) -> None:
-        """Look for temporaries beside the settings and beside the rooms, and for what a probe has left."""
+        """Look for temporaries beside the settings and beside the tree's directories, and for what a probe has left."""
         for path in (".", MACHINERY):
             for name, kind in self._tree.files.entries(path):
                 if kind in ("link", "other"):

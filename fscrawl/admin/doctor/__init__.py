@@ -18,7 +18,7 @@ from itertools import chain
 from pathlib import Path
 
 from fscrawl import store, urls
-from fscrawl.admin.doctor import browser, crawl, directory, permissions, room, rooms, this_machine
+from fscrawl.admin.doctor import browser, crawl, directory, missing_directories, permissions, space, this_machine
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
 from fscrawl.admin.doctor.repair import missing_settings
 from fscrawl.config import settings
@@ -125,12 +125,12 @@ def _directory(
         yield missing_settings(tree, repair=repair)
     chosen, results = _settings(root, tree, allow_env)
     yield from step("the settings", results)
-    limits = chain(_room(holder, tree, chosen), this_machine.open_files(workers, threads))
-    yield from step("room and limits", limits)
+    limits = chain(_space(holder, tree, chosen), this_machine.open_files(workers, threads))
+    yield from step("space and limits", limits)
     yield from step("trying the browser", browser.browser(chosen, warn))
     yield from step("resolving host names", _seeds(root, chosen, lookup, is_made=tree is not None))
     if tree is not None:
-        directories = chain(rooms.missing(tree), permissions.compare(tree), crawl.user_agent(chosen))
+        directories = chain(missing_directories.of_tree(tree), permissions.compare(tree), crawl.user_agent(chosen))
         yield from step("the directories", directories)
         yield from _fleet(tree, chosen, warn, step)
 
@@ -145,10 +145,10 @@ def _no_tree(root: Path, state: str) -> CheckResult:
     return CheckResult(OK, f"there is no tree at {root} yet; the first crawl with seeds makes it")
 
 
-def _room(holder: Path, tree: Tree | None, chosen: Settings) -> Iterator[CheckResult]:
+def _space(holder: Path, tree: Tree | None, chosen: Settings) -> Iterator[CheckResult]:
     """Compare what is free with the pages that may still come."""
     pages, stored_bytes = (0, 0) if tree is None else crawl.stored(tree, chosen)
-    yield from room.compare(holder, room.need(chosen, pages, stored_bytes))
+    yield from space.compare(holder, space.need(chosen, pages, stored_bytes))
 
 
 def _settings(root: Path, tree: Tree | None, allow_env: Collection[str]) -> tuple[Settings, list[CheckResult]]:

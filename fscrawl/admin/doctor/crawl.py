@@ -25,7 +25,7 @@ from fscrawl.fleet.leases import Machinery
 from fscrawl.monitor.resuming import host_of, to_resume
 from fscrawl.monitor.snapshot import Observer
 from fscrawl.monitor.state import state_of
-from fscrawl.storage.layout import PAGE_ROOMS
+from fscrawl.storage.layout import PAGE_DIRECTORIES
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import PAUSE, STOP, Tree
 from fscrawl.util.humanize import number_of
@@ -171,7 +171,7 @@ class Machines:
 
     def temporaries(self) -> Iterator[CheckResult]:
         """Look for half-written files of dead machines: beside the settings, in .fscrawl, and on some hosts."""
-        hosts = sorted({host for room in PAGE_ROOMS for host in self._tree.hosts(room)})
+        hosts = sorted({host for directory in PAGE_DIRECTORIES for host in self._tree.hosts(directory)})
         found = self._tree.machinery_temporaries()
         for host in hosts[:_MOST_HOSTS]:
             found += self._tree.all_temporaries(host)

@@ -11,7 +11,7 @@ from pathlib import Path
 from fscrawl import interrupts, store
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
 from fscrawl.admin.doctor.file_systems import NFS, known
-from fscrawl.admin.doctor.room import FEW_FILES, LITTLE_BYTES
+from fscrawl.admin.doctor.space import FEW_FILES, LITTLE_BYTES
 from fscrawl.admin.probe import probe
 from fscrawl.errors import TreeError, tree_error
 from fscrawl.fleet.heartbeat import new_machine_id

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterator
 
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
-from fscrawl.storage.layout import PAGE_ROOMS, ROOMS
+from fscrawl.storage.layout import DIRECTORIES, PAGE_DIRECTORIES
 from fscrawl.store import Access, Tree
 from fscrawl.util.installed import path_word
 
@@ -15,7 +15,7 @@ _MOST_HOSTS = 200  # directories of hosts that are looked at
 
 
 def compare(tree: Tree) -> Iterator[CheckResult]:
-    """Compare the rooms and some directories of hosts with the root."""
+    """Compare the directories of the tree, and those of some hosts, with the root."""
     root = tree.files.access()
     if root is None:
         return
@@ -36,8 +36,10 @@ def compare(tree: Tree) -> Iterator[CheckResult]:
 
 
 def _paths(tree: Tree) -> Iterator[str]:
-    yield from ROOMS
-    yield from itertools.islice((f"{room}/{host}" for room in PAGE_ROOMS for host in tree.hosts(room)), _MOST_HOSTS)
+    yield from DIRECTORIES
+    yield from itertools.islice(
+        (f"{directory}/{host}" for directory in PAGE_DIRECTORIES for host in tree.hosts(directory)), _MOST_HOSTS
+    )
 
 
 def _misfits(found: Access | None, root: Access) -> bool:

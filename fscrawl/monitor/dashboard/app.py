@@ -3,7 +3,7 @@
     GET  /, /dashboard.css, /dashboard.js   the page, its style, and its script
     GET  /events?window=W                   stream of the state; /events/hosts?…  of a page of the hosts
     GET  /api/state, /api/hosts             the same, once
-    GET  /api/page?url= | ?host=&key=       a page; /api/pages?host=&room=&page=  a host's pages; /api/errors  examples
+    GET  /api/page?url= | ?host=&key=       a page; /api/pages?host=&list=&page=  a host's pages; /api/errors  examples
     GET  /body/<host>/<key>?as=W            a stored body, for a frame
     GET  /metrics                           for Prometheus
     POST /control/<verb>                    see `admin.dashboard_control`
@@ -166,10 +166,10 @@ class Dashboard:
         return _json_response(found)
 
     def _pages(self, request: Request) -> Response:
-        given, room = request.query_params, _room(request)
+        given, directory = request.query_params, _listed(request)
         self._latest.check()
         return _json_response(
-            pages.page_of(self._latest.tree, _host(given.get("host", "")), room, _number(given.get("page")))
+            pages.page_of(self._latest.tree, _host(given.get("host", "")), directory, _number(given.get("page")))
         )
 
     def _errors(self, request: Request) -> Response:  # noqa: ARG002
@@ -236,11 +236,11 @@ def _query(request: Request) -> Query:
     return Query(given.get("q", ""), sort, order == "down", _number(given.get("page")), only)
 
 
-def _room(request: Request) -> str:
-    room = {"pages": LINKS, "failures": ERRS}.get(request.query_params.get("room", "pages"))
-    if room is None:
-        raise UsageError("room: must be pages or failures")
-    return room
+def _listed(request: Request) -> str:
+    directory = {"pages": LINKS, "failures": ERRS}.get(request.query_params.get("list", "pages"))
+    if directory is None:
+        raise UsageError("list: must be pages or failures")
+    return directory
 
 
 def _number(text: str | None) -> int:

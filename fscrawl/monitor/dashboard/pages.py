@@ -168,8 +168,8 @@ def inert(html: str) -> str:
 # -- several pages
 
 
-def _bytes_of(tree: Tree, room: str, host: str, key: str) -> bytes | None:
-    return tree.files.read_or_torn(tree.tree_path(room, host, key))
+def _bytes_of(tree: Tree, directory: str, host: str, key: str) -> bytes | None:
+    return tree.files.read_or_torn(tree.tree_path(directory, host, key))
 
 
 def _record(kind: Kind, data: bytes | None) -> PageRecord | ErrorRecord | None:
@@ -179,12 +179,12 @@ def _record(kind: Kind, data: bytes | None) -> PageRecord | ErrorRecord | None:
         return None
 
 
-def page_of(tree: Tree, host: str, room: str, page: int) -> dict[str, Any]:
-    """Give fifty records of a host, or failures (`room` "links", "errs"), in the order of their keys."""
-    keys = sorted(tree.keys(room, host))
+def page_of(tree: Tree, host: str, directory: str, page: int) -> dict[str, Any]:
+    """Give fifty records of a host, or failures (`directory` "links", "errs"), in the order of their keys."""
+    keys = sorted(tree.keys(directory, host))
     chosen = keys[page * PAGE_ROWS : (page + 1) * PAGE_ROWS]
-    kind: Kind = PageRecord if room == LINKS else ErrorRecord
-    read = list(in_turn(_POOL, (partial(_bytes_of, tree, room, host, key) for key in chosen)))
+    kind: Kind = PageRecord if directory == LINKS else ErrorRecord
+    read = list(in_turn(_POOL, (partial(_bytes_of, tree, directory, host, key) for key in chosen)))
     records = [record for data in read if (record := _record(kind, data)) is not None]
     return {
         "found": len(keys),

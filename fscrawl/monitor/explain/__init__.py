@@ -142,13 +142,13 @@ class _Inquiry:
     def _is_stored(self, url: str) -> bool:
         return self._tree.files.exists(self._path(LINKS, url))
 
-    def _path(self, room: str, url: str) -> str:
-        return tree_path_of(self._tree, room, urls.host(url), urls.key(url))
+    def _path(self, directory: str, url: str) -> str:
+        return tree_path_of(self._tree, directory, urls.host(url), urls.key(url))
 
     def _find_url(self) -> None:
         """Find the URL of a key: a file name gives the host, and a log or the seeds have the URL."""
         it = self._it
-        it.host = next(filter(None, (host_of(self._tree, it.key, room) for room in (LINKS, ERRS))), "")
+        it.host = next(filter(None, (host_of(self._tree, it.key, directory) for directory in (LINKS, ERRS))), "")
         if it.host:
             return  # its record says the rest
         it.url = next((url for url in self._seeds if urls.key(url) == it.key), None)
@@ -165,14 +165,14 @@ class _Inquiry:
         it.shard = self._shard() if it.host else -1
         for path in self._tree.bodies(it.host, it.key) if it.host else ():
             it.files[path] = self._tree.files.size(path)
-        for room in (LINKS, ERRS) if it.host else ():
-            path = tree_path_of(self._tree, room, it.host, it.key)
+        for directory in (LINKS, ERRS) if it.host else ():
+            path = tree_path_of(self._tree, directory, it.host, it.key)
             try:
                 data = self._tree.files.read(path)
                 if data is None:
                     continue
                 it.files[path] = len(data)
-                if room == LINKS:
+                if directory == LINKS:
                     it.page = PageRecord.from_json(data)
                 else:
                     it.error = ErrorRecord.from_json(data)

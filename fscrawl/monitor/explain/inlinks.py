@@ -31,23 +31,23 @@ class Inlink(NamedTuple):
     depth: int
 
 
-def tree_path_of(tree: Tree, room: str, host: str, key: str) -> str:
+def tree_path_of(tree: Tree, directory: str, host: str, key: str) -> str:
     """Give the tree path of a page's file."""
-    return tree.tree_path(room, host, key)
+    return tree.tree_path(directory, host, key)
 
 
-def host_of(tree: Tree, key: str, room: str, first: str = "") -> str | None:
-    """Find the host that has a file with this key in `room`, `first` before the others; None if there is none."""
-    others = (host for host in sorted(tree.hosts(room)) if host != first)
-    if first and tree.files.read_or_torn(tree_path_of(tree, room, first, key)) is not None:
+def host_of(tree: Tree, key: str, directory: str, first: str = "") -> str | None:
+    """Find the host that has a file with this key in `directory`, `first` before the others; None if there is none."""
+    others = (host for host in sorted(tree.hosts(directory)) if host != first)
+    if first and tree.files.read_or_torn(tree_path_of(tree, directory, first, key)) is not None:
         return first
     with ThreadPoolExecutor(READERS, thread_name_prefix="inlinks") as pool:
-        asked = in_turn(pool, (partial(_has, tree, room, host, key) for host in others))
+        asked = in_turn(pool, (partial(_has, tree, directory, host, key) for host in others))
         return next((host for host in asked if host is not None), None)
 
 
-def _has(tree: Tree, room: str, host: str, key: str) -> str | None:
-    return host if tree.files.read_or_torn(tree_path_of(tree, room, host, key)) is not None else None
+def _has(tree: Tree, directory: str, host: str, key: str) -> str | None:
+    return host if tree.files.read_or_torn(tree_path_of(tree, directory, host, key)) is not None else None
 
 
 def record_of(tree: Tree, key: str, first: str = "") -> PageRecord | None:

@@ -22,7 +22,7 @@ from fscrawl.monitor.snapshot import Snapshot
 from fscrawl.politeness.robots import Rules
 from fscrawl.request import url_of
 from fscrawl.sites.rules import Sites, near_to
-from fscrawl.storage.layout import PAGE_ROOMS
+from fscrawl.storage.layout import PAGE_DIRECTORIES
 from fscrawl.store import PAUSE, STOP, Tree
 from fscrawl.util.humanize import number_of
 from fscrawl.util.installed import command, path_word
@@ -134,7 +134,7 @@ class Why:
         if most is not None and tree.all_pages() >= most:
             text = f"crawl.max_pages = {most}: the tree has that many"
             yield Reason("max_pages", text, self._raise("max_pages"))
-        hosts = {each for room in PAGE_ROOMS for each in tree.hosts(room)}
+        hosts = {each for directory in PAGE_DIRECTORIES for each in tree.hosts(directory)}
         site = urls.site(urls.hostname(url))
         of_site = sum(urls.site(urls.without_port(each)) == site for each in hosts)
         if host not in hosts and of_site >= crawl.max_hosts_per_domain:

@@ -134,9 +134,9 @@ def test_long_body(tree: Grown, out: Path) -> None:
 
 def test_misplaced_copy(tree: Grown, out: Path) -> None:
     """A copy of a record in another host's directory is broken: no page comes twice."""
-    for room in ("links", "htmls"):
-        path = Path(tree.tree.path_of(room, "b.example", urls.key(B)))
-        path.write_bytes(tree.file(room, B).read_bytes())
+    for directory in ("links", "htmls"):
+        path = Path(tree.tree.path_of(directory, "b.example", urls.key(B)))
+        path.write_bytes(tree.file(directory, B).read_bytes())
     made = tree.merge(out)
     assert made.keys() == tree.keys()
     flaw = f"its URL is {B}, which has another file"
@@ -197,8 +197,8 @@ def test_broken_failure(tree: Grown, out: Path) -> None:
     assert [row["url"] for row in tree.merge(out).rows("errors")] == ["http://a.example/gone"]
 
 
-@pytest.mark.parametrize("room", ["links", "errs"])
-def test_stray_file(tree: Grown, out: Path, room: str) -> None:
+@pytest.mark.parametrize("directory", ["links", "errs"])
+def test_stray_file(tree: Grown, out: Path, directory: str) -> None:
     """A file that somebody put beside the hosts' directories stops no merge."""
-    (tree.root / room / "Thumbs.db").write_text("x")
+    (tree.root / directory / "Thumbs.db").write_text("x")
     assert tree.merge(out).keys() == tree.keys()

@@ -205,8 +205,8 @@ def test_a_page_becomes_another_while_it_is_read(tree: Grown, out: Path, monkeyp
     assert (row["html"], row["fetch_redirect"]) == (None, A)
 
     def remove() -> None:
-        for room in ("htmls", "links"):
-            tree.file(room, B).unlink()
+        for directory in ("htmls", "links"):
+            tree.file(directory, B).unlink()
 
     tree.page(B, b"<p>again")
     meanwhile(monkeypatch, remove)

@@ -46,32 +46,32 @@ def test_no_tree(tmp_path: Path, out: Path, fscrawl: Callable[..., tuple[int, st
     assert not out.exists()
 
 
-@pytest.mark.parametrize("room", ["links", "htmls", "errs"])
+@pytest.mark.parametrize("directory", ["links", "htmls", "errs"])
 def test_a_missing_directory_of_the_tree(
-    tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]], room: str
+    tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]], directory: str
 ) -> None:
     """Without a directory for pages or failures a tree is refused, and a dataset of it stays as it is."""
     fscrawl()
     before = contents(out)
-    (tree.root / room).rename(tree.root / "elsewhere")
-    refused(fscrawl(), 75, f"/{room}: it is not there; is the share mounted?")
+    (tree.root / directory).rename(tree.root / "elsewhere")
+    refused(fscrawl(), 75, f"/{directory}: it is not there; is the share mounted?")
     assert contents(out) == before
 
 
-@pytest.mark.parametrize("room", ["links", "errs"])
+@pytest.mark.parametrize("directory", ["links", "errs"])
 def test_a_share_that_goes_while_it_is_listed(
     tree: Grown,
     out: Path,
     fscrawl: Callable[..., tuple[int, str, str]],
     monkeypatch: pytest.MonkeyPatch,
-    room: str,
+    directory: str,
 ) -> None:
     """What cannot be listed any more does not look as if it were not there: the next merge has all of it."""
     real, aside = Tree.keys, tree.root.with_name("aside")
 
     def unmounted(of: Tree, listed: str, host: str) -> list[str]:
         found = real(of, listed, host)
-        if listed == room and tree.root.exists():
+        if listed == directory and tree.root.exists():
             tree.root.rename(aside)
         return found
 
@@ -94,7 +94,7 @@ def test_out_inside_the_tree(tree: Grown, fscrawl: Callable[..., tuple[int, str,
 
 
 def test_out_linked_into_the_tree(tree: Grown, tmp_path: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
-    """A symbolic link into the tree, or to a room that lies elsewhere, is no way round."""
+    """A symbolic link into the tree, or to a directory that lies elsewhere, is no way round."""
     (tmp_path / "root").symlink_to(tree.root)
     refused(fscrawl(to=tmp_path / "root"), 2, "it is inside the tree")
     refused(fscrawl(to=tmp_path / "root" / "new"), 2, "it is inside the tree")

@@ -21,7 +21,7 @@ OTHER = "http://127.0.69.2/"
 
 
 def test_large_results(keeper: Keeper) -> None:
-    """Of many large pages at once, each result arrives whole, and the keeper's rooms come back."""
+    """Of many large pages at once, each result arrives whole, and the keeper's places come back."""
 
     def one(size: int) -> int:
         script = f"<body><script>document.body.append('x'.repeat({size}))</script>"

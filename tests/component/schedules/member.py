@@ -31,7 +31,7 @@ from tests.component.schedules.share import ROOT, Crash, View
 if TYPE_CHECKING:
     from tests.component.schedules.world import World
 
-_ROOM = 3
+_CAPACITY = 3
 
 
 class Killed(BaseException):
@@ -62,7 +62,7 @@ class Pool:
 
     @property
     def has_room(self) -> bool:
-        return len(self.tasks) < _ROOM
+        return len(self.tasks) < _CAPACITY
 
     def submit(self, task: Task) -> None:
         self.inbox.append((task, self._worker))

@@ -25,7 +25,7 @@ from zlib import crc32
 C = 60.0  # so old may an answer be
 BEATS_C = 15.0  # the same for heartbeats: what is claimed rests on them (see `ownership`)
 ROOT = "/share"
-_ROOM = f"{ROOT}/.fscrawl"
+_MACHINERY = f"{ROOT}/.fscrawl"
 _OPEN = "/proc/self/fd/"  # and a descriptor: what it leads to
 
 
@@ -139,7 +139,7 @@ class Share:
         if not view.stale:
             return now
         first = now
-        if kind != "name" and key != _ROOM:  # another process of that computer may have looked before
+        if kind != "name" and key != _MACHINERY:  # another process of that computer may have looked before
             first -= max(self.chance("first", kind, key, view.name) % 200 - 100, 0) / 100 * most_s
         known = max(view.asked.get((kind, key), first), now - most_s)
         known = now if self.chance(kind, key, view.name) % 2 else known

@@ -16,7 +16,16 @@ from fscrawl.errors import FscrawlError, MemoryGone
 from fscrawl.fleet.generations import Generations, refresh_of
 from fscrawl.fleet.leases import Leases
 from fscrawl.http.answers import Fetched
-from fscrawl.storage.layout import LINKS, MACHINERY_ROOMS, MACHINES, PAGE_ROOMS, SEEDS, SETTINGS, TREE_RECORD, pack_of
+from fscrawl.storage.layout import (
+    LINKS,
+    MACHINERY_DIRECTORIES,
+    MACHINES,
+    PAGE_DIRECTORIES,
+    SEEDS,
+    SETTINGS,
+    TREE_RECORD,
+    pack_of,
+)
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import Tree, TreeFiles
 from tests.component.schedules.member import Killed, Member
@@ -221,8 +230,8 @@ class World:
 
     def make(self) -> None:
         files = self.as_person()
-        for room in PAGE_ROOMS:
-            files.make_directory(room)
+        for directory in PAGE_DIRECTORIES:
+            files.make_directory(directory)
         self.write_settings()
         files.publish(SEEDS, "".join(f"{seed}\n" for seed in self.seeds).encode())
 
@@ -234,8 +243,8 @@ class World:
         if self.share.node(f"{ROOT}/{TREE_RECORD}") is not None:
             return
         files = self.as_person()
-        for room in MACHINERY_ROOMS:
-            files.make_directory(room)
+        for directory in MACHINERY_DIRECTORIES:
+            files.make_directory(directory)
         self._machineries += 1
         over_pages = True if self.share.files(LINKS) else None
         record = TreeRecord(2, "c", "t", self.shards, "host", f"{self._machineries:032x}", over_pages)

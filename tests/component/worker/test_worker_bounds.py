@@ -41,7 +41,7 @@ SITEMAP_CHARS = 20_000
 
 def record_bytes(root: Path) -> int:
     """Give the size of all records together."""
-    return sum(path.stat().st_size for room in ("links", "errs") for path in (root / room).rglob("*.json"))
+    return sum(path.stat().st_size for directory in ("links", "errs") for path in (root / directory).rglob("*.json"))
 
 
 def test_references_that_are_too_long(work: Work, root: Path) -> None:

@@ -154,7 +154,7 @@ def test_a_permit_that_ends_while_a_page_waits(work: Work, tree: Tree, found: Re
     assert isinstance(outcome, Returned)
     assert outcome.asked_at is not None
     assert outcome.asked_at > began
-    assert [path for room in ("htmls", "links", "errs") for path in tree.root.glob(f"{room}/*/*")] == []
+    assert [path for directory in ("htmls", "links", "errs") for path in tree.root.glob(f"{directory}/*/*")] == []
 
 
 def test_a_page_that_waits_in_vain(work: Work) -> None:

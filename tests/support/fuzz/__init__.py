@@ -1,7 +1,7 @@
-"""Hostile bytes for the pure rooms: nothing but the errors they promise, no second of CPU time, no growth.
+"""Hostile bytes for the pure packages: nothing but the errors they promise, no second of CPU time, no growth.
 
 Vocabulary:
-  target       a room's functions as one function of bytes; what it promises is asserted in it
+  target       a package's functions as one function of bytes; what it promises is asserted in it
   fragment     bytes that mean something to a target; `%d` in it becomes a number, another one each time
   repetition   fragments again and again, to 200 KB: what takes more than linear time shows itself
   finding      an input that breaks the promise; it is kept as a file

@@ -1,4 +1,4 @@
-"""Inputs by atheris, which keeps those that reach new branches of the rooms; only where it can be imported."""
+"""Inputs by atheris, which keeps those that reach new branches of the packages; only where it can be imported."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def _entry(word: bytes) -> str:
 
 
 def _functions() -> Iterator[FunctionType]:
-    """Give the functions of all rooms that have been imported, those of classes, too."""
-    for room in sorted(name for name in sys.modules if name.startswith("fscrawl.")):
-        for value in vars(sys.modules[room]).values():
-            if getattr(value, "__module__", None) == room:
+    """Give the functions of all modules that have been imported, those of classes, too."""
+    for module in sorted(name for name in sys.modules if name.startswith("fscrawl.")):
+        for value in vars(sys.modules[module]).values():
+            if getattr(value, "__module__", None) == module:
                 inside = vars(value).values() if isinstance(value, type) else [value]
                 yield from (each for each in inside if isinstance(each, FunctionType))

@@ -82,7 +82,7 @@ class Findings:
 
 
 def held_bytes() -> int:
-    """Give the memory this process holds, without what the rooms remember within bounds."""
+    """Give the memory this process holds, without what the packages remember within bounds."""
     for memory in (urls._cached_host_of_origin, urls._cached_site, surt._site, selectors._compiled):
         memory.cache_clear()
     re.purge()

@@ -163,12 +163,12 @@ class Disk:
     def seen(self) -> Survivors:
         """Give what is there while the power is on."""
         seen: Survivors = {}
-        rooms = [("", self._root)]
-        for prefix, directory in rooms:
+        directories = [("", self._root)]
+        for prefix, directory in directories:
             for name, node in directory.seen.items():
                 seen[f"{prefix}{name}"] = node.content() if isinstance(node, File) else None
                 if isinstance(node, Directory):
-                    rooms.append((f"{prefix}{name}/", node))
+                    directories.append((f"{prefix}{name}/", node))
         return seen
 
     def content(self, path: str) -> bytes:

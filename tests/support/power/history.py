@@ -30,7 +30,9 @@ from fscrawl.storage.records import PageRecord
 from tests.support.power.disk import Disk
 from tests.support.power.operations import Operation
 
-PAGE_FILE = re.compile(r"(?P<tree>.+/|)(?P<room>links|htmls|errs)/(?P<host>[^/]+)/(?P<key>[0-9a-f]{24})\.(html|json)\Z")
+PAGE_FILE = re.compile(
+    r"(?P<tree>.+/|)(?P<directory>links|htmls|errs)/(?P<host>[^/]+)/(?P<key>[0-9a-f]{24})\.(html|json)\Z"
+)
 _SEGMENT = re.compile(r"(.+/|)\.fscrawl/log/[^/]+/\d+\.log\Z")
 _BEATS = re.compile(r"(?P<tree>.+/|)\.fscrawl/machines/(?P<machine>[^/]+)\.log\Z")
 _TEMPORARY = re.compile(r"(?P<tree>.+/|)links/(?P<host>[^/]+)/\.(?P<key>[0-9a-f]{24})\.json\.[^/]+\.tmp\Z")
@@ -93,9 +95,9 @@ class History:
     def _publish(self, path: str, publication: Publication) -> None:
         self.of[path].append(publication)
         match = PAGE_FILE.match(path)
-        if match is not None and match["room"] == "links":
+        if match is not None and match["directory"] == "links":
             self._records[match["key"]].append(publication)
-        elif match is not None and match["room"] == "errs":
+        elif match is not None and match["directory"] == "errs":
             self._errors[match["key"]].append(publication)
 
     def _tell_body(self, path: str, number: int) -> None:
@@ -178,9 +180,9 @@ class History:
         """Give the number of the newest publication of a path that was made before a point; -1 if there is none."""
         return bisect.bisect_left([publication.at for publication in self.of[path]], point) - 1
 
-    def paths(self, room: str) -> Iterable[str]:
-        """Give the paths in a room of page files."""
-        return [path for path in self.of if (match := PAGE_FILE.match(path)) and match["room"] == room]
+    def paths(self, directory: str) -> Iterable[str]:
+        """Give the paths in a directory of page files."""
+        return [path for path in self.of if (match := PAGE_FILE.match(path)) and match["directory"] == directory]
 
     def stored(self, point: int) -> dict[str, str]:
         """Give the URLs whose records were published before a point, with the machine that did it last."""

@@ -16,8 +16,17 @@ from fscrawl.storage.records import PageRecord
 from tests.support.power.disk import Survivors
 from tests.support.power.history import PAGE_FILE, History
 
-ROOMS = ("htmls", "files", "links", "errs", ".fscrawl/machines", ".fscrawl/leases", ".fscrawl/log", ".fscrawl/robots")
-ROOMS += (".fscrawl/snap", ".fscrawl/again", ".fscrawl/terms")
+DIRECTORIES = (
+    "htmls",
+    "files",
+    "links",
+    "errs",
+    ".fscrawl/machines",
+    ".fscrawl/leases",
+    ".fscrawl/log",
+    ".fscrawl/robots",
+)
+DIRECTORIES += (".fscrawl/snap", ".fscrawl/again", ".fscrawl/terms")
 MADE = ("crawl.toml", "seeds.txt", ".fscrawl/README", ".fscrawl/tree.json")
 
 
@@ -30,7 +39,7 @@ def torn(history: History, survivors: Survivors) -> Iterator[str]:
         version = history.version(path, data)
         if version is None:
             yield f"torn: {path}: {len(data)} bytes, {data[:60]!r}"
-        elif match["room"] == "links":
+        elif match["directory"] == "links":
             html = f"{match['tree']}htmls/{match['host']}/{match['key']}.html"
             yield from _without_body(history, survivors, _record(data), html)
 
@@ -93,6 +102,8 @@ def half_made(history: History, survivors: Survivors, point: int, root: str) -> 
         if data is not None and history.version(f"{root}/{name}", data) is None:
             yield f"torn: {name}: {len(data)} bytes, {data[:60]!r}"
     if f"{root}/.fscrawl/tree.json" in survivors:
-        yield from (f"there is a tree, and no {name}" for name in (*MADE, *ROOMS) if f"{root}/{name}" not in survivors)
+        yield from (
+            f"there is a tree, and no {name}" for name in (*MADE, *DIRECTORIES) if f"{root}/{name}" not in survivors
+        )
     elif point >= history.tree_told:
         yield "machines were at work in the tree, and it is gone"

@@ -94,10 +94,10 @@ def judge_tree(verdict: Verdict, tree: Path, site: Closure) -> None:
         (verdict.torn if kind in TORN else verdict.lost if kind == "lost_urls" else verdict.wrong).extend(told)
 
 
-def _records(verdict: Verdict, tree: Path, room: str, parse: Callable[[bytes], Record]) -> dict[str, Record]:
-    """Read a room, by URL; what cannot be read is torn."""
+def _records(verdict: Verdict, tree: Path, directory: str, parse: Callable[[bytes], Record]) -> dict[str, Record]:
+    """Read a directory, by URL; what cannot be read is torn."""
     found = {}
-    for path in sorted((tree / room).rglob("*.json")):
+    for path in sorted((tree / directory).rglob("*.json")):
         if path.name.startswith("."):
             continue
         try:

@@ -37,7 +37,7 @@ VIEWS = {
     "hosts": "#hosts-rows tr",
     "pages": "#pages-found p",
     "pages?host=h1.example": "#pages-found tbody tr",
-    "pages?host=h1.example&room=failures": "#pages-found tbody tr",
+    "pages?host=h1.example&list=failures": "#pages-found tbody tr",
     "pages?url=http://h1.example/0": "#pages-found iframe",
     "pages?url=http://none.example/": "#pages-found p.bad",
 }
@@ -287,7 +287,7 @@ def test_without_scripts(served: Served, open_page: Open) -> None:
 
 @pytest.mark.parametrize(
     "view",
-    ["overview", "hosts", "pages?host=h1.example", "pages?host=h1.example&room=failures"],
+    ["overview", "hosts", "pages?host=h1.example", "pages?host=h1.example&list=failures"],
 )
 def test_what_means_harm_is_text(served: Served, open_page: Open, view: str) -> None:
     """Labels, reasons, titles and messages of failures are text on every page, whatever is in them."""

@@ -153,11 +153,11 @@ def test_machines_are_killed(lab: Lab, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("room", "user", "ballast_mb", "pages_each"), [("small", 0, 20, 60), ("quota", 1000, 6, 20)], ids=["disk", "quota"]
+    ("space", "user", "ballast_mb", "pages_each"), [("small", 0, 20, 60), ("quota", 1000, 6, 20)], ids=["disk", "quota"]
 )
-def test_full(lab: Lab, tmp_path: Path, room: str, user: int, ballast_mb: int, pages_each: int) -> None:
+def test_full(lab: Lab, tmp_path: Path, space: str, user: int, ballast_mb: int, pages_each: int) -> None:
     """A full disk, or quota, stops a machine with exit code 75 and no traceback; with room, the next one completes."""
-    root, ballast = f"/mnt/{room}/full", f"/srv/{room}/ballast"
+    root, ballast = f"/mnt/{space}/full", f"/srv/{space}/ballast"
     lab.server.run(f"dd if=/dev/zero of={ballast} bs=1M count={ballast_mb} conv=fsync && chown {user} {ballast}")
     with Site(2, pages_each, body_bytes=150_000) as site:
         with begin(lab.clients[0], root, site=site, user=user) as machine:
@@ -172,7 +172,7 @@ def test_full(lab: Lab, tmp_path: Path, room: str, user: int, ballast_mb: int, p
         lab.server.run(f"rm {ballast}")
         with begin(lab.clients[0], root, user=user) as machine:
             await_over([machine])
-    fault = "full disk" if room == "small" else "full quota"
+    fault = "full disk" if space == "small" else "full quota"
     report(lab, root, site, tmp_path, fault, 0, None, delay_s=0.0)
 
 

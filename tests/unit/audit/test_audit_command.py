@@ -112,52 +112,52 @@ def test_tree_that_cannot_be_read(made, monkeypatch, capsys):
     assert "input/output error" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("room", ["htmls", "links", "errs"])
+@pytest.mark.parametrize("directory", ["htmls", "links", "errs"])
 @pytest.mark.parametrize("words", [[], ["--repair"]], ids=["audit", "repair"])
-def test_missing_room(made, capsys, room, words):
-    """A room that is missing means that the share is gone, and not that all of its files are."""
-    (made.root / room).rename(made.root.with_name("away"))
+def test_missing_directory(made, capsys, directory, words):
+    """A directory that is missing means that the share is gone, and not that all of its files are."""
+    (made.root / directory).rename(made.root.with_name("away"))
     before = {path: path.read_bytes() for path in made.root.rglob("*") if path.is_file()}
     assert run(made, *words) == 75
-    assert f"{made.root}/{room}: it is not there; is the share mounted?" in capsys.readouterr().err
+    assert f"{made.root}/{directory}: it is not there; is the share mounted?" in capsys.readouterr().err
     assert {path: path.read_bytes() for path in made.root.rglob("*") if path.is_file()} == before
-    made.root.with_name("away").rename(made.root / room)
+    made.root.with_name("away").rename(made.root / directory)
     assert run(made) == 0
 
 
-@pytest.mark.parametrize("room", ["leases", "machines", "snap", "terms"])
-def test_missing_part_of_the_machinery(made, capsys, room):
+@pytest.mark.parametrize("directory", ["leases", "machines", "snap", "terms"])
+def test_missing_part_of_the_machinery(made, capsys, directory):
     """What is missing in `.fscrawl` is wrong, and what helps is said. No repair is made for a crawl that cannot be."""
-    (made.root / ".fscrawl" / room).rename(made.root.with_name("away"))
+    (made.root / ".fscrawl" / directory).rename(made.root.with_name("away"))
     advice = f"when no machine runs on this tree:  rm -r {made.root}/.fscrawl && "
     assert run(made) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert lines[2:4] == ["directories of .fscrawl that are missing: 1", f"    .fscrawl/{room}"]
+    assert lines[2:4] == ["directories of .fscrawl that are missing: 1", f"    .fscrawl/{directory}"]
     assert lines[-2].startswith(f"note: {advice}")
     assert lines[-1] == "problems: 1; a crawl needs all of .fscrawl: see the note"
     flipped_body(made)
     assert run(made, "--repair") == 75
-    assert f"{made.root}/.fscrawl/{room} is missing; {advice}" in capsys.readouterr().err
-    made.root.with_name("away").rename(made.root / ".fscrawl" / room)
+    assert f"{made.root}/.fscrawl/{directory} is missing; {advice}" in capsys.readouterr().err
+    made.root.with_name("away").rename(made.root / ".fscrawl" / directory)
     assert run(made, "--repair") == 0
 
 
-@pytest.mark.parametrize("room", ["htmls", "links"])
+@pytest.mark.parametrize("directory", ["htmls", "links"])
 @pytest.mark.parametrize("step", ["scan", "repair"])
-def test_room_that_goes_away_meanwhile(made, capsys, monkeypatch, room, step):
+def test_directory_that_goes_away_meanwhile(made, capsys, monkeypatch, directory, step):
     """The same while the audit runs: nothing is removed for want of its other half."""
     where = {"scan": "fscrawl.admin.audit.scanner.Scanner.run", "repair": "fscrawl.admin.audit.repair.Repair._mend"}
     owner, _, name = where[step].rpartition(".")
     real = getattr(pkgutil.resolve_name(owner), name)
 
     def unmounting(*arguments):
-        if (made.root / room).exists():
-            (made.root / room).rename(made.root.with_name("away"))
+        if (made.root / directory).exists():
+            (made.root / directory).rename(made.root.with_name("away"))
         return real(*arguments)
 
     flipped_body(made)
     monkeypatch.setattr(where[step], unmounting)
-    other = made.root / {"htmls": "links", "links": "htmls"}[room]
+    other = made.root / {"htmls": "links", "links": "htmls"}[directory]
     before = sorted(other.rglob("*"))
     assert run(made, "--repair") == 75
     assert "is the share mounted?" in capsys.readouterr().err

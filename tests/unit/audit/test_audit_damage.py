@@ -293,10 +293,10 @@ def test_links_of_the_user(made, tmp_path):
     assert made.audit().found == {"planted": 2}
 
 
-@pytest.mark.parametrize("room", ["links", "htmls", "errs"])
-def test_what_may_not_be_read(made, room, monkeypatch):
+@pytest.mark.parametrize("directory", ["links", "htmls", "errs"])
+def test_what_may_not_be_read(made, directory, monkeypatch):
     """A file of another user may be whole: it is named, and a repair leaves it and what belongs to it."""
-    path = made.file(room, BAD if room == "errs" else ONE)
+    path = made.file(directory, BAD if directory == "errs" else ONE)
     real = os.open
 
     def denied(name, flags, *more, **options):

@@ -42,7 +42,7 @@ def test_damaged_document(any_made, damage):
 
 
 def test_bodies_of_other_types(any_made):
-    """A body under an extension, or in a room, that the page has no more is removed; the page stays."""
+    """A body under an extension, or in a directory, that the page has no more is removed; the page stays."""
     path = with_paper(any_made)
     path.with_suffix(".jpg").write_bytes(b"x")
     any_made.file("htmls", PAPER).parent.mkdir(exist_ok=True)

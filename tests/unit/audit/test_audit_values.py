@@ -12,9 +12,9 @@ from tests.support.trees import inline
 OTHER_FORM = "http://a.example/./three"
 
 
-def edit(made, room, url, **values):
+def edit(made, directory, url, **values):
     """Change what a record says, as by an edit."""
-    path = made.file(room, url)
+    path = made.file(directory, url)
     path.write_text(json.dumps({**json.loads(path.read_bytes()), **values}))
 
 

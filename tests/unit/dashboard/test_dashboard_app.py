@@ -65,7 +65,7 @@ def test_state(ask: Ask, grown: Grown) -> None:
         "/api/hosts?page=99999999",
         "/api/page",
         "/api/page?url=words",
-        "/api/pages?host=a.example&room=leases",
+        "/api/pages?host=a.example&list=leases",
         "/api/pages?host=a.example&page=x",
         f"/body/a.example/{'0' * 24}?as=script",
     ],
@@ -94,7 +94,7 @@ def test_wrong_questions(ask: Ask, path: str) -> None:
     ],
 )
 def test_nothing_there(ask: Ask, path: str) -> None:
-    """What is not there is a 404, and so is what lies outside the rooms of pages."""
+    """What is not there is a 404, and so is what lies outside the directories of pages."""
     assert ask(path).status == 404
 
 
@@ -283,7 +283,7 @@ def test_candidates() -> None:
         "/api/hosts?only=none",
         "/api/hosts?sort=records",
         "/events/hosts?only=open",
-        "/api/pages?host=a.example&room=none",
+        "/api/pages?host=a.example&list=none",
     ],
 )
 def test_what_tables_do_not_know(ask: Ask, path: str) -> None:

@@ -28,9 +28,9 @@ def test_only_what_is_shown_is_counted(grown: Grown) -> None:
     asked: set[str] = set()
     real = Tree.keys
 
-    def keys(tree: Tree, room: str, host: str) -> list[str]:
+    def keys(tree: Tree, directory: str, host: str) -> list[str]:
         asked.add(host)
-        return real(tree, room, host)
+        return real(tree, directory, host)
 
     with mock.patch.object(Tree, "keys", keys):
         table = Hosts(grown.tree).table(Query("example", "host", descending=False), {}, 0.0)
@@ -45,8 +45,8 @@ def test_names_are_listed_seldom(grown: Grown) -> None:
     hosts = Hosts(grown.tree, lambda: now)
     assert names(hosts) == ["a.example", "p.example_8080"]
     grown.page("http://new.example/")
-    for room in ("links", "errs"):
-        shutil.rmtree(grown.root / room / "a.example")
+    for directory in ("links", "errs"):
+        shutil.rmtree(grown.root / directory / "a.example")
     assert len(names(hosts)) == 2
     now = 30.0
     assert names(hosts) == ["new.example", "p.example_8080"]

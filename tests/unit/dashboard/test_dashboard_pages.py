@@ -109,7 +109,7 @@ def test_pages_of_a_host(ask: Ask, grown: Grown) -> None:
         (A + "old", "redirect"),
     ]
     grown.file("errs", A + "gone").write_bytes(b"")
-    failures = ask("/api/pages?host=a.example&room=failures").json()
+    failures = ask("/api/pages?host=a.example&list=failures").json()
     assert [row["class"] for row in failures["rows"]] == ["dns"]
     assert (failures["found"], failures["unreadable"], failures["pages"]) == (2, 1, 1)
     assert ask("/api/pages?host=nowhere.example").json()["rows"] == []

@@ -19,7 +19,7 @@ def tree(tree):
 
 @pytest.fixture
 def looked(monkeypatch):
-    """The records that were looked for, as (room, host)."""
+    """The records that were looked for, as (directory, host)."""
     found = []
     read = TreeFiles.read
 
@@ -43,7 +43,7 @@ def test_key_that_is_found(tree, looked):
     """A key whose record was found is not looked for among the failures of all hosts."""
     tree.fail("http://b.example/x")
     assert ask(tree, urls.key(FAR)).url == FAR
-    assert {host for room, host in looked if room == "errs"} == {"z.example"}
+    assert {host for directory, host in looked if directory == "errs"} == {"z.example"}
 
 
 def test_referrer_of_many_lines(tree, looked):

@@ -120,22 +120,22 @@ def test_a_torn_record_is_not_stored(tree):
 
 
 @pytest.mark.parametrize(
-    ("room", "old", "new", "flaw"),
+    ("directory", "old", "new", "flaw"),
     [
         ("links", b'"status":200', b'"status":-1', "status is -1; it must be from 0 to 2147483647"),
         ("errs", b'"failed_at":"2', b'"failed_at":"x', "failed_at is 'x026-09-21T14:13:20.000Z', which is no time"),
         ("links", urls.key(SEED).encode(), b"0" * 24, f"its key is '{'0' * 24}', which has another file"),
     ],
 )
-def test_a_record_that_a_merge_refuses(tree, room, old, new, flaw):
+def test_a_record_that_a_merge_refuses(tree, directory, old, new, flaw):
     """What is wrong with a record that can be read is noted, with the command that finds all such records."""
-    url = SEED if room == "links" else MISSING
+    url = SEED if directory == "links" else MISSING
     tree.fail(MISSING)
-    tree.rewrite(url, old, new, room)
+    tree.rewrite(url, old, new, directory)
     found = ask(tree, url)
     more = f"to look for all such records:  {command('audit', tree.root)}"
     assert found.notes == [f"its record is wrong: {flaw}; a merge leaves it out; {more}"]
-    assert found.stored == (room == "links")
+    assert found.stored == (directory == "links")
 
 
 def test_a_record_whose_url_is_not_normal(tree):

@@ -12,15 +12,15 @@ def leases(world):
     return sorted(path.name for path in (world.root / ".fscrawl" / "leases").iterdir())
 
 
-def remove(world, *, with_room):
-    room = world.root / ".fscrawl" / "leases"
-    shutil.rmtree(room)
-    if not with_room:
-        room.mkdir()
+def remove(world, *, with_directory):
+    directory = world.root / ".fscrawl" / "leases"
+    shutil.rmtree(directory)
+    if not with_directory:
+        directory.mkdir()
 
 
-@pytest.mark.parametrize("with_room", [True, False])
-def test_each_machine_makes_its_leases_again(world, with_room):
+@pytest.mark.parametrize("with_directory", [True, False])
+def test_each_machine_makes_its_leases_again(world, with_directory):
     """The next round makes them as they were, says so, and nothing else changes."""
     world.create(url(MINE[0]), url(HERS[0]))
     a = world.join("a")
@@ -28,7 +28,7 @@ def test_each_machine_makes_its_leases_again(world, with_room):
     b = world.join("b")
     world.rounds()
     before, held = leases(world), [dict(each.membership.fleet.held) for each in (a, b)]
-    remove(world, with_room=with_room)
+    remove(world, with_directory=with_directory)
     world.rounds(1)
     assert [dict(each.membership.fleet.held) for each in (a, b)] == held
     assert set(leases(world)) <= set(before)
@@ -47,7 +47,7 @@ def test_who_joins_meanwhile_claims_nothing(world):
     a = world.join("a")
     a.tick()
     a.beat()
-    remove(world, with_room=False)
+    remove(world, with_directory=False)
     b = world.join("b")
     b.beat()
     b.tick()
@@ -67,7 +67,7 @@ def test_machine_that_dies_before_it_makes_them_again(world):
     a = world.join("a")
     a.tick()
     a.beat()
-    remove(world, with_room=False)
+    remove(world, with_directory=False)
     a.kill()
     b = world.join("b")
     world.pass_time(100, b)
@@ -106,7 +106,7 @@ def test_a_lease_that_is_removed_before_its_holder_has_seen_it(world):
     b.beat()
     a.tick()
     assert a.held == {shard(MINE[0])}
-    remove(world, with_room=False)
+    remove(world, with_directory=False)
     world.pass_time(200, a, b)
     assert (a.held, b.held) == ({shard(MINE[0])}, {shard(HERS[0])})
 

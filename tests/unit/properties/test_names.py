@@ -15,7 +15,7 @@ from fscrawl.errors import TreeError
 from fscrawl.fleet.heartbeat import new_machine_id
 from fscrawl.fleet.leases import Machinery
 from fscrawl.storage.atomic import publish, temporary_owner
-from fscrawl.storage.layout import LINKS, ROBOTS, ROOMS, log_path, term_path
+from fscrawl.storage.layout import DIRECTORIES, LINKS, ROBOTS, log_path, term_path
 from fscrawl.storage.probe_directory import ProbeDirectory
 from fscrawl.storage.records import RobotsRecord, TreeRecord
 from fscrawl.store import Tree, create
@@ -121,6 +121,6 @@ def test_a_cut_temporary_of_a_dead_machine_is_found(root):
     tree.files.remove(path)
 
 
-def test_rooms():
+def test_directories():
     """The names that depend on nothing fit, too."""
-    assert max(map(len, ROOMS)) <= LONGEST
+    assert max(map(len, DIRECTORIES)) <= LONGEST

@@ -141,7 +141,7 @@ def test_shape(text):
 @example("http://%2e%2e/%2e%2e")
 @example("http://" + "a." * 140)
 def test_names_stay_inside(text):
-    """Host directory and key of any URL name a file exactly one level below its room."""
+    """Host directory and key of any URL name a file exactly one level below its directory."""
     url = normalise(text)
     if url is None:
         return

@@ -537,7 +537,7 @@ function hostRow(host, now) {
   return el("tr", {},
     el("th", { scope: "row" }, linked(address("#pages", { host: host.host }), {}, host.spoken)),
     number(count(host.records)),
-    el("td", { class: "n" }, host.failures ? linked(address("#pages", { host: host.host, room: "failures" }), { "aria-label": `${count(host.failures)} failures of ${host.spoken}` }, count(host.failures)) : count(host.failures)),
+    el("td", { class: "n" }, host.failures ? linked(address("#pages", { host: host.host, list: "failures" }), { "aria-label": `${count(host.failures)} failures of ${host.spoken}` }, count(host.failures)) : count(host.failures)),
     number(host.pending === undefined ? "" : count(host.pending)),
     el("td", { class: "words" }, delay, host.set_by ? el("small", {}, ` ${host.set_by}`) : null),
     el("td", { class: paused || host.held ? "words warn" : "words" }, why),
@@ -570,7 +570,7 @@ function openPages(given) {
   const found = $("pages-found");
   write($("pages-said"), "");
   if (url || key) return showPage(key ? { host, key } : { url });
-  if (host) return showList(host, given.get("room") || "pages", Number(given.get("page") || 0));
+  if (host) return showList(host, given.get("list") || "pages", Number(given.get("page") || 0));
   return found.replaceChildren(el("p", { class: "quiet" }, "A URL leads to its page, in any spelling. A host leads to the list of its pages."));
 }
 
@@ -595,18 +595,18 @@ function pageTable(label) {
   return [el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, el("table", {}, el("caption", { class: "unseen" }, label), el("thead", {}, el("tr", {}, ...heads)), body)), body];
 }
 
-async function showList(host, room, page) {
+async function showList(host, list, page) {
   const found = $("pages-found");
   try {
-    const facts = await ask(address("api/pages", { host, room, page }));
-    const [table, body] = pageTable(`${room} of ${spoken(host)}`);
+    const facts = await ask(address("api/pages", { host, list, page }));
+    const [table, body] = pageTable(`${list} of ${spoken(host)}`);
     const nav = el("nav", { class: "pager", "aria-label": "Pages of the table" });
     body.append(...facts.rows.map(pageRow));
-    pager(nav, facts, (to) => address("#pages", { host, room, page: to }));
-    const other = room === "pages" ? "failures" : "pages";
-    found.replaceChildren(el("h3", { class: "title" }, `${spoken(host)}: ${count(facts.found)} ${room}`),
-      el("p", { class: "where" }, el("a", { href: address("#pages", { host, room: other }) }, `Show its ${other}`)), table, nav);
-    write($("pages-said"), `${numberOf(facts.found, room === "pages" ? "page" : "failure")} of ${spoken(host)}; shown from number ${count(50 * page + 1)} on`);
+    pager(nav, facts, (to) => address("#pages", { host, list, page: to }));
+    const other = list === "pages" ? "failures" : "pages";
+    found.replaceChildren(el("h3", { class: "title" }, `${spoken(host)}: ${count(facts.found)} ${list}`),
+      el("p", { class: "where" }, el("a", { href: address("#pages", { host, list: other }) }, `Show its ${other}`)), table, nav);
+    write($("pages-said"), `${numberOf(facts.found, list === "pages" ? "page" : "failure")} of ${spoken(host)}; shown from number ${count(50 * page + 1)} on`);
   } catch (error) {
     found.replaceChildren(el("p", { class: "bad" }, error.message));
   }

@@ -14,38 +14,38 @@ from fscrawl.store import Tree
 from fscrawl.util.installed import command, path_word
 
 
-def missing(tree: Tree) -> Iterator[CheckResult]:
+def of_tree(tree: Tree) -> Iterator[CheckResult]:
     """Name the directories that are missing."""
-    rooms = tree.missing_rooms()
-    if not rooms:
+    missing = tree.missing_directories()
+    if not missing:
         yield CheckResult(OK, f"all directories of the tree are in {tree.root}")
-    for room in rooms:
-        if not _is_machinery(room):
+    for directory in missing:
+        if not _is_machinery(directory):
             repair = f"{command('audit', tree.root)} --repair"
-            made = f"mkdir {path_word(tree.files.absolute(room))} && {repair}"
+            made = f"mkdir {path_word(tree.files.absolute(directory))} && {repair}"
             yield CheckResult(
-                PROBLEM, _said(tree, [room]), f"is the share mounted? If somebody has removed it:  {made}"
+                PROBLEM, _said(tree, [directory]), f"is the share mounted? If somebody has removed it:  {made}"
             )
-    yield from of_machinery(tree, rooms)
+    yield from of_machinery(tree, missing)
 
 
-def of_machinery(tree: Tree, rooms: list[str]) -> Iterator[CheckResult]:
-    """Name what is missing in `.fscrawl`. `rooms`: all that are missing.
+def of_machinery(tree: Tree, missing: list[str]) -> Iterator[CheckResult]:
+    """Name what is missing in `.fscrawl`. `missing`: all directories that are.
 
     The share is there, since `tree.json` was read. An empty directory is not what the other files tell of, so it is
     safer to make all anew, which costs a look at all records.
     """
-    parts = [room for room in rooms if _is_machinery(room)]
+    parts = [directory for directory in missing if _is_machinery(directory)]
     if parts:
         removed = f"rm -r {path_word(tree.files.absolute(MACHINERY))} && {command('crawl', tree.root)}"
         again = "the crawl makes it again from what is stored, and fetches nothing twice"
         yield CheckResult(PROBLEM, _said(tree, parts), f"when no machine runs on this tree:  {removed}    ({again})")
 
 
-def _is_machinery(room: str) -> bool:
-    return room.startswith(MACHINERY)
+def _is_machinery(directory: str) -> bool:
+    return directory.startswith(MACHINERY)
 
 
-def _said(tree: Tree, rooms: list[str]) -> str:
-    are = "is" if len(rooms) == 1 else "are"
-    return f"{', '.join(map(tree.files.absolute, rooms))} {are} missing"
+def _said(tree: Tree, missing: list[str]) -> str:
+    are = "is" if len(missing) == 1 else "are"
+    return f"{', '.join(map(tree.files.absolute, missing))} {are} missing"

@@ -14,15 +14,15 @@ from tests.support.web import Pages, Request, Response, Web, linked_site
 HOST = "127.0.1.1"
 
 
-@pytest.mark.parametrize("room", ["leases", "log", "machines", "terms"])
-def test_the_advice_helps(root: Path, room: str) -> None:
+@pytest.mark.parametrize("directory", ["leases", "log", "machines", "terms"])
+def test_the_advice_helps(root: Path, directory: str) -> None:
     """The crawl names what is missing. Without all of `.fscrawl`, it goes on, and fetches nothing twice."""
     with Web(linked_site(8, 2), hosts=[HOST]) as web:
         assert crawl(root, seeds=[web.url(HOST)], settings={"fleet.beat": 0.5, "fleet.dead_after": 60}).code == 0
-        shutil.rmtree(root / ".fscrawl" / room)
+        shutil.rmtree(root / ".fscrawl" / directory)
         done = crawl(root)
         assert done.code == 75, done
-        assert f"fscrawl: {root}/.fscrawl/{room} is missing; when no machine runs" in done.err
+        assert f"fscrawl: {root}/.fscrawl/{directory} is missing; when no machine runs" in done.err
         assert f"rm -r {root}/.fscrawl && " in done.err
         shutil.rmtree(root / ".fscrawl")
         # So long it waits. Before, a stall of half of it would have had a page asked for twice.
@@ -40,8 +40,8 @@ def _slowly(site: Pages) -> Pages:
     return lambda request: replace(site(request), delay_s=0.3)
 
 
-@pytest.mark.parametrize("with_room", [True, False])
-def test_leases_that_are_removed_while_machines_run(root: Path, with_room: bool) -> None:
+@pytest.mark.parametrize("with_directory", [True, False])
+def test_leases_that_are_removed_while_machines_run(root: Path, with_directory: bool) -> None:
     """Somebody takes them for locks that were left behind: the machine makes them again, and who joins waits for that.
 
     Before, who joined took hosts that the other one was asking.
@@ -55,7 +55,7 @@ def test_leases_that_are_removed_while_machines_run(root: Path, with_room: bool)
             first.until(lambda: all(web.count(host) > 2 for host in hosts), "all hosts are being asked")
             number = len(list(leases.iterdir()))  # two hosts may be in one shard
             shutil.rmtree(leases)
-            if not with_room:
+            if not with_directory:
                 leases.mkdir()
             with Running(command(root)) as second:
                 ends = [first.wait(), second.wait()]
