@@ -37,13 +37,13 @@ _COMPARED = 5_000  # names that are compared letter by letter: some 100 ms
 class Host:
     """What somebody wrote for hosts.
 
-    said        as they wrote it
+    text        as they wrote it
     directory   of the host, with its port if one was given; "" of a glob
     name        of the host, as in URLs, if no port was given; else ""
     glob        what directories must match; None if it is no glob
     """
 
-    said: str
+    text: str
     directory: str
     name: str = ""
     glob: re.Pattern[str] | None = None
@@ -182,14 +182,14 @@ def unmatched(hosts: Sequence[Host], directories: Collection[str]) -> list[str]:
     >>> unmatched([read("exmple.org")], ["example.org", "other.test"])
     ['no host here is exmple.org; nearest: example.org']
     """
-    said = []
+    lines = []
     for host in hosts:
         sure = host.glob is None and not _HASHED.match(host.directory)
         if any(map(host.names if sure else host.may_name, directories)):
             continue
-        near = ", ".join(nearest(host.said, directories))
-        said.append(f"no host here is {urls.without_login(host.said)}" + (f"; nearest: {near}" if near else ""))
-    return said
+        near = ", ".join(nearest(host.text, directories))
+        lines.append(f"no host here is {urls.without_login(host.text)}" + (f"; nearest: {near}" if near else ""))
+    return lines
 
 
 def nearest(text: str, directories: Iterable[str]) -> list[str]:

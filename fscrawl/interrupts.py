@@ -148,8 +148,8 @@ def _do_nothing(*_: object) -> None:
     """Handle a signal."""
 
 
-def leave(number: int, *, said: bool = False) -> "NoReturn":
-    """End the process at once, as the signal `number` does. `said`: the user has been told. Any thread may call it."""
+def leave(number: int, *, informed: bool = False) -> "NoReturn":
+    """End the process at once, as the signal `number` does. `informed`: the user knows why. Any thread may call it."""
     is_usual = _usual_end and number == _signal.SIGINT
     try:
         _step.acquire(timeout=_STEP_TAKES_S)
@@ -157,8 +157,8 @@ def leave(number: int, *, said: bool = False) -> "NoReturn":
             for act in _acts:
                 act()
         finally:
-            line = "" if is_usual or said else f"{_NAMES[number]}: {_kept}\n"
-            on_terminal = not said and os.isatty(_STDERR)  # there, the cursor stands behind ^C or a progress bar
+            line = "" if is_usual or informed else f"{_NAMES[number]}: {_kept}\n"
+            on_terminal = not informed and os.isatty(_STDERR)  # there, the cursor stands behind ^C or a progress bar
             _write(f"{chr(10) * on_terminal}{line}".encode())
     finally:
         os._exit(0 if is_usual else 128 + number)

@@ -1,4 +1,4 @@
-"""How a site is crawled, said in Python: what `fscrawl crawl --site FILE` loads.
+"""How a site is crawled, written in Python: what `fscrawl crawl --site FILE` loads.
 
     from fscrawl.site import Answer, Request, Site, Unexpected, dates
 

@@ -64,7 +64,7 @@ class Worker:
         self._refreshes = RefreshHandler(self._context, writer, self._pages, self._sitemaps)
         self._robots = RobotsHandler(self._context)
         self._probes = ProbeHandler(self._context)
-        self._said_at = float("-inf")
+        self._complained_at = float("-inf")
 
     def do(self, task: Task) -> Outcome:
         """Do one task; TreeError if the tree cannot be used."""
@@ -93,8 +93,8 @@ class Worker:
 
     def _complain(self, error: NoDescriptorsError) -> None:
         """Say that no socket can be opened, once a minute, and wait a moment: other threads may close some."""
-        if time.monotonic() - self._said_at > _COMPLAIN_EVERY_S:
-            self._said_at = time.monotonic()
+        if time.monotonic() - self._complained_at > _COMPLAIN_EVERY_S:
+            self._complained_at = time.monotonic()
             say_error(f"{error}; pages wait for it")
         time.sleep(_PAUSE_S)
 

@@ -27,8 +27,8 @@ def pause(tree: Tree, given: dict[str, Any]) -> str:
 
 def resume(tree: Tree, given: dict[str, Any]) -> str:
     _refuse_others(given, "hosts")
-    said, remaining = signs.removed(tree, signs.resume(tree, _words(given, "hosts")))
-    return said + (f"; still there: {', '.join(remaining)}" if remaining else "")
+    message, remaining = signs.removed(tree, signs.resume(tree, _words(given, "hosts")))
+    return message + (f"; still there: {', '.join(remaining)}" if remaining else "")
 
 
 def stop(tree: Tree, given: dict[str, Any]) -> str:

@@ -64,7 +64,7 @@ def retry(
     if hosts:
         line.begin("reading failures", unit="failures")
     else:
-        line.begin("reading failures", _said(tree), "failures", about=True)
+        line.begin("reading failures", _reported(tree), "failures", about=True)
 
     def lines() -> Iterator[Found]:
         for record in _failures(tree, wanted, warn):
@@ -79,17 +79,17 @@ def retry(
     return put
 
 
-def _said(tree: Tree) -> int:
+def _reported(tree: Tree) -> int:
     """Give how many failures there are, as the last heartbeats say it: nothing is listed for it."""
     logs, total = Logs(tree), Counter[str]()
 
-    def said(name: str) -> Mapping[str, int]:
+    def reported(name: str) -> Mapping[str, int]:
         peer = Peer(name, 0.0)
-        with contextlib.suppress(TreeBusyError):  # without it, there are more than were said
+        with contextlib.suppress(TreeBusyError):  # without it, the total is only too small
             peer.read(logs, 0.0)
         return peer.last().errors
 
-    for errors in in_turn_if_slow(said, logs.machines(), READERS):
+    for errors in in_turn_if_slow(reported, logs.machines(), READERS):
         total.update(errors)
     return (+total).total()
 

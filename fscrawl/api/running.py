@@ -265,7 +265,7 @@ class _Process:
     def __init__(self, task: dict[str, Any]) -> None:
         self._task = task
         self._process: subprocess.Popen[bytes]
-        self._said: deque[str] = deque(maxlen=_LAST_LINES)
+        self._output: deque[str] = deque(maxlen=_LAST_LINES)
         self._listener: threading.Thread
         self._unread = b""
 
@@ -303,7 +303,7 @@ class _Process:
     def _listen(self, errors: IO[bytes]) -> None:
         with errors:  # until the last of its own processes has gone, which may be a moment after it
             for line in errors:
-                self._said.append(line.decode(errors="replace").rstrip())
+                self._output.append(line.decode(errors="replace").rstrip())
 
     def next_message(self) -> dict[str, Any] | None:
         """Give the next message; None at its end."""
@@ -327,9 +327,9 @@ class _Process:
         """Say that it has ended without a word, and what it printed."""
         code = self._process.wait()
         self._listener.join(1.0)
-        said = "\n".join(self._said)
+        output = "\n".join(self._output)
         how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        return f"the process of the crawl {how}; what is stored is kept" + (f":\n{said}" if said else "")
+        return f"the process of the crawl {how}; what is stored is kept" + (f":\n{output}" if output else "")
 
     def __exit__(self, *_: object) -> None:
         stdin = _pipe(self._process.stdin)

@@ -40,7 +40,7 @@ def summary(
         yield from (f"{label:14}{plain(text)}" for label, text in not_stored.lines(tree.not_stored))
     if tree is not None and tree.stopped_labels:
         yield f"not fetched   what has a label of crawl.stopped_labels: {plain(', '.join(tree.stopped_labels))}"
-        yield from (f"              {plain(said)}" for said in tree.unknown_labels())
+        yield from (f"              {plain(line)}" for line in tree.unknown_labels())
     documents = "files/ (documents), " if has_documents else ""
     yield f"files         in {root}: htmls/ (pages), {documents}links/ (records), errs/ (failures), {FILE}, seeds.txt"
     same_site = "" if site is None else f" --site {path_word(site)}"
@@ -73,16 +73,16 @@ def _machine(result: Result) -> str:
 
 
 def _kinds(counts: Counts) -> str:
-    said = [f"{number_of(counts.pages, 'page')} ({size(counts.bytes)})"]
-    said += [number_of(counts.redirects, "redirect")] if counts.redirects else []
-    said += [f"{counts.others:,} of other types"] if counts.others else []
+    parts = [f"{number_of(counts.pages, 'page')} ({size(counts.bytes)})"]
+    parts += [number_of(counts.redirects, "redirect")] if counts.redirects else []
+    parts += [f"{counts.others:,} of other types"] if counts.others else []
     kept = counts.kept.total()
-    said += [f"{counts.unchanged - kept:,} unchanged"] if counts.unchanged > kept else []
+    parts += [f"{counts.unchanged - kept:,} unchanged"] if counts.unchanged > kept else []
     gone = counts.kept["http-4xx"]
-    said += [f"{gone:,} gone (http-4xx)"] if gone else []
-    said += [f"{kept - gone:,} kept that failed now ({_listed(counts.kept)})"] if kept > gone else []
-    said += [number_of(counts.errors.total(), "failure")] if counts.errors else []
-    return ", ".join(said)
+    parts += [f"{gone:,} gone (http-4xx)"] if gone else []
+    parts += [f"{kept - gone:,} kept that failed now ({_listed(counts.kept)})"] if kept > gone else []
+    parts += [number_of(counts.errors.total(), "failure")] if counts.errors else []
+    return ", ".join(parts)
 
 
 def _listed(numbers: Counter[str]) -> str:

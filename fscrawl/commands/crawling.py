@@ -132,8 +132,8 @@ class Machines:
         if self._settings.politeness.user_agent.endswith(settings.NO_CONTACT):  # of any version
             where = f"{self._root}/{settings.FILE}"
             self._progress.note(f"politeness.user_agent has no contact address; please add yours in {where}")
-        if said := missing(self._settings):
-            self._progress.warn(said)
+        if problem := missing(self._settings):
+            self._progress.warn(problem)
 
     def _open(
         self, assignments: list[str], given: dict[str, str]
@@ -245,7 +245,7 @@ def _given_seeds(options: argparse.Namespace, progress: Progress) -> dict[str, s
         except ValueError as error:
             raise UsageError(_about_seed(text, error)) from None
     if options.seeds is not None:
-        of_file = read_seeds(_text_of(options.seeds), _said(options.seeds), progress.warn)
+        of_file = read_seeds(_text_of(options.seeds), _name_of(options.seeds), progress.warn)
         if not of_file:
             raise UsageError(
                 f"--seeds {options.seeds}: there is no URL in it; write one per line, like https://example.org/"
@@ -266,7 +266,7 @@ def _about_seed(text: str, error: ValueError) -> str:
     return f"{urls.without_login(text) or repr(text)}: {error}{advice}"
 
 
-def _said(path: Path) -> str:
+def _name_of(path: Path) -> str:
     return "standard input" if str(path) == "-" else str(path)
 
 

@@ -46,8 +46,8 @@ def run(options: argparse.Namespace) -> int:
         found = doctor.examine(
             options.root, workers, threads, line.print_line, allow_env=allow_env, line=line, repair=repair
         )
-        for said in found:
+        for result in found:
             line.end()  # what was found is printed, and not into the line
-            say_json(said._asdict()) if options.json else say(str(said), flush=True)
-            bad += said.level == doctor.PROBLEM
+            say_json(result._asdict()) if options.json else say(str(result), flush=True)
+            bad += result.level == doctor.PROBLEM
     return EXIT_UNUSABLE_RESULT if bad else EXIT_OK

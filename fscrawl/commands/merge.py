@@ -105,7 +105,7 @@ def _needs(options: argparse.Namespace, package: str | None) -> str:
         lacks += needs.lacking(options.text, language=options.language)
     elif importlib.util.find_spec("distributed") is None:
         lacks.append(("--scheduler needs Dask", "dask"))
-    return needs.said(lacks)
+    return needs.message(lacks)
 
 
 def _chosen(options: argparse.Namespace) -> dict[str, object]:
@@ -124,7 +124,7 @@ def _chosen(options: argparse.Namespace) -> dict[str, object]:
         "hosts": options.host and tuple(map(choices.host, options.host)),
         "status": options.status and tuple(map(choices.status, options.status)),
         "since": None if options.since is None else choices.since(options.since, datetime.now(UTC)),
-        "since_said": options.since,
+        "since_text": options.since,
         "include": options.include and tuple(choices.expression(each, "--include") for each in options.include),
         "exclude": options.exclude and tuple(choices.expression(each, "--exclude") for each in options.exclude),
         "limit": options.limit,

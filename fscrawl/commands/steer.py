@@ -62,8 +62,8 @@ def run(options: argparse.Namespace) -> int:
 def _resume(tree: Tree, hosts: list[str]) -> None:
     with _whole("resume"):
         gone = signs.resume(tree, hosts)
-    said, remaining = signs.removed(tree, gone)
-    say(said)
+    message, remaining = signs.removed(tree, gone)
+    say(message)
     for line in [] if gone else signs.unknown(tree, hosts):
         say(line)
     if remaining:

@@ -69,8 +69,8 @@ def hosts(values: tuple[str, ...]) -> str | None:
     wrong = next((each for each in values if url_pattern(each) is None), None)
     if wrong is None:
         return None
-    said = "one with a user or a password" if "@" in wrong else ascii(wrong)
-    return f'hosts or patterns such as "*.a.example"; {said} is neither'
+    shown = "one with a user or a password" if "@" in wrong else ascii(wrong)
+    return f'hosts or patterns such as "*.a.example"; {shown} is neither'
 
 
 def labels(values: tuple[str, ...]) -> str | None:

@@ -1,4 +1,4 @@
-"""The text of a file that people edit: it is read again when it may have changed; and what is said if it cannot be.
+"""The text of a file that people edit: it is read again when it may have changed; and the warning if it cannot be.
 
 A list of seeds may have many megabytes, and each machine looks at it in every round. To look at a size and a time costs
 the same for any file. But a share may show an old time, or a new size before the new text, and two edits at one moment
@@ -68,7 +68,7 @@ class Faults:
 
     def __init__(self, warn: Callable[[str], None]) -> None:
         self._warn = warn
-        self._said: set[str] = set()
+        self._warned: set[str] = set()
 
     def take(self, name: str, error: TreeError) -> None:
         """Take in that a file could not be read. Mostly that passes: NFS v3 answers ESTALE for one just replaced."""
@@ -76,10 +76,10 @@ class Faults:
             self.say(name, str(error))
 
     def say(self, name: str, fault: str) -> None:
-        if name not in self._said:
-            self._said.add(name)
+        if name not in self._warned:
+            self._warned.add(name)
             self._warn(f"{fault}; what was read before stays in force")
 
     def forget(self, name: str) -> None:
         """It could be read."""
-        self._said.discard(name)
+        self._warned.discard(name)

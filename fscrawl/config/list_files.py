@@ -34,9 +34,9 @@ def check_lists(root: Path, chosen: Settings) -> None:
                 " a line"
             )
         texts[name] = text
-    said = rules.too_many(chosen.rules, texts.__getitem__)
-    if said:
-        raise SettingsError(f"{root}/{FILE}: {said}")
+    problem = rules.too_many(chosen.rules, texts.__getitem__)
+    if problem:
+        raise SettingsError(f"{root}/{FILE}: {problem}")
 
 
 def wait_for_lists(tree: Tree, chosen: Settings, warn: Callable[[str], None]) -> None:

@@ -59,8 +59,8 @@ def reading(
             bad += 1
             if bad <= _MOST_TOLD:
                 column = line.column + (error.offset if isinstance(error, _ByteError) else 0)
-                said = "" if isinstance(error, _ByteError) else f": {shown(urls.without_login(line.text))}"
-                warn(f"{where}:{line.number}:{column}: {error}, skipped{said}")
+                shown_line = "" if isinstance(error, _ByteError) else f": {shown(urls.without_login(line.text))}"
+                warn(f"{where}:{line.number}:{column}: {error}, skipped{shown_line}")
     if bad > _MOST_TOLD:
         warn(f"{where}: {bad - _MOST_TOLD} more lines like these, skipped")
 
@@ -68,8 +68,8 @@ def reading(
 class _ByteError(ValueError):
     """A byte that is no text. `offset`: in the line."""
 
-    def __init__(self, offset: int, said: str) -> None:
-        super().__init__(said)
+    def __init__(self, offset: int, message: str) -> None:
+        super().__init__(message)
         self.offset = offset
 
 

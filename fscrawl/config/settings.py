@@ -297,10 +297,10 @@ def apply(settings: Settings, assignments: Iterable[str]) -> Settings:
         if re.match(rf"\[*{TABLE}s?\b", path.strip()):
             raise SettingsError(f"[[{TABLE}]] tables must be written into {FILE}", name_in(assignment))
         if not equals or not dot:
-            said = name_in(assignment)
-            near = unknown.nearest(said.rstrip("…"), names())
+            name = name_in(assignment)
+            near = unknown.nearest(name.rstrip("…"), names())
             hint = f"did you mean {near}=…?" if near else "for example politeness.delay=0.5"
-            raise SettingsError(f"must be section.name=value; {hint}", said)
+            raise SettingsError(f"must be section.name=value; {hint}", name)
         settings = _with(settings, section, name, assigned(text.strip()))
     return _consistent(settings)
 
@@ -349,8 +349,8 @@ def _with(settings: Settings, section: str, name: str, value: Any, where: str = 
         new = checked(found, value)
     except ValueError as error:
         is_secret = found.metadata["secret"] or _may_have_login(value)
-        said = "" if is_secret else f"{written(value)}: "
-        raise SettingsError(f"{said}must be {error}", f"{section}.{name}", where) from None
+        shown = "" if is_secret else f"{written(value)}: "
+        raise SettingsError(f"{shown}must be {error}", f"{section}.{name}", where) from None
     return replace(settings, **{section: replace(group, **{name: new})})
 
 

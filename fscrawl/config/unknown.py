@@ -1,4 +1,4 @@
-"""What is said of a name that is no setting: where it belongs, or which setting was probably meant. Pure.
+"""What is wrong with a name that is no setting: where it belongs, or which setting was probably meant. Pure.
 
 `known`: the full names of all settings, `section.name`.
 """

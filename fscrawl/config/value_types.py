@@ -126,8 +126,8 @@ def checked(setting: Field[Any], value: Any) -> Any:
     check = setting.metadata["check"]
     if not kind.fits(value):
         in_a_list = [value] if kind.meant is _as_list and _is_text(value) else None
-        said = check(tuple(in_a_list)) if check and in_a_list else None  # what was meant would not do either
-        raise ValueError(said or kind.right(value, secret=setting.metadata["secret"]))
+        problem = check(tuple(in_a_list)) if check and in_a_list else None  # what was meant would not do either
+        raise ValueError(problem or kind.right(value, secret=setting.metadata["secret"]))
     value = kind.convert(value)
     right = (check(value) if check else None) or _size(value)
     if right:

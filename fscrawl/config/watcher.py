@@ -164,7 +164,7 @@ class EditWatcher:
         self.seeds = seeds
         self.labels = {seed: label for seed, label in labels.items() if label}
         self.origins = origins(current.rules)
-        self._refusal = ""  # what was said of an edit that cannot be used
+        self._refusal = ""  # the warning about an edit that cannot be used
         self._faults = Faults(warn)
         self._gone_since = float("inf")
         self.must_leave: NoBrowserError | None = None  # it could not begin by the settings that stand there
@@ -176,7 +176,7 @@ class EditWatcher:
         self._keep_copy()
         self._candidate = self._text
         self._candidate_since = 0.0
-        self._waits_for = ""  # the edit without its last line of which that was said
+        self._waits_for = ""  # the edit without its last line that was warned of
         self._seed_file = EditedText(lambda: tree.controls.stamp(SEEDS), lambda: tree.controls.seeds())  # noqa: PLW0108
         self._seed_file.look(time.monotonic())
         self._seeds_read: str | None = None  # lines may have been added since this machine read its seeds
@@ -230,8 +230,8 @@ class EditWatcher:
         self.origins = origins(edited.rules)
         self.settings_at = timestamp(time.time())
         self._keep_copy()
-        if changed and (said := missing(edited)):
-            self._warn(said)
+        if changed and (problem := missing(edited)):
+            self._warn(problem)
         return changed
 
     def _usable(self, text: str) -> Settings | None:
@@ -333,7 +333,7 @@ class EditWatcher:
         self._found, self._seeds_read = found, text
 
 
-def _say_nothing(said: str) -> None:
+def _say_nothing(message: str) -> None:
     """Take the place of a warning that was given before."""
 
 

@@ -33,7 +33,7 @@ _TELL_EVERY_S = 0.5
 
 
 class Cluster(Executor):
-    """The workers of a cluster. `counted()`: how many pages they have said to be done."""
+    """The workers of a cluster. `counted()`: how many pages they have reported as done."""
 
     def __init__(self, client: Any) -> None:
         self._workers: Executor = client.get_executor(pure=False)

@@ -34,7 +34,7 @@ class Crew:
     """Runs the tasks of a step on an executor, and shows how far it is.
 
     width      how many tasks run at the same time
-    counted    gives how many pages the tasks of all steps have said to be done (`job.pages_done`)
+    counted    gives how many pages the tasks of all steps have reported as done (`job.pages_done`)
     """
 
     def __init__(self, executor: Executor, width: int, line: ProgressLine, counted: Callable[[], int]) -> None:

@@ -282,7 +282,7 @@ class DatasetDir:
             with door.beside(self.root, f"{STATE}/") as state:
                 self.writer = writer.begin(state)
             yield
-        except BrokenPipeError:  # nobody reads what is said
+        except BrokenPipeError:  # nobody reads the messages
             raise
         except Exception as error:
             with contextlib.suppress(TreeError):  # it is the same trouble

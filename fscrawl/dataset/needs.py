@@ -1,4 +1,4 @@
-"""The optional packages that the options of a merge need. What is missing is said before anything is read, all at once.
+"""The optional packages that the options of a merge need. One message names all that are missing.
 
 Vocabulary:
   lack     (what needs which package, the extra that has it)
@@ -21,7 +21,7 @@ def missing(text: str | None, *, language: bool) -> str:
     Each one is tried: it may be there, and not work.
     """
     if lacks := [*lacking(text, language=language)]:
-        return said(lacks)
+        return message(lacks)
     try:
         if language:
             _try_language()
@@ -46,7 +46,7 @@ def lacking(text: str | None, *, language: bool) -> Iterator[tuple[str, str]]:
         pass
 
 
-def said(lacks: Iterable[tuple[str, str]]) -> str:
+def message(lacks: Iterable[tuple[str, str]]) -> str:
     """Say in one line what is lacking, and how to get it."""
     needs, extras = zip(*lacks, strict=True)
     return f"{', '.join(needs)}: {to_install(*extras)}"

@@ -51,7 +51,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hosts: tuple[str, ...] = ()
     status: tuple[str, ...] = ()
     since: str | None = None
-    since_said: str | None = None
+    since_text: str | None = None
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     limit: int | None = None
@@ -103,11 +103,11 @@ def choose(given: dict[str, Any], kept: Options | None, where: str) -> Options:
         return Options(**given)
     if kept.site and "site" not in given:
         raise UsageError(f"{where} was made with a site file of digest {kept.site}; give it again, by --site FILE")
-    same_since = given.get("since_said") is not None and given["since_said"] == kept.since_said
+    same_since = given.get("since_text") is not None and given["since_text"] == kept.since_text
     for name, value in given.items():
         old = getattr(kept, name)
         is_same = set(old) == set(value) if isinstance(value, tuple) else old == value  # order and repeats say nothing
-        if not is_same and name != "since_said" and not (name == "since" and same_since):
+        if not is_same and name != "since_text" and not (name == "since" and same_since):
             raise UsageError(f"{where} was made with {_difference(name, old, value)}, or give --rebuild")
     return kept
 
@@ -146,7 +146,7 @@ def expression(text: str, flag: str) -> str:
 
 def host(text: str) -> str:
     """Check a `--host`."""
-    return hostnames.option(text, globs=True).said
+    return hostnames.option(text, globs=True).text
 
 
 def one_of(text: str, values: tuple[str, ...], flag: str) -> str:

@@ -75,5 +75,5 @@ def check_columns(job: Job) -> None:
     for column in job.field_columns:
         if column.name in taken:
             raise UsageError(f"--language makes a column {column.name}: choose another name for the field")
-    if said := of_two_types(job.all_sites):
-        raise UsageError(said)
+    if problem := of_two_types(job.all_sites):
+        raise UsageError(problem)

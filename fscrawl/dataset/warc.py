@@ -256,15 +256,15 @@ def http_head(first: str, headers: Fields) -> bytes:
 
     Headers behind the first 28 KiB are left out, if they do not fit.
     """
-    said = lines([(_token(name), value) for name, value in headers])
-    if len(said) > _HEADERS_BYTES:
+    head = lines([(_token(name), value) for name, value in headers])
+    if len(head) > _HEADERS_BYTES:
         room, kept = _HEADERS_BYTES, []
-        for line in said.splitlines(keepends=True):
+        for line in head.splitlines(keepends=True):
             if len(line) <= room:
                 room -= len(line)
                 kept.append(line)
-        said = b"".join(kept)
-    return f"{_one_line(first)}\r\n".encode("utf-8", "replace") + said + b"\r\n"
+        head = b"".join(kept)
+    return f"{_one_line(first)}\r\n".encode("utf-8", "replace") + head + b"\r\n"
 
 
 @lru_cache(1 << 12)
@@ -274,14 +274,14 @@ def _token(name: str) -> str:
 
 def record(kind: str, content_type: str, fields: dict[str, str], block: bytes) -> bytes:
     """Write a record. `fields`: those that not every record has."""
-    said = {
+    headers = {
         "WARC-Type": kind,
         **fields,
         "WARC-Block-Digest": f"sha1:{base32_sha1(block)}",
         "Content-Type": content_type,
         "Content-Length": str(len(block)),
     }
-    return b"".join((b"WARC/1.1\r\n", lines(said.items()), b"\r\n", block, b"\r\n\r\n"))
+    return b"".join((b"WARC/1.1\r\n", lines(headers.items()), b"\r\n", block, b"\r\n\r\n"))
 
 
 def record_id(name: str) -> str:

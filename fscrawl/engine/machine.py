@@ -423,7 +423,7 @@ class Machine:
             cut = number_of(self._frontier.in_flight, "page")
             self._say(f"leaving at once: {cut} in flight will be fetched again")
         finally:
-            interrupts.leave(number, said=True)
+            interrupts.leave(number, informed=True)
 
     def _say(self, text: str) -> None:
         """Print a line, but do not wait for a terminal that was stopped: the next signal must be received."""

@@ -103,5 +103,5 @@ def _lasts(error: BaseException) -> bool:
 
 
 def _one_line(error: BaseException) -> str:
-    said = str(error) if isinstance(error, BlockedAddressError) else f"{type(error).__name__}: {error}"
-    return " ".join(said.split())
+    message = str(error) if isinstance(error, BlockedAddressError) else f"{type(error).__name__}: {error}"
+    return " ".join(message.split())

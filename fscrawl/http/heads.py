@@ -193,7 +193,7 @@ def check_framing(head: Head) -> None:
         raise BadHeadError("the head of the answer has different values of Content-Length")
     if any(map(_is_number_for_python_only, different)):
         raise BadHeadError("the head of the answer has a Content-Length that is no number")
-    head.replace("content-length", different.pop())  # one length, said several times (RFC 9110 8.6)
+    head.replace("content-length", different.pop())  # one length, repeated (RFC 9110 8.6)
 
 
 def _is_number_for_python_only(length: str) -> bool:

@@ -29,7 +29,7 @@ _NO_SUCH_NAME = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NON
 
 
 class _Answer(NamedTuple):
-    """What the resolver said. `error`: of a failure. `until`: how long it holds, in seconds of `time.monotonic`."""
+    """The answer of the resolver. `error`: of a failure. `until`: how long it holds, in seconds of `time.monotonic`."""
 
     entries: Sequence[Entry]
     error: tuple[object, ...] | None

@@ -188,10 +188,10 @@ class Reply(HTTPResponse):
 
     def _ends(self) -> bool:
         """Tell whether the server ends the connection with this answer (RFC 9112 9.3)."""
-        said = self.head.listed("connection")
-        if "close" in said or self.version == 11:
-            return "close" in said
-        is_kept = "keep-alive" in (*said, *self.head.listed("proxy-connection"))
+        options = self.head.listed("connection")
+        if "close" in options or self.version == 11:
+            return "close" in options
+        is_kept = "keep-alive" in (*options, *self.head.listed("proxy-connection"))
         return not (is_kept or self.head.get("keep-alive"))
 
     @property

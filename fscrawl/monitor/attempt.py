@@ -94,10 +94,10 @@ def attempt(
     SettingsError if a setting cannot be used on this machine.
     """
     nowhere = _Nowhere(tree, url)
-    said: list[str] = []
-    worker = _worker(nowhere, settings, seeds, allow_env, read, render, Opened(told=said.append))
+    opened: list[str] = []
+    worker = _worker(nowhere, settings, seeds, allow_env, read, render, Opened(told=opened.append))
     log_in = _through_log_in(url, _Asker(worker, settings.politeness.delay), settings)
-    return replace(_what_came(url, nowhere, settings, seeds), log_in=log_in, opened=tuple(said))
+    return replace(_what_came(url, nowhere, settings, seeds), log_in=log_in, opened=tuple(opened))
 
 
 class _Asker:

@@ -28,8 +28,8 @@ class MachineStatus:
     grew_at     the same by the observer's clock (UNIX time), 0 before
     proven      it was seen to grow
     looked_at   when the observer last looked whether it has grown
-    said        its figures by label and what stands beside them; `said_at_end`: they will not change any more;
-                `said_at`: when they were read
+    reports     its figures by label and what stands beside them; `has_last_reports`: they will not change any more;
+                `reports_read_at`: when they were read
     """
 
     name: str
@@ -42,9 +42,9 @@ class MachineStatus:
     grew_at: float = 0.0
     looked_at: float = float("-inf")
     proven: bool = False
-    said: FigureFile = NO_FIGURES
-    said_at_end: bool = False
-    said_at: float = float("-inf")
+    reports: FigureFile = NO_FIGURES
+    has_last_reports: bool = False
+    reports_read_at: float = float("-inf")
 
     @property
     def last(self) -> Beat:

@@ -1,4 +1,4 @@
-"""What is said of what is not stored, by `fscrawl crawl` when it ends and by `status`, in the same words. Pure."""
+"""The lines about what is not stored, by `fscrawl crawl` when it ends and by `status`, in the same words. Pure."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def lines(found: NotStored) -> Iterator[tuple[str, str]]:
         few = [f"{number:,} {name}" for name, number in types.most_common(_SHOWN_TYPES)]
         like_html = _like_html(found.types)
         more = [f"{number_of(len(types) - _SHOWN_TYPES, 'more type')}"] if len(types) > _SHOWN_TYPES else []
-        said = f"{types.total():,}: {', '.join([*few, *more])}"
-        said += f"; {like_html:,} began like HTML" if like_html > 0 else ""
-        yield "other types", f"{said}; to store a type, add it to fetch.accept, then crawl with --refresh 0s"
+        text = f"{types.total():,}: {', '.join([*few, *more])}"
+        text += f"; {like_html:,} began like HTML" if like_html > 0 else ""
+        yield "other types", f"{text}; to store a type, add it to fetch.accept, then crawl with --refresh 0s"
     if found.left_out:
         yield (
             "not followed",

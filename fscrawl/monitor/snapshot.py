@@ -47,7 +47,7 @@ from fscrawl.util.waiting import in_turn_if_slow
 
 HISTORY_S = 3600.0
 _MOST_NEAR = 1000  # labels that are compared with one that may be misspelt: that takes 0.03 s
-_MOST_UNKNOWN = 10  # labels that are said to be so
+_MOST_UNKNOWN = 10  # unknown labels in the messages
 _KEPT_S = HISTORY_S + 300.0  # curves begin a little before the window that they show
 WINDOWS_S = {"1 min": 60.0, "5 min": 300.0, "60 min": 3600.0}
 _HELLO_BYTES = 4096
@@ -90,12 +90,12 @@ class Snapshot:
     settings_trouble   what is wrong with crawl.toml, "" if nothing is; machines keep the last good one
     max_pages          the setting, None if there is no limit
     over_pages         `.fscrawl` was made where pages were stored already: nobody has counted these
-    unheard            number of machines that have said something of URLs, and whose heartbeat logs are missing
+    unheard            number of machines that have logged URLs, and whose heartbeat logs are missing
     by_url             URLs are divided among the machines, and not hosts
     lost_packs         number of packs of past runs that cannot be read: nobody knows what these runs have stored
     stopped_labels     the setting: tasks of which nothing is fetched for the time being
     seed_labels        those in seeds.txt, if any label is stopped
-    not_stored         what is not stored, by its reasons, as all machines have said
+    not_stored         what is not stored, by its reasons, of all machines
     """
 
     now: float
@@ -164,7 +164,7 @@ class Snapshot:
         """Give the figures by label, of all machines that ever took part; those with most pending URLs first."""
         waiting = self._pending_of()
         figures = summed(
-            machine.said.labels if machine.name in waiting else _without_pending(machine.said.labels)
+            machine.reports.labels if machine.name in waiting else _without_pending(machine.reports.labels)
             for machine in self.machines
         )
         return dict(sorted(figures.items(), key=lambda item: (-item[1].pending, item[0])))
@@ -200,7 +200,7 @@ class Snapshot:
 
     @property
     def knows_labels(self) -> bool:
-        return self.is_pending_known and covers_all([machine.said.known for machine in self.alive()])
+        return self.is_pending_known and covers_all([machine.reports.known for machine in self.alive()])
 
     @property
     def roughly(self) -> str:
@@ -346,10 +346,10 @@ class Observer:
         found = NotStored()
         newest = max((machine.greeted_at for machine in machines), default=0.0)
         for machine in sorted(machines, key=lambda machine: machine.greeted_at):
-            said = machine.said.not_stored
-            if said and machine.state != "alive" and machine.greeted_at < newest:
-                said = {name: values for name, values in said.items() if name != "hosts"}
-            found.take(said)
+            reported = machine.reports.not_stored
+            if reported and machine.state != "alive" and machine.greeted_at < newest:
+                reported = {name: values for name, values in reported.items() if name != "hosts"}
+            found.take(reported)
         if found.seeds:
             near = near_to(_origins_of(self._read_seeds(tick)), self._good.rules)
             refuses = Scope(self._good.crawl, near).refuses
@@ -363,14 +363,16 @@ class Observer:
         """
         for name in self._machinery.labelled():
             machine = self._machines.get(name)
-            if machine is None or (machine.said_at_end and machine.state != "alive"):
+            if machine is None or (machine.has_last_reports and machine.state != "alive"):
                 continue
-            is_fresh = tick - machine.said_at < _LABELS_LIVE_S and machine.said.known.ready == machine.last.ready
+            is_fresh = (
+                tick - machine.reports_read_at < _LABELS_LIVE_S and machine.reports.known.ready == machine.last.ready
+            )
             if machine.state == "alive" and is_fresh:
                 continue
             with contextlib.suppress(TreeBusyError):
-                machine.said = self._machinery.said(name)
-                machine.said_at_end, machine.said_at = machine.state != "alive", tick
+                machine.reports = self._machinery.said(name)
+                machine.has_last_reports, machine.reports_read_at = machine.state != "alive", tick
 
     # -- logs
 

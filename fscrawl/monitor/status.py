@@ -203,8 +203,8 @@ def _labels(labels: Mapping[str, LabelFigure], stopped: Collection[str], *, know
         table.add_column(name, justify="right", no_wrap=True)
     for label, figure in list(labels.items())[:_SHOWN_LABELS]:
         found, pending = (count(each) if knows else "?" for each in (figure.found, figure.pending))
-        said = "stopped" if label in stopped else "done" if knows and not figure.pending else ""
-        cells = (plain(label), found, count(figure.stored), count(figure.failed), pending, said)
+        state = "stopped" if label in stopped else "done" if knows and not figure.pending else ""
+        cells = (plain(label), found, count(figure.stored), count(figure.failed), pending, state)
         table.add_row(*map(Text, cells))
     if (more := len(labels) - _SHOWN_LABELS) > 0:
         table.add_row(Text(f"and {more:,} more; --json names all"))
@@ -244,7 +244,7 @@ def remarks(snapshot: Snapshot, root: str) -> list[str]:
     if snapshot.lost_packs:
         packs = f"{number_of(snapshot.lost_packs, 'pack')} of past runs cannot be read"
         lines.append(f"{packs}: what they have stored is not counted; to count the files:  {command('audit', root)}")
-    lines += (f"crawl.stopped_labels: {said}" for said in snapshot.unknown_labels())
+    lines += (f"crawl.stopped_labels: {line}" for line in snapshot.unknown_labels())
     lines += to_go_on(root, snapshot.signs)
     idle = sum(machine.doing == "idle" for machine in snapshot.alive())
     if idle and snapshot.pending() and snapshot.is_pending_known:

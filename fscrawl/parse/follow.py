@@ -82,10 +82,10 @@ def largest(srcset: str) -> str:
         position = url.end()
         reference, size = url[1].rstrip(","), 1.0
         if reference == url[1]:
-            said = _DESCRIPTORS.match(srcset, position)
-            assert said is not None
-            position = said.end()
-            size = _size(_DESCRIPTOR.findall(said[0]))
+            match = _DESCRIPTORS.match(srcset, position)
+            assert match is not None
+            position = match.end()
+            size = _size(_DESCRIPTOR.findall(match[0]))
         if size > most:
             best, most = reference, size
     return best
@@ -97,15 +97,15 @@ def _size(descriptors: list[str]) -> float:
     >>> _size([]), _size(["1e1x"]), _size(["5w", "9h"]), _size(["1x", "3x"]), _size(["9h"])
     (1.0, 10.0, 5.0, 0.0, 0.0)
     """
-    said: dict[str, float] = {}
+    sizes: dict[str, float] = {}
     for descriptor in descriptors:
         number, unit = _SIZE.match(descriptor), descriptor[-1]
-        if number is None or unit in said:
+        if number is None or unit in sizes:
             return 0.0
-        said[unit] = float(number[0])
-        if unit != "x" and not said[unit]:
+        sizes[unit] = float(number[0])
+        if unit != "x" and not sizes[unit]:
             return 0.0
-    if said.keys() not in ({"x"}, {"w"}, {"w", "h"}, set()):
+    if sizes.keys() not in ({"x"}, {"w"}, {"w", "h"}, set()):
         return 0.0
-    size = max(0.0, said.get("w", said.get("x", 1.0)))
+    size = max(0.0, sizes.get("w", sizes.get("x", 1.0)))
     return size if math.isfinite(size) else 0.0

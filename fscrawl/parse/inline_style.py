@@ -22,7 +22,7 @@ _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _DECLARATION = re.compile(
     r"[ \t\n\f\r]*+([a-z-]++)[ \t\n\f\r]*+:(.*?)(![ \t\n\f\r]*+important[ \t\n\f\r]*+)?\Z", re.DOTALL
 )
-_WIDE = "initial|inherit|unset|revert"  # and revert-layer, which is as if nothing was said
+_WIDE = "initial|inherit|unset|revert"  # and revert-layer, which is as if nothing was declared
 _SINGLE = r"""none|contents|(?:-(?:webkit|moz)-)?(?:inline-)?(?:box|block|table|flex(?:box)?|grid)
     |table-(?:row|cell|column|caption|(?:row|header|footer|column)-group)|ruby-(?:base|text)"""
 _PARTS = r"(?:block|inline|flow|flow-root|table|flex|grid|ruby|math|list-item)(?![a-z-])"  # each at most once

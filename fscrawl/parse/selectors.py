@@ -434,8 +434,10 @@ def json_path(path: str) -> JsonPath:
     try:
         _path(path)
     except (JSONPathError, RecursionError) as error:
-        said = fold(str(error).partition("->")[0])
-        raise ValueError("it is nested too deeply" if "recursion" in said else said or "it cannot be read") from None
+        message = fold(str(error).partition("->")[0])
+        raise ValueError(
+            "it is nested too deeply" if "recursion" in message else message or "it cannot be read"
+        ) from None
     return JsonPath(path)
 
 

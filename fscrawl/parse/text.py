@@ -156,14 +156,14 @@ def _prepare(body: LexborNode) -> None:
         tag = node.tag or ""
         if tag == "body":  # a script will show a hidden body
             continue
-        said = _style_of(node)
-        if tag in _NEVER_SHOWN or _is_hidden(node, said):
+        style = _style_of(node)
+        if tag in _NEVER_SHOWN or _is_hidden(node, style):
             node.decompose(recursive=False)  # with its content
             continue
         if tag in _PREFORMATTED:
             node.insert_before(_BEGIN_LITERAL if tag in _LITERAL else _BEGIN)
             node.insert_after(_END)
-        if said.get("visibility") in _INVISIBLE and node.mem_id not in looked_into:
+        if style.get("visibility") in _INVISIBLE and node.mem_id not in looked_into:
             _remove_invisible(node, looked_into)
 
 
@@ -172,17 +172,17 @@ def _style_of(node: LexborNode) -> dict[str, str]:
     return declared(style) if style else {}
 
 
-def _is_hidden(node: LexborNode, said: dict[str, str]) -> bool:
-    """Tell whether an element has no box, or one in which nothing is shown. `said`: by its style."""
+def _is_hidden(node: LexborNode, style: dict[str, str]) -> bool:
+    """Tell whether an element has no box, or one in which nothing is shown. `style`: what its attribute declares."""
     attributes, tag = node.attributes, node.tag or ""
     is_until_found = (attributes.get("hidden") or "").lower() == "until-found"
-    if "display" in said:  # it counts more than the style sheet of the browser
-        if said["display"] == "none":
+    if "display" in style:  # it counts more than the style sheet of the browser
+        if style["display"] == "none":
             return True
     elif ("hidden" in attributes and not is_until_found) or (tag == "dialog" and "open" not in attributes):
         return True
     # What is inline cannot have its content hidden: https://www.w3.org/TR/css-contain-2/#content-visibility
-    is_empty = said.get("content-visibility", "hidden" if is_until_found else "visible") == "hidden"
+    is_empty = style.get("content-visibility", "hidden" if is_until_found else "visible") == "hidden"
     return is_empty and _BREAK.match(f"<{tag}>".encode()) is not None
 
 
@@ -200,9 +200,9 @@ def _remove_invisible(root: LexborNode, looked_into: set[int]) -> None:
                 node.replace_with("\f" if "\f" in text else "")
             continue
         looked_into.add(node.mem_id)
-        said = _style_of(node).get("visibility", "inherit")
-        if said not in _INHERITED:
-            is_visible = said not in _INVISIBLE
+        style = _style_of(node).get("visibility", "inherit")
+        if style not in _INHERITED:
+            is_visible = style not in _INVISIBLE
         waiting += [(child, is_visible) for child in node.iter(include_text=True)]
 
 

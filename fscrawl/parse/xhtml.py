@@ -128,8 +128,8 @@ class _Page:
             self._depth += 1
             return
         tag = self._tags.get((name, namespace)) or self._tags.setdefault((name, namespace), _tag(name, namespace))
-        said = "".join(_attributes(tag, namespace, attributes, scope)) if attributes else ""
-        self.pieces.append(f"<{tag}{said}>")
+        attributes_text = "".join(_attributes(tag, namespace, attributes, scope)) if attributes else ""
+        self.pieces.append(f"<{tag}{attributes_text}>")
         self._open.append("" if namespace == _XHTML and tag in _VOID else f"</{tag}>")
         if namespace == _XHTML and tag in _TEXTS:
             self._texts = []

@@ -1,7 +1,7 @@
 """The DevTools protocol over a pipe: commands, their results, and events. No port is open, so nobody else can use it.
 
 Vocabulary:
-  session   what is said about one target (a page, a worker of a page); "" is the browser itself
+  session   the messages about one target (a page, a worker of a page); "" is the browser itself
   event     what the browser says by itself, with the session's name
 
 Promise: a command gives its result, or raises DevToolsError; when the browser is gone, every command raises it. A

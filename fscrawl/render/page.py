@@ -180,7 +180,7 @@ class _Page:
 
     def _attend(self, session: str) -> None:
         self._sessions.add(session)
-        self._devtools.listen(session, lambda name, said: self._happened(session, name, said))
+        self._devtools.listen(session, lambda name, event: self._happened(session, name, event))
 
     # -- waiting
 
@@ -312,10 +312,10 @@ class _Page:
 
     # -- what happens meanwhile
 
-    def _happened(self, session: str, name: str, said: dict[str, Any]) -> None:
+    def _happened(self, session: str, name: str, event: dict[str, Any]) -> None:
         match name:
             case "Fetch.requestPaused":
-                self._requests.paused(session, self._target, said)
+                self._requests.paused(session, self._target, event)
             case "Page.loadEventFired":
                 self._loaded.set()
             case "Emulation.virtualTimeBudgetExpired":
@@ -325,34 +325,34 @@ class _Page:
             case "Page.frameAttached":
                 self._frame_made()
             case "Target.attachedToTarget":
-                self._attached(session, said)
+                self._attached(session, event)
             case "Target.detachedFromTarget":
-                self._workers.discard(said["sessionId"])
-                self._devtools.forget(said["sessionId"])
+                self._workers.discard(event["sessionId"])
+                self._devtools.forget(event["sessionId"])
             case "Runtime.exceptionThrown" | "Runtime.consoleAPICalled" | "Log.entryAdded":
-                self._complained(name, said)
+                self._complained(name, event)
             case "Inspector.targetCrashed":
                 self.trouble = _DIED
                 self._devtools.forget(self._session)
                 self._loaded.set()
                 self._slice_over.set()
 
-    def _complained(self, name: str, said: dict[str, Any]) -> None:
+    def _complained(self, name: str, event: dict[str, Any]) -> None:
         """Take in what the page's scripts complain of, or the browser, such as a WebSocket that was refused."""
         if name == "Runtime.exceptionThrown":
-            details = said["exceptionDetails"]
+            details = event["exceptionDetails"]
             self._note(details.get("exception", {}).get("description") or details.get("text", ""))
         elif name == "Runtime.consoleAPICalled":
-            if said["type"] in ("error", "assert"):
-                self._note(" ".join(str(each.get("value", each.get("description", ""))) for each in said["args"]))
-        elif said["entry"]["text"].startswith("WebSocket connection to"):
+            if event["type"] in ("error", "assert"):
+                self._note(" ".join(str(each.get("value", each.get("description", ""))) for each in event["args"]))
+        elif event["entry"]["text"].startswith("WebSocket connection to"):
             self._requests.blocked["WebSocket"] += 1
-        elif said["entry"]["level"] == "error" and said["entry"]["source"] != "network":
-            self._note(said["entry"]["text"])
+        elif event["entry"]["level"] == "error" and event["entry"]["source"] != "network":
+            self._note(event["entry"]["text"])
 
-    def _attached(self, session: str, said: dict[str, Any]) -> None:
+    def _attached(self, session: str, event: dict[str, Any]) -> None:
         """A page has made a worker, or a frame in another process: what they load is paused, too."""
-        child, kind = said["sessionId"], said["targetInfo"]["type"]
+        child, kind = event["sessionId"], event["targetInfo"]["type"]
         if kind not in ("worker", "iframe") or len(self._sessions) > _MOST_TARGETS:
             self._requests.blocked[kind] += 1
             self._devtools.post("Target.detachFromTarget", session, sessionId=child)

@@ -55,10 +55,10 @@ class PageRequests:
         self.blocked: Counter[str] = Counter()
         self.went_to: dict[str, None] = {}
 
-    def paused(self, session: str, frame: str, said: dict[str, Any]) -> None:
-        """Take a request that is paused. `frame`: the page's own; `said`: of the event."""
-        request, kind, name = said["request"], said["resourceType"], said["requestId"]
-        is_page = kind == "Document" and said["frameId"] == frame
+    def paused(self, session: str, frame: str, event: dict[str, Any]) -> None:
+        """Take a request that is paused. `frame`: the page's own; `event`: its values."""
+        request, kind, name = event["request"], event["resourceType"], event["requestId"]
+        is_page = kind == "Document" and event["frameId"] == frame
         if is_page and not self._documents:
             self._documents = 1
             headers = (pair for pair in pairs(self._job.headers) if pair[0].lower() != "set-cookie")  # it has them

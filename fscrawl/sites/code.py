@@ -1,4 +1,4 @@
-"""Sites that are said in Python (see `fscrawl.site`): a file is run, and its classes become rules of sites.
+"""Sites that are written in Python (see `fscrawl.site`): a file is run, and its classes become rules of sites.
 
 Vocabulary:
   site file   the file that `--site` names. Machines agree on its digest
@@ -46,8 +46,8 @@ def load(file: SiteFile) -> tuple[SiteRules, ...]:
     if file not in _loaded:
         found = tuple(_site_of(file, number, kind) for number, kind in enumerate(_classes(file)))
         sites = [site for site, _ in found]
-        if said := twice(sites) or of_two_types(sites):
-            raise SiteFault(said)
+        if problem := twice(sites) or of_two_types(sites):
+            raise SiteFault(problem)
         _loaded[file] = found
     return tuple(site for site, _ in _loaded[file])
 
@@ -79,11 +79,11 @@ def _print(*words: object, **how: Any) -> None:
 def _site_of(file: SiteFile, number: int, kind: type[Site]) -> tuple[SiteRules, Site]:
     methods = frozenset(key for key in _METHODS if callable(getattr(kind, key)))
     code = Code(file, number, methods, kind.renew_after)
-    said = {key: getattr(kind, key) for key in (*KEYS, *_COLUMNS.values()) if key not in methods}
-    said = {key: value for key, value in said.items() if value is not getattr(Site, key)}
+    values = {key: getattr(kind, key) for key in (*KEYS, *_COLUMNS.values()) if key not in methods}
+    values = {key: value for key, value in values.items() if value is not getattr(Site, key)}
     try:
-        _check(kind, methods, said)
-        rules = read_site(f"class {kind.__name__} in {file.path}", said, code=code)
+        _check(kind, methods, values)
+        rules = read_site(f"class {kind.__name__} in {file.path}", values, code=code)
     except Mistake as error:
         raise SiteFault(f"{file.path}: class {kind.__name__}: {error}") from None
     try:
@@ -92,7 +92,7 @@ def _site_of(file: SiteFile, number: int, kind: type[Site]) -> tuple[SiteRules, 
         raise SiteFault(_line_of(file, error, "__init__")) from None
 
 
-def _check(kind: type[Site], methods: frozenset[str], said: Mapping[str, object]) -> None:
+def _check(kind: type[Site], methods: frozenset[str], values: Mapping[str, object]) -> None:
     """Raise Mistake for what only a class can get wrong."""
     ours = [name for name in vars(Site) if not name.startswith("_")]
     for name in vars(kind):
@@ -100,10 +100,10 @@ def _check(kind: type[Site], methods: frozenset[str], said: Mapping[str, object]
         if near and name not in ours:
             raise Mistake(f"{name}: did you mean {near[0]}?")
     for method, columns in _COLUMNS.items():
-        if method in methods and not said.get(columns):
+        if method in methods and not values.get(columns):
             right = f'write what it gives, such as {columns} = {{"heading": "string"}}'
             raise Mistake(f"{method}: it has no {columns} to fill; {right}")
-        if method in said and columns in said:
+        if method in values and columns in values:
             raise Mistake(f"{columns}: it is for a method {method}; here {method} names its columns itself")
     renew: object = kind.renew_after
     if renew is not None and (type(renew) is not int or renew < 1):
@@ -116,9 +116,9 @@ def _line_of(file: SiteFile, error: BaseException, method: str = "") -> str:
     for frame in traceback.extract_tb(error.__traceback__):
         if frame.filename == file.path:
             line = frame.lineno
-    said = " ".join(str(error.msg if isinstance(error, SyntaxError) else error).split())[:_SHOWN_CHARS]
+    message = " ".join(str(error.msg if isinstance(error, SyntaxError) else error).split())[:_SHOWN_CHARS]
     where = f"{file.path}:{line}" if line else file.path
-    what = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    what = f"{type(error).__name__}: {message}" if message else type(error).__name__
     return f"{where}: {method + ': ' if method else ''}{what}"
 
 

@@ -1,6 +1,6 @@
 """What a user writes of a site → rules: a [[site]] table, or the attributes of a class. Pure: no disk, no socket.
 
-Promise: what is wrong is said in one line that names the place and the site, and what would be right. A header's value
+Promise: a mistake gets one line that names the place and the site, and what would be right. A header's value
 is never shown.
 """
 
@@ -54,9 +54,9 @@ def read_sites(tables: Any, file: TomlFile) -> tuple[SiteRules, ...]:
     if not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
         raise SettingsError(f"{file.where}: [site]: write it with double brackets, [[site]]: there may be several")
     sites = tuple(_of_table(number, table, file) for number, table in enumerate(tables))
-    for said in (twice(sites), of_two_types(sites), too_many(sites, lambda name: "x")):  # noqa: ARG005 - later
-        if said:
-            raise SettingsError(f"{file.where}: {said}")
+    for problem in (twice(sites), of_two_types(sites), too_many(sites, lambda name: "x")):  # noqa: ARG005 - later
+        if problem:
+            raise SettingsError(f"{file.where}: {problem}")
     return sites
 
 
@@ -77,30 +77,30 @@ def _of_table(number: int, table: Mapping[str, Any], file: TomlFile) -> SiteRule
 
 
 def read_site(
-    name: str, said: Mapping[str, Any], *, code: Code | None = None, table: Mapping[str, Any] | None = None
+    name: str, given: Mapping[str, Any], *, code: Code | None = None, table: Mapping[str, Any] | None = None
 ) -> SiteRules:
-    """Read what is said of a site, by KEYS; Mistake if it is wrong.
+    """Read what is given of a site, by KEYS; Mistake if it is wrong.
 
     `code`: its class, whose methods are not among them; its columns are, as `columns` and `item_columns`.
     """
     for key in ("hosts", "seeds"):
-        _refuse_logins(key, said.get(key))
-    hosts = _list("hosts", said, _host)
+        _refuse_logins(key, given.get(key))
+    hosts = _list("hosts", given, _host)
     if not hosts:
         raise Mistake(f"hosts: must be {_HOSTS}")
-    fields = _below("fields", lambda: read_fields(said["fields"], OF_PAGES)) if "fields" in said else ()
-    items = _below("items", lambda: read_items(said["items"])) if "items" in said else None
+    fields = _below("fields", lambda: read_fields(given["fields"], OF_PAGES)) if "fields" in given else ()
+    items = _below("items", lambda: read_items(given["items"])) if "items" in given else None
     return SiteRules(
         name,
         tuple(dict.fromkeys(hosts)),
-        _headers(said.get("headers", {})),
-        _list("seeds", said, seeds.read),
-        _list("follow", said, read_follow) if "follow" in said else None,
-        _list("expect", said, read_expected),
+        _headers(given.get("headers", {})),
+        _list("seeds", given, seeds.read),
+        _list("follow", given, read_follow) if "follow" in given else None,
+        _list("expect", given, read_expected),
         fields,
         items,
-        _columns("columns", said, OF_PAGES) or tuple(each.column for each in fields),
-        _columns("item_columns", said, OF_ITEMS) or tuple(each.column for each in (items.fields if items else ())),
+        _columns("columns", given, OF_PAGES) or tuple(each.column for each in fields),
+        _columns("item_columns", given, OF_ITEMS) or tuple(each.column for each in (items.fields if items else ())),
         code,
         table or {},
     )
@@ -111,8 +111,8 @@ def _refuse_logins(key: str, values: Any) -> None:
     for value in values if isinstance(values, list | tuple) else [values]:
         text = _BRACES.sub("x", value) if isinstance(value, str) else ""
         if urls.without_login(text) != text or (key == "hosts" and "@" in text):
-            said = f"{key}: must have no user and password; write them into fetch.auth, as $FSCRAWL_NAME"
-            raise Mistake(said)
+            problem = f"{key}: must have no user and password; write them into fetch.auth, as $FSCRAWL_NAME"
+            raise Mistake(problem)
 
 
 def _below(key: str, read: Callable[[], _T]) -> _T:
@@ -122,9 +122,9 @@ def _below(key: str, read: Callable[[], _T]) -> _T:
         raise Mistake(f"{key}: {error}") from error.__cause__
 
 
-def _list(key: str, said: Mapping[str, Any], read: Callable[[str], _T]) -> tuple[_T, ...]:
+def _list(key: str, given: Mapping[str, Any], read: Callable[[str], _T]) -> tuple[_T, ...]:
     """Read a list of strings; one string counts as a list of it."""
-    values = said.get(key, [])
+    values = given.get(key, [])
     values = [values] if isinstance(values, str) else values
     if not isinstance(values, list | tuple) or not all(isinstance(each, str) for each in values):
         raise Mistake(f"{key}: must be a list of strings, for example {_EXAMPLES[key]}")
@@ -158,8 +158,8 @@ def _headers(headers: Any) -> Mapping[str, str]:
     return dict(headers)
 
 
-def _columns(key: str, said: Mapping[str, Any], taken: frozenset[str]) -> tuple[Column, ...]:
-    columns = said.get(key, {})
+def _columns(key: str, given: Mapping[str, Any], taken: frozenset[str]) -> tuple[Column, ...]:
+    columns = given.get(key, {})
     if not isinstance(columns, Mapping):
         raise Mistake(f'{key}: must be a dict, such as {{"heading": "string", "tags": "string[]"}}')
     try:

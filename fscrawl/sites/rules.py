@@ -101,7 +101,7 @@ class NoRedirect(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SiteRules:
-    """One site. What its class does by a method is asked of `code`; the rest is said by the values here.
+    """One site. What its class does by a method is asked of `code`; the rest are the values here.
 
     name           "[[site]] 1 (a.example)", or "class Shop in site.py"
     hosts          patterns in the form of normal forms
@@ -143,15 +143,15 @@ class SiteRules:
     def understand(self, page: Answer) -> Understood:
         """Say what to follow, and whether the page is what was asked for."""
         if self.code is not None and "expect" in self.code.methods:
-            said = self.code.expect(page)
+            understood = self.code.expect(page)
         else:
-            said = Understood(unexpected=self._flaw(page))
-        if said.unexpected or said.fault or not is_final(page.status, page.headers):
-            return said  # the target of a redirect is all that it leads to
+            understood = Understood(unexpected=self._flaw(page))
+        if understood.unexpected or understood.fault or not is_final(page.status, page.headers):
+            return understood  # the target of a redirect is all that it leads to
         if self.code is not None and "follow" in self.code.methods:
             return self.code.follow(page)
         if self.follow is None:
-            return said
+            return understood
         found, is_cut = page.join_all(list(self._references(page, self.follow)))
         return Understood(found, truncated=is_cut)
 
@@ -266,8 +266,8 @@ def of_two_types(sites: Iterable[SiteRules]) -> str:
             for column in columns:
                 kind, first = types.setdefault((key, column.name), (column.kind, site))
                 if kind != column.kind:
-                    said = f"is {column.kind}, and {kind} in {first.name}; a column must have one type"
-                    return f"{site.name}: {key}: {column.name} {said}"
+                    problem = f"is {column.kind}, and {kind} in {first.name}; a column must have one type"
+                    return f"{site.name}: {key}: {column.name} {problem}"
     return ""
 
 

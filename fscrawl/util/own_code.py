@@ -26,16 +26,18 @@ _MOST_LINKS = 40  # that the kernel follows
 def check_program(root: Path | None) -> None:
     """Raise UsageError if this program lies in the tree at `root`, or if others may change it."""
     for path in (Path(sys.argv[0]), Path(fscrawl.__file__)):
-        said = _fault_of(path, root)
-        if said:
-            raise UsageError(f"{path}: {said}; install fscrawl where only you or root can write, such as /opt/fscrawl")
+        problem = _fault_of(path, root)
+        if problem:
+            raise UsageError(
+                f"{path}: {problem}; install fscrawl where only you or root can write, such as /opt/fscrawl"
+            )
 
 
 def check_site_file(path: Path, root: Path | None) -> None:
     """Raise UsageError if a site file lies in the tree at `root`, or if others may change it."""
-    said = _fault_of(path, root)
-    if said:
-        raise UsageError(f"--site {path}: {said}; its code is run, so put it where only you or root can write")
+    problem = _fault_of(path, root)
+    if problem:
+        raise UsageError(f"--site {path}: {problem}; its code is run, so put it where only you or root can write")
 
 
 def _fault_of(path: Path, root: Path | None) -> str:

@@ -144,9 +144,9 @@ class ProgressLine:
             of = "" if total is None else f" of {'about ' * self._about}{total:,}"
             rate = (done - self._done_shown) / max(now - max(self._shown_at, self._began), 1e-9)
             counted = f"{done:,}{of} {self._unit if of else self._unit_of(done)}, {rate:.1f}/s"
-        said = f"{self._begins()}{counted}" if counted else f"{self._step}, {now - self._began:.0f} s"
+        text = f"{self._begins()}{counted}" if counted else f"{self._step}, {now - self._began:.0f} s"
         self._shown_at, self._done_shown = now, done
-        say(said + (f", {self.note}" if self.note else ""), stream=self._stream, flush=True)
+        say(text + (f", {self.note}" if self.note else ""), stream=self._stream, flush=True)
 
     def _draw(self, now: float) -> None:
         text = plain(self._text(now))[: _columns(self._stream) - 1]

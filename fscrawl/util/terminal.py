@@ -4,7 +4,7 @@ Only this module prints, and tqdm and rich, which get no text that has not gone 
 
 Vocabulary:
   result    what a command was asked for; it goes to standard output
-  message   anything else that is said; it goes to another stream, such as standard error
+  message   any other text; it goes to another stream, such as standard error
 
 Promise: a message that cannot be written, because the disk of a log file is full or a terminal is gone, is lost without
 a word: the work does not end for it. A result that cannot be written is an OutputError. A closed pipe is a
@@ -80,7 +80,7 @@ def flush_output() -> None:
 
 
 def _no_output(error: OSError) -> OutputError:
-    discard_output()  # so that this is said once
+    discard_output()  # so that this is written once
     return OutputError(f"standard output: {reason(error)}")
 
 

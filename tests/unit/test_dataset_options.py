@@ -49,7 +49,7 @@ def test_values():
 @pytest.mark.parametrize("name", CHANGED)
 def test_another_option(name):
     """Each option is held to what the dataset was made with; the same one may be said again."""
-    assert {*CHANGED, "since_said"} == set(Options.__struct_fields__)
+    assert {*CHANGED, "since_text"} == set(Options.__struct_fields__)
     with pytest.raises(UsageError, match="--rebuild"):
         choose({name: CHANGED[name]}, Options(), "out")
     kept = Options(**{name: CHANGED[name]})

@@ -118,7 +118,7 @@ def test_from_another_thread():
     code = """
 def end():
     began.set()
-    interrupts.leave(15, said=True)
+    interrupts.leave(15, informed=True)
 began = threading.Event()
 with later():
     threading.Thread(target=end).start()

@@ -89,7 +89,7 @@ def test_a_signal_that_comes_twice_at_once(monkeypatch: pytest.MonkeyPatch) -> N
     vars(machine).update(played)
     clock = SimpleNamespace(now=50.0)
     monkeypatch.setattr("fscrawl.engine.machine.time.monotonic", lambda: clock.now)
-    monkeypatch.setattr("fscrawl.engine.machine.interrupts.leave", lambda number, said: left.append(number))
+    monkeypatch.setattr("fscrawl.engine.machine.interrupts.leave", lambda number, informed: left.append(number))
     for now in (50.0, 50.05):
         clock.now = now
         machine._interrupt(15)
@@ -113,7 +113,7 @@ def test_a_signal_while_nobody_reads_errors(monkeypatch: pytest.MonkeyPatch) -> 
         "_frontier": SimpleNamespace(in_flight=0),
     }
     vars(machine).update(played)
-    monkeypatch.setattr("fscrawl.engine.machine.interrupts.leave", lambda number, said: left.append(number))
+    monkeypatch.setattr("fscrawl.engine.machine.interrupts.leave", lambda number, informed: left.append(number))
     machine._interrupt(15)
     assert left == [15]
     assert not stopped.is_set()

@@ -11,7 +11,7 @@ Vocabulary:
   lost       a URL within scope and depth that is neither stored, failed nor pending, though a page that is told links
              to it, or a log says that it was stored: only `crawl --reseed` would find it
   put back   written into a log of the audit, so that the URL is fetched (again)
-  doubtful   a machine that has not said goodbye, and whose process cannot be seen from here. If its log does not grow
+  doubtful   a machine without a goodbye, whose process is not seen from here. If its log does not grow
              within `dead_after` seconds, it is dead
 
 Promise: without `repair` nothing is changed. A repair removes a page or a failure only if a second reading finds it

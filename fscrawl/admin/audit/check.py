@@ -68,12 +68,12 @@ class Checker:
             finding = Finding("unexpected_bodies", others[0], "", host, key) if others else None
         return record, finding
 
-    def _body(self, record: PageRecord, path: str, said: tuple[int, str], host: str, key: str) -> Finding | None:
+    def _body(self, record: PageRecord, path: str, recorded: tuple[int, str], host: str, key: str) -> Finding | None:
         """Compare a body with what its record says: bytes and SHA-256.
 
         Of one that is longer nothing is read: it may be as long as a disk.
         """
-        size, sha256 = said
+        size, sha256 = recorded
         again = (host, key, *_to_fetch(record))
         try:
             body = self._read(path, max(size, 0))

@@ -43,8 +43,8 @@ class Liveness:
 
     def ends(self) -> dict[str, Place]:
         """Give, by machine, the end of its log by its last line."""
-        said = ((name, peer.last().log) for name, peer in self._fleet.peers.items())
-        return {name: Place(*log) for name, log in said if log is not None}
+        ends = ((name, peer.last().log) for name, peer in self._fleet.peers.items())
+        return {name: Place(*log) for name, log in ends if log is not None}
 
     def packs(self) -> int:
         """Give how many packs of past runs some machine has known."""

@@ -1,7 +1,7 @@
 """Repairs what a scan has found.
 
 First it writes the URLs that must be fetched into a log of its own, and then removes the wrong files. At last it makes
-a generation, if machines would not fetch a page again because it was told, or if a part of what they said is missing.
+a generation, if machines would not fetch a page again because it is marked as done, or if a part of a log is missing.
 If a repair is killed before that, the next audit finds the pages whose records are gone, and puts them back, too.
 """
 

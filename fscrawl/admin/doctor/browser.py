@@ -20,7 +20,7 @@ def browser(chosen: Settings, warn: Callable[[str], None]) -> Iterator[CheckResu
     if not chosen.render.is_on:
         there = f"{path} is there" if path else "there is none"
         yield CheckResult(OK, f"browser: {there}; this crawl needs none ([render] is off)")
-    elif path is not None:  # that there is none was said of the settings
+    elif path is not None:  # the check of the settings has named that
         yield _tried(path, chosen, warn)
 
 

@@ -24,7 +24,7 @@ def of_tree(tree: Tree) -> Iterator[CheckResult]:
             repair = f"{command('audit', tree.root)} --repair"
             made = f"mkdir {path_word(tree.files.absolute(directory))} && {repair}"
             yield CheckResult(
-                PROBLEM, _said(tree, [directory]), f"is the share mounted? If somebody has removed it:  {made}"
+                PROBLEM, _message(tree, [directory]), f"is the share mounted? If somebody has removed it:  {made}"
             )
     yield from of_machinery(tree, missing)
 
@@ -39,13 +39,13 @@ def of_machinery(tree: Tree, missing: list[str]) -> Iterator[CheckResult]:
     if parts:
         removed = f"rm -r {path_word(tree.files.absolute(MACHINERY))} && {command('crawl', tree.root)}"
         again = "the crawl makes it again from what is stored, and fetches nothing twice"
-        yield CheckResult(PROBLEM, _said(tree, parts), f"when no machine runs on this tree:  {removed}    ({again})")
+        yield CheckResult(PROBLEM, _message(tree, parts), f"when no machine runs on this tree:  {removed}    ({again})")
 
 
 def _is_machinery(directory: str) -> bool:
     return directory.startswith(MACHINERY)
 
 
-def _said(tree: Tree, missing: list[str]) -> str:
+def _message(tree: Tree, missing: list[str]) -> str:
     are = "is" if len(missing) == 1 else "are"
     return f"{', '.join(map(tree.files.absolute, missing))} {are} missing"

@@ -120,18 +120,18 @@ class Dashboard:
     async def _events(self, name: str, produce: Callable[[], dict[str, Any]]) -> AsyncIterator[str]:
         """Give an event when anything but the time has changed. A tree that is gone is an event, too."""
         yield "retry: 2000\n\n"
-        said, said_at = "", 0.0
+        sent, sent_at = "", 0.0
         while not self._closing.is_set():
             try:
                 kind, facts = name, await self._in_thread(produce)
             except TreeError as error:
                 kind, facts = "trouble", {"error": str(error)}
             new = kind + _json({**facts, "now": None})
-            if new != said:
-                said, said_at = new, time.monotonic()
+            if new != sent:
+                sent, sent_at = new, time.monotonic()
                 yield f"event: {kind}\ndata: {_json(facts)}\n\n"
-            elif time.monotonic() - said_at > _STILL_HERE_S:
-                said_at = time.monotonic()
+            elif time.monotonic() - sent_at > _STILL_HERE_S:
+                sent_at = time.monotonic()
                 yield ": still here\n\n"
             await self._pause()
 

@@ -1,7 +1,7 @@
 """What the machines say about their hosts and shards, put together for the dashboard.
 
 Vocabulary:
-  said      the file of one machine (`fleet.host_figures`); only those of machines that are alive count
+  reports   the file of one machine (`fleet.host_figures`); only those of machines that are alive count
   until     when a host may be asked again, by the clock of the dashboard
 
 Promise: a file is read every ten seconds at most, for all who look, and the reading of all files stops after a second:
@@ -51,7 +51,7 @@ class PaceReader:
         self._read = read
         self._clock = clock
         self._lock = threading.Lock()
-        self._said: dict[str, Said] = {}
+        self._reports: dict[str, Said] = {}
         self._read_at: dict[str, float] = {}
         self._latest = Paces({}, {})
 
@@ -61,7 +61,7 @@ class PaceReader:
             return self._latest
         try:
             if self._read_some([machine.name for machine in machines]):
-                self._latest = _together(machines, self._said, now)
+                self._latest = _together(machines, self._reports, now)
         finally:
             self._lock.release()
         return self._latest
@@ -69,26 +69,26 @@ class PaceReader:
     def _read_some(self, names: Sequence[str]) -> bool:
         """Read the files that were read longest ago, within the budget; tell whether anything may have changed."""
         began = self._clock()
-        gone = self._said.keys() - set(names)
+        gone = self._reports.keys() - set(names)
         for name in gone:
-            del self._said[name], self._read_at[name]
+            del self._reports[name], self._read_at[name]
         due = [name for name in names if began - self._read_at.get(name, float("-inf")) >= _LIVES_S]
         due.sort(key=lambda name: self._read_at.get(name, float("-inf")))
         for name in due:
             if self._clock() - began > _BUDGET_S:
                 break
             self._read_at[name] = self._clock()
-            self._said.setdefault(name, NOTHING)
+            self._reports.setdefault(name, NOTHING)
             with contextlib.suppress(TreeError):  # the next look may succeed
-                self._said[name] = self._read(name)
+                self._reports[name] = self._read(name)
         return bool(gone or due)
 
 
-def _together(machines: Sequence[MachineStatus], said: Mapping[str, Said], now: float) -> Paces:
+def _together(machines: Sequence[MachineStatus], reports: Mapping[str, Said], now: float) -> Paces:
     hosts: dict[str, HostNow] = {}
     pending: dict[str, Mapping[int, int]] = {}
     for machine in machines:
-        of_machine = said.get(machine.name, NOTHING)
+        of_machine = reports.get(machine.name, NOTHING)
         pending[machine.name] = of_machine.figures.shards
         for name, figure in of_machine.figures.hosts.items():
             here = HostNow(machine.name, figure, _until(figure.wait_s, of_machine, machine, now), machine.doing)
@@ -96,9 +96,9 @@ def _together(machines: Sequence[MachineStatus], said: Mapping[str, Said], now: 
     return Paces(hosts, pending)
 
 
-def _until(wait_s: float, said: Said, machine: MachineStatus, now: float) -> float:
+def _until(wait_s: float, reports: Said, machine: MachineStatus, now: float) -> float:
     """Give when a wait is over, by the clock of `now`."""
-    since_s = max(0.0, machine.last.at - said.at)  # by the machine's clock
+    since_s = max(0.0, machine.last.at - reports.at)  # by the machine's clock
     return round(machine.heard_at(now) + wait_s - since_s, 1) if wait_s else _NO_UNTIL
 
 

@@ -51,8 +51,8 @@ def brief(record: PageRecord | ErrorRecord) -> dict[str, Any]:
     common = {"url": record.url, "host": urls.host(record.url), "key": record.key, "status": record.status}
     common |= _as_people_read_it(record.url)
     if isinstance(record, ErrorRecord):
-        said = {"class": record.class_, "message": record.message, "attempts": record.attempts}
-        return {**common, **said, "at": record.failed_at}
+        failure = {"class": record.class_, "message": record.message, "attempts": record.attempts}
+        return {**common, **failure, "at": record.failed_at}
     return {**common, "title": record.title, "kind": record.kind, "bytes": record.bytes, "at": record.fetched_at}
 
 
@@ -135,8 +135,10 @@ def body(tree: Tree, host: str, key: str, way: str) -> tuple[str, bytes] | None:
     if data is None:
         return None
     if file is not None:  # shown as text in every way: nothing in it may run
-        said = sniff_encoding(data, record.headers.get("content-type"), record.url) if record is not None else "utf-8"
-        return "text/plain", decode(data, said).encode("utf-8", "replace")
+        encoding = (
+            sniff_encoding(data, record.headers.get("content-type"), record.url) if record is not None else "utf-8"
+        )
+        return "text/plain", decode(data, encoding).encode("utf-8", "replace")
     seen = rendered.as_seen if rendered else record
     encoding = (seen and seen.encoding) or sniff_encoding(data)
     if way == "text":

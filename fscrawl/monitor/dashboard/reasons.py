@@ -16,7 +16,7 @@ _CAUSES = {
     Cause.COSTLY: "rests: it takes much of the processor in vain",
     Cause.FAILING: "rests: it failed too often",
     Cause.PROBED: "rests: it was asked whether the network is back",
-    Cause.TOLD: "rests: its last machine said so",
+    Cause.TOLD: "rests: its last machine logged that",
     Cause.ROBOTS: "its robots.txt comes first",
     Cause.SITE: "its domain has as many requests as it may",
     Cause.ADDRESS: "its IP address has as many requests as it may",
@@ -48,9 +48,9 @@ def why(host: HostNow) -> str:
     cause = host.figure.cause
     if host.doing in _MACHINES and cause not in {Cause.GIVEN_UP, Cause.PAUSED}:
         return _MACHINES[host.doing]
-    said = next((words for each, words in _CAUSES.items() if each == cause), cause)
+    words = next((words for each, words in _CAUSES.items() if each == cause), cause)
     failures = host.figure.failures
-    return f"{said} ({failures} in a row)" if failures > 1 and cause == Cause.FAILING else said
+    return f"{words} ({failures} in a row)" if failures > 1 and cause == Cause.FAILING else words
 
 
 def set_by(host: HostNow) -> str:

@@ -138,8 +138,8 @@ def _grid(charted: Sequence[MachineStatus], now: float, step_s: float) -> Grid:
 
     A crawl that began recently is drawn from its beginning.
     """
-    said = [machine.last.at for machine in charted if machine.state == "alive"]
-    until = max(min(said, default=now), now - _MINUTE_S)
+    beats = [machine.last.at for machine in charted if machine.state == "alive"]
+    until = max(min(beats, default=now), now - _MINUTE_S)
     began = min((_beats(machine)[0].at for machine in charted), default=now)
     points = max(_FEWEST_POINTS, min(POINTS, math.ceil((until - began) / step_s)))
     return grid(until, step_s, points + 1)

@@ -25,7 +25,7 @@ from fscrawl.frontier.flags import format_flags, labelled
 from fscrawl.hostnames import candidates
 from fscrawl.monitor.explain.facts import Explanation, Hop, Line, Reason
 from fscrawl.monitor.explain.inlinks import host_of, inlinks, record_at, record_of, tree_path_of
-from fscrawl.monitor.explain.said import Said, terms_of
+from fscrawl.monitor.explain.mentions import Mentions, terms_of
 from fscrawl.monitor.explain.why import Why, why_no_url
 from fscrawl.monitor.snapshot import Observer
 from fscrawl.request import Request, route_of, spelling
@@ -152,7 +152,7 @@ class _Inquiry:
         if it.host:
             return  # its record says the rest
         it.url = next((url for url in self._seeds if urls.key(url) == it.key), None)
-        it.url = it.url or Said(self._tree, self._terms, it.key, None, None).url
+        it.url = it.url or Mentions(self._tree, self._terms, it.key, None, None).url
         it.host = urls.host(it.url) if it.url is not None else ""
 
     def _shard(self) -> int:
@@ -237,19 +237,19 @@ class _Inquiry:
         if it.url in self._seeds:
             mark = format_flags(labelled(self._labels.get(it.url or "", "")))
             it.lines.append(Line("", 0, "", mark, source="seeds"))
-        said = Said(self._tree, self._terms, it.key, it.url, it.shard)
-        found_on = {referrer: self._url_of(referrer) for referrer in {line.referrer for line in said.lines}}
-        it.lines += [line._replace(found_on=found_on[line.referrer]) for line in said.lines]
-        it.told = said.marks
-        self._note_requests(said.requests)
+        mentions = Mentions(self._tree, self._terms, it.key, it.url, it.shard)
+        found_on = {referrer: self._url_of(referrer) for referrer in {line.referrer for line in mentions.lines}}
+        it.lines += [line._replace(found_on=found_on[line.referrer]) for line in mentions.lines]
+        it.told = mentions.marks
+        self._note_requests(mentions.requests)
 
-    def _note_requests(self, said: set[str]) -> None:
+    def _note_requests(self, requests: set[str]) -> None:
         """Say that a URL which has no file itself is part of requests: with a session it is another page."""
         if self._it.files or self._it.url is None or "#" in self._it.url:
             return
         of_seeds = {seed for seed in self._seeds if seed.startswith(f"{self._it.url}#")}
-        stored = set(filter(self._is_stored, said | of_seeds))
-        known = [*sorted(stored), *sorted((said | of_seeds) - stored)]
+        stored = set(filter(self._is_stored, requests | of_seeds))
+        known = [*sorted(stored), *sorted((requests | of_seeds) - stored)]
         for each in known[:_MOST_REQUESTS]:
             how = "is stored" if each in stored else "is known"
             shows = f"{command('show', self._tree.root)} {shlex.quote(line_of(each))}"

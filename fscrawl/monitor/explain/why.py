@@ -15,7 +15,7 @@ from fscrawl.frontier.scope import BAD_PORT, TRAP, WHY_TRAP, Scope
 from fscrawl.http.error_classes import HELP
 from fscrawl.monitor.explain.facts import Explanation, Mark, Reason
 from fscrawl.monitor.explain.inlinks import Inlink
-from fscrawl.monitor.explain.said import rule_against, told_terms
+from fscrawl.monitor.explain.mentions import rule_against, told_terms
 from fscrawl.monitor.machine_status import MachineStatus
 from fscrawl.monitor.resuming import to_resume
 from fscrawl.monitor.snapshot import Snapshot
@@ -247,7 +247,7 @@ class Why:
         root = self._tree.root
         told = told_terms(self._tree, (urls.key(link.url) for link in followed))
         if any(self._terms.covers(term) for terms in told.values() for term in terms):
-            text = "a page links to it, and its links are said to stand in the logs, but no log has it"
+            text = "a page links to it, and is marked as done, but no log has the link"
             return Reason("lost", text, f"{command('audit', root)} --repair")
         advice = f"the next crawl reads the page's record again:  {command('crawl', root)}"
         for link in followed:

@@ -221,7 +221,7 @@ def test_little_is_said_aloud(served: Served, open_page: Open) -> None:
     assert page.evaluate("window.said") == []
     page.fill("#hosts-q", "h1")
     until(page, "document.querySelectorAll('#hosts-rows tr').length === 11")
-    assert page.evaluate("window.said") == ["hosts-said: 11 found; shown from number 1 on"]
+    assert page.evaluate("window.said") == ["hosts-status: 11 found; shown from number 1 on"]
 
 
 # -- the keyboard

@@ -124,8 +124,8 @@ async function control(verb, given = {}) {
 }
 
 function say(text) {
-  $("said").hidden = !text;
-  write($("said"), text);
+  $("message").hidden = !text;
+  write($("message"), text);
 }
 
 function trouble(text) {
@@ -413,7 +413,7 @@ async function showExamples() {
     $("examples").replaceChildren(...classes.flatMap(([name, rows]) => [el("h4", {}, name),
       el("ul", {}, ...rows.map((row) => el("li", {}, linked(pageAddress(row), {}, row.shown || row.url), ` – ${row.message}`)))]),
     el("p", { class: "quiet" }, classes.length ? `from ${count(facts.looked)} failures, chosen at random` : "there are no failures"));
-    write($("examples-said"), classes.length ? `examples of ${numberOf(classes.length, "class", "classes")} of failures` : "there are no failures");
+    write($("examples-status"), classes.length ? `examples of ${numberOf(classes.length, "class", "classes")} of failures` : "there are no failures");
     if (!frozen) write($("show-examples"), "Other examples");
   } catch (error) {
     $("examples").replaceChildren(el("p", { class: "bad" }, error.message));
@@ -434,7 +434,7 @@ class Table {
     Object.assign(this, { name, columns, keyOf, row, told, caption, first: { q: "", sort, order, only: "", page: 0 } });
     this.asked = { ...this.first };
     this.facts = null;
-    this.saidOf = "";
+    this.statusOf = "";
     this.build(parts, search);
   }
 
@@ -449,12 +449,12 @@ class Table {
     this.head = el("tr", { id: id("head") }, ...this.columns.map((column) => el("th", { scope: "col", "data-sort": column.sort || null, class: column.act ? "act" : column.number ? "n" : null },
       column.sort ? el("button", { type: "button" }, column.text) : el("span", { class: column.act ? "unseen" : null }, column.text))));
     this.line = el("p", { id: id("count"), class: "quiet" });
-    this.said = el("p", { id: id("said"), class: "unseen", role: "status" });
+    this.status = el("p", { id: id("status"), class: "unseen", role: "status" });
     this.rows = el("tbody", { id: id("rows") });
     this.nav = el("nav", { id: id("pager"), class: "pager", "aria-label": "Pages of the table", hidden: true });
     this.scroll = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": this.caption },
       el("table", {}, el("caption", { class: "unseen" }, this.caption), el("thead", {}, this.head), this.rows));
-    $(name).querySelector("h2").after(this.line, this.said, this.scroll, this.nav);
+    $(name).querySelector("h2").after(this.line, this.status, this.scroll, this.nav);
     this.line.before(el("div", { class: "bar" }, $(name).querySelector("h2"), this.form));
     this.form.addEventListener("submit", (event) => { event.preventDefault(); this.search(); });
     let typing = 0;
@@ -515,8 +515,8 @@ class Table {
 
   say() {  // aloud, only what somebody has asked for, and not each number that changes
     const asked = JSON.stringify(this.asked);
-    if (this.saidOf && this.saidOf !== asked) write(this.said, `${count(this.facts.found)} found; shown from number ${count(50 * this.facts.page + 1)} on`);
-    this.saidOf = asked;
+    if (this.statusOf && this.statusOf !== asked) write(this.status, `${count(this.facts.found)} found; shown from number ${count(50 * this.facts.page + 1)} on`);
+    this.statusOf = asked;
   }
 }
 
@@ -568,7 +568,7 @@ function openPages(given) {
   const [url, host, key] = ["url", "host", "key"].map((name) => given.get(name) || "");
   $("pages-q").value = url || (key ? "" : spoken(host));
   const found = $("pages-found");
-  write($("pages-said"), "");
+  write($("pages-status"), "");
   if (url || key) return showPage(key ? { host, key } : { url });
   if (host) return showList(host, given.get("list") || "pages", Number(given.get("page") || 0));
   return found.replaceChildren(el("p", { class: "quiet" }, "A URL leads to its page, in any spelling. A host leads to the list of its pages."));
@@ -606,7 +606,7 @@ async function showList(host, list, page) {
     const other = list === "pages" ? "failures" : "pages";
     found.replaceChildren(el("h3", { class: "title" }, `${spoken(host)}: ${count(facts.found)} ${list}`),
       el("p", { class: "where" }, el("a", { href: address("#pages", { host, list: other }) }, `Show its ${other}`)), table, nav);
-    write($("pages-said"), `${numberOf(facts.found, list === "pages" ? "page" : "failure")} of ${spoken(host)}; shown from number ${count(50 * page + 1)} on`);
+    write($("pages-status"), `${numberOf(facts.found, list === "pages" ? "page" : "failure")} of ${spoken(host)}; shown from number ${count(50 * page + 1)} on`);
   } catch (error) {
     found.replaceChildren(el("p", { class: "bad" }, error.message));
   }
@@ -625,7 +625,7 @@ async function showPage(given) {
       ...(facts.error ? [el("h3", {}, "Failure"), factsOf(facts.error)] : []),
       ...(facts.record ? [el("h3", {}, "Record"), factsOf(record)] : []),
       ...linksOf(facts), ...(facts.has_body ? bodyOf(facts) : []));
-    write($("pages-said"), `found: ${record.title || facts.shown || facts.url || facts.key}`);
+    write($("pages-status"), `found: ${record.title || facts.shown || facts.url || facts.key}`);
   } catch (error) {
     found.replaceChildren(el("p", { class: "bad" }, error.message));
   }

@@ -29,8 +29,8 @@ def terms_of(tree: Tree, chosen: Settings, seeds: frozenset[str]) -> ReadOnlyTer
     return ReadOnlyTerms(tree.files, Term.of(chosen, seeds, tree.record, generation, sites.digest))
 
 
-class Said:
-    """All that is said of one URL.
+class Mentions:
+    """All lines in which logs and snapshots mention one URL.
 
     url      its normal form; None if no line has it
     lines    who discovered it; a hundred at most
@@ -47,9 +47,9 @@ class Said:
         self._begin = f"{url}#" if url is not None and "#" not in url else None
         self._key = key
         self._terms = terms
-        said = AllLines(tree, None if shard is None else {shard})
-        said.read_snapshots(self._take_snapshot)
-        for machine, line in said.lines():
+        all_lines = AllLines(tree, None if shard is None else {shard})
+        all_lines.read_snapshots(self._take_snapshot)
+        for machine, line in all_lines.lines():
             if isinstance(line, Found):
                 self._take(line, machine, "log")
             elif isinstance(line, Told) and line.key == key:
@@ -98,9 +98,9 @@ def told_terms(tree: Tree, keys: Iterable[str]) -> dict[str, set[str]]:
             for number in wanted.keys() & set(group.fingerprints):
                 found[wanted[number]].add(snapshot.head.term)
 
-    said = AllLines(tree)
-    said.read_snapshots(take)
-    for _, line in said.lines():
+    all_lines = AllLines(tree)
+    all_lines.read_snapshots(take)
+    for _, line in all_lines.lines():
         if isinstance(line, Told) and not line.failed_at and urls.fingerprint(line.key) in wanted:
             found[line.key].add(line.term)
     return found
