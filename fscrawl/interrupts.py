@@ -6,13 +6,13 @@ in a destructor, and comes a second time into the code that cleans up after the 
 what a command has made is whole at every moment, since the process may also be killed (docs/design/failures.md).
 
     catch            the entry points call it before anything else is loaded
-    keeps            a command tells what is kept if a signal comes from now on
+    keeps            a command sets what is kept if a signal comes from now on
     later            a `with` word for short steps that a signal does not cut, such as to start a child
     until_taken      the same for a step that ends where other handlers begin, which `take` the signal over
     before_leaving   what must be done before the process ends
 
 Two commands have other handlers while they work: a crawl finishes its pages in flight (`engine.watchdog`), and a
-dashboard closes its streams. Both end by `leave` if they are told twice, or cannot.
+dashboard closes its streams. Both end by `leave` at a second signal, or if they cannot.
 
 Promise: no traceback and no process stays behind, whenever a signal comes. Only the interpreter's own start, before
 `catch`, is as Python has it: SIGTERM and SIGHUP end it silently, SIGINT may show a traceback of `site`. Measured: once
@@ -54,7 +54,7 @@ def catch() -> None:
 
 
 def keeps(words: str, *, usual_end: bool = False) -> None:
-    """Tell what is kept if a signal comes from now on. `usual_end`: Ctrl-C is how people end this command."""
+    """Set what is kept if a signal comes from now on. `usual_end`: Ctrl-C is how people end this command."""
     global _kept, _usual_end
     _kept, _usual_end = words, usual_end
 

@@ -27,7 +27,7 @@ in any order, also long after the page was fetched, and must give the same. So a
 when FILE has changed, and each method can be tried in a notebook:
 `Journals().expect(Answer("https://a.example/1", html))`.
 
-A site is not told of pages of other hosts. What is not overridden does what a crawl without FILE does.
+A site does not get pages of other hosts. What is not overridden does what a crawl without FILE does.
 
 An exception of a method is a failure of that page, of class `site`, with the line of FILE. So is a value of a wrong
 type. A method that takes too long is ended, and is a failure of class `parse`. No other page is hurt.

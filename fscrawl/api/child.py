@@ -12,19 +12,19 @@ _LAST_WORD_S = 30.0  # after this, pages in flight are given up
 
 
 def main() -> int:
-    """Read a task, do it, and tell how it went."""
+    """Read a task, do it, and report how it went."""
     interrupts.catch()
     import json  # noqa: PLC0415 - signals are caught before modules are loaded
     import os  # noqa: PLC0415
     import sys  # noqa: PLC0415
     import threading  # noqa: PLC0415
 
-    told = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever prints, does not print between the messages
     task = json.loads(sys.stdin.buffer.readline())
-    from fscrawl.api.told import do  # noqa: PLC0415
+    from fscrawl.api.reporting import do  # noqa: PLC0415
 
-    return do(task, told, threading.Thread(target=_end_with_parent, name="caller", daemon=True))
+    return do(task, out, threading.Thread(target=_end_with_parent, name="caller", daemon=True))
 
 
 def _end_with_parent() -> None:

@@ -244,7 +244,7 @@ class Crawl:
         return _links(self._pages(host, since, None, _WHOLE, kind=None))
 
     def status(self) -> Status:
-        """Tell how the crawl is, as `fscrawl status` does: from heartbeats, without reading a page.
+        """Give how the crawl is, as `fscrawl status` does: from heartbeats, without reading a page.
 
         FscrawlError if the tree cannot be read any more.
         """

@@ -30,7 +30,7 @@ from fscrawl.util.waiting import in_turn_if_slow
 
 THREADS = 3 * READERS  # as for a merge
 _FILES = 16  # that one job reads
-_FIRST_FILES = 2  # and the first ones, which tell how slow the file system is
+_FIRST_FILES = 2  # and the first ones, which show how slow the file system is
 _FIRST_JOBS = 4
 _AHEAD_BYTES = 1 << 18  # a larger body is read when it is asked for
 _WASTED = 64  # bodies in a row that were read ahead for nothing
@@ -197,7 +197,7 @@ class Pages(Iterator[Page]):
     problems    the first hundred of them: path and reason
 
     A page that was removed since its directory was listed is not there, and does not count as left out. At the end, a
-    UserWarning tells of those that were left out.
+    a UserWarning names those that were left out.
     """
 
     def __init__(
@@ -252,7 +252,7 @@ class Pages(Iterator[Page]):
                         source.unused += page._was_read_ahead
                     yield page
         source.tree.check_directories((LINKS,))  # without it, there seem to be no pages
-        self._tell()
+        self._warn()
 
     def _is_taken(self, page: Page) -> bool:
         record = page._record
@@ -285,7 +285,7 @@ class Pages(Iterator[Page]):
         if len(self.problems) < _MOST_PROBLEMS:
             self.problems.append((self._source.tree.path_of(LINKS, host, key), why))
 
-    def _tell(self) -> None:
+    def _warn(self) -> None:
         if self.skipped:
             (path, why), *_ = self.problems
             many = "1 page was" if self.skipped == 1 else f"{self.skipped:,} pages were"

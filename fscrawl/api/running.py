@@ -3,7 +3,7 @@
 The machine runs in a process of its own (`child`). So it works wherever Python runs: without a main guard, under a
 running event loop, in any thread. The caller's signal handlers, umask and modules stay as they are.
 
-The two tell each other JSON, one object a line:
+The two send each other JSON, one object a line:
 
     the task, on standard input     the arguments of `fscrawl crawl`
     on standard output              {"event": "progress" | "warning" | "result" | "error", …}
@@ -43,7 +43,7 @@ Seeds = str | os.PathLike[str] | Iterable[str]
 _CHUNK_BYTES = 1 << 16
 _LAST_LINES = 20  # of what the process prints
 _VALUES = (str, bool, int, float)
-_ERRORS: dict[str, type[FscrawlError]] = {  # by the name that the process tells; any other is a FscrawlError
+_ERRORS: dict[str, type[FscrawlError]] = {  # by the name that the process sends; any other is a FscrawlError
     "UsageError": errors.UsageError,
     "SettingsError": errors.SettingsError,
     "NoBrowserError": errors.NoBrowserError,
@@ -54,7 +54,7 @@ _ERRORS: dict[str, type[FscrawlError]] = {  # by the name that the process tells
     "RecordError": errors.RecordError,
     "OutputError": errors.OutputError,
 }
-_pipes: set[int] = set()  # whose end tells the processes of crawls that this one is gone
+_pipes: set[int] = set()  # whose end shows the processes of crawls that this one is gone
 
 
 def _let_go() -> None:
@@ -212,7 +212,7 @@ def _seeds(seeds: Seeds) -> dict[str, Any]:
 
 
 def _result(root: Path, process: _Process, bar: tqdm[Any]) -> CrawlResult:
-    """Show what the process tells until its end. A first KeyboardInterrupt is raised then, a second one at once."""
+    """Show what the process reports until its end. A first KeyboardInterrupt is raised then, a second one at once."""
     warnings: list[str] = []
     end: dict[str, Any] | None = None
     interrupted = False

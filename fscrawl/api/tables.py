@@ -15,7 +15,7 @@ from fscrawl.util.installed import to_install
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Of the columns of `dataset.schema.PAGES`, those that a page tells alone, in the same order.
+# Of the columns of `dataset.schema.PAGES`, those that a page alone has, in the same order.
 _OF_BODY = ("content_digest", "text", "html", "rendered_html", "body")
 COLUMNS = (
     *("url", "url_surtkey", "url_host_name", "url_host_registered_domain", "key", "method", "request_body", "depth"),

@@ -82,7 +82,7 @@ def _print_summary(lines: Iterable[str]) -> None:
 
 
 def run(options: argparse.Namespace, progress: Progress) -> tuple[Result, Machines]:
-    """Do the work of the command; tell how it ended, and give the machines that did it."""
+    """Do the work of the command; give how it ended, and the machines that did it."""
     check_fits(options.workers, options.threads)
     check_shared_memory()
     how = Options(
@@ -261,8 +261,8 @@ def _about_seed(text: str, error: ValueError) -> str:
             return f"{text}: it is a directory, not a URL; did you mean --root {text}?"
         if Path(text).is_file():
             return f"{text}: it is a file, not a URL; did you mean --seeds {text}?"
-    is_told = "; " in str(error) or urls.normalise(text) is not None
-    advice = "" if is_told else "; a seed must be a complete URL, like https://example.org/"
+    is_clear = "; " in str(error) or urls.normalise(text) is not None
+    advice = "" if is_clear else "; a seed must be a complete URL, like https://example.org/"
     return f"{urls.without_login(text) or repr(text)}: {error}{advice}"
 
 

@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
         if name not in CLASSES:
             raise UsageError(f"--class {name}: must be one of {', '.join(CLASSES)}")
     tree = open_tree(options.root, writing=True)
-    settings_of(tree)  # wrong settings are told now, not by the next crawl
+    settings_of(tree)  # wrong settings are refused now, not by the next crawl
     interrupts.keeps("some failures may be on the to-do list already; the same command does the rest")
     with ProgressLine() as line:
         marked = retry(tree, classes, options.host, line.print_line, line)

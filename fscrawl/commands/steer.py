@@ -75,7 +75,7 @@ def _whole(verb: str) -> Iterator[None]:
     """Let no signal come between the signs; afterwards, all of them are as they should be."""
     with interrupts.later():
         yield
-        interrupts.keeps(f"the machines are told to {verb}")
+        interrupts.keeps(f"the machines will {verb}")
 
 
 def _delay(tree: Tree) -> str:

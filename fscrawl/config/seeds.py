@@ -22,28 +22,28 @@ from fscrawl.util.user_text import shown, stray_byte
 
 _POLL_S = 0.25
 _WRITING_S = 3.0  # an unfinished last line that stays unchanged for so long is complete
-_MOST_TOLD = 20  # a file of something else must not fill the terminal
+_MOST_WARNINGS = 20  # a file of something else must not fill the terminal
 _PAIRS = ('""', "''", "<>", "“”", "‘’", "«»", "``")
 _NAME = re.compile(r"(?:(?:[\w-]+\.)+[^\W\d][\w-]*|\d+(?:\.\d+){3}|localhost|\[[0-9a-fA-F:.]+\])(?=[:/?#]|\Z)")
 
 
 def read_seeds(
-    text: str, where: str, warn: Callable[[str], None], told: set[str] | None = None, begin: int = 0
+    text: str, where: str, warn: Callable[[str], None], warned: set[str] | None = None, begin: int = 0
 ) -> dict[str, str]:
     """Return the normal forms of the URLs in `text`, and the spellings of its requests, each with its label, "" if it
     has none. Blank lines are skipped. Of a seed on several lines the first one counts.
 
-    `where` names the text in warnings. `told`: lines that have been warned of already; new ones are added. `begin`:
+    `where` names the text in warnings. `warned`: lines that have been warned of already; new ones are added. `begin`:
     where a line begins; those before it are left out.
     """
     found: dict[str, str] = {}
-    for _ in reading(found, text, where, warn, told, begin):
+    for _ in reading(found, text, where, warn, warned, begin):
         pass
     return found
 
 
 def reading(
-    found: dict[str, str], text: str, where: str, warn: Callable[[str], None], told: set[str] | None, begin: int
+    found: dict[str, str], text: str, where: str, warn: Callable[[str], None], warned: set[str] | None, begin: int
 ) -> Iterator[None]:
     """Do what `read_seeds` does, into `found`, a line at each step: 200,000 lines take seconds."""
     bad = 0
@@ -52,17 +52,17 @@ def reading(
         try:
             found.setdefault(_read_line(line.text), labels.in_comment(line.comment))
         except ValueError as error:
-            if told is not None:
-                if line.text in told:
+            if warned is not None:
+                if line.text in warned:
                     continue
-                told.add(line.text)
+                warned.add(line.text)
             bad += 1
-            if bad <= _MOST_TOLD:
+            if bad <= _MOST_WARNINGS:
                 column = line.column + (error.offset if isinstance(error, _ByteError) else 0)
                 shown_line = "" if isinstance(error, _ByteError) else f": {shown(urls.without_login(line.text))}"
                 warn(f"{where}:{line.number}:{column}: {error}, skipped{shown_line}")
-    if bad > _MOST_TOLD:
-        warn(f"{where}: {bad - _MOST_TOLD} more lines like these, skipped")
+    if bad > _MOST_WARNINGS:
+        warn(f"{where}: {bad - _MOST_WARNINGS} more lines like these, skipped")
 
 
 class _ByteError(ValueError):

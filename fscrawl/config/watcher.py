@@ -180,7 +180,7 @@ class EditWatcher:
         self._seed_file = EditedText(lambda: tree.controls.stamp(SEEDS), lambda: tree.controls.seeds())  # noqa: PLW0108
         self._seed_file.look(time.monotonic())
         self._seeds_read: str | None = None  # lines may have been added since this machine read its seeds
-        self._bad_seeds: set[str] = set()  # lines that have been told
+        self._bad_seeds: set[str] = set()  # lines that were warned of
         self._added = list(added)
         self._reading: Iterator[None] | None = None  # what is left to do of seeds that have changed
         self._found: dict[str, str] = {}
@@ -321,7 +321,7 @@ class EditWatcher:
         A seed whose line is gone keeps its label: an editor may write the file anew.
         """
         before = self._seeds_read
-        warn = _say_nothing if before is None else self._warn  # the first lines were told when the machine began
+        warn = _say_nothing if before is None else self._warn  # the first lines were warned of when the machine began
         where, found = f"{self._tree.root}/{SEEDS}", dict[str, str]()
         beginning = before if before and before.endswith("\n") and text.startswith(before) else ""
         if beginning:

@@ -20,7 +20,7 @@ from typing import Any
 
 from fscrawl import __version__
 from fscrawl.dataset.dataset_dir import STATE
-from fscrawl.dataset.job import Job, told_by
+from fscrawl.dataset.job import Job, reporting_to
 from fscrawl.dataset.needs import missing
 from fscrawl.dataset.writer import LOCK
 from fscrawl.errors import FscrawlError, UsageError
@@ -29,7 +29,7 @@ from fscrawl.util.installed import to_install
 
 _CONNECT_S = 10
 _WITHOUT_WORKERS_S = 30  # then the merge gives up; Dask's nanny restarts a worker sooner
-_TELL_EVERY_S = 0.5
+_REPORT_EVERY_S = 0.5
 
 
 class Cluster(Executor):
@@ -42,7 +42,7 @@ class Cluster(Executor):
         client.subscribe_topic(self._topic, self._hear)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        return self._workers.submit(_telling, self._topic, partial(fn, *args, **kwargs))
+        return self._workers.submit(_reporting, self._topic, partial(fn, *args, **kwargs))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002 - Dask's has none
         self._workers.shutdown(wait=wait)
@@ -54,20 +54,20 @@ class Cluster(Executor):
         self._count += event[1]
 
 
-def _telling(topic: str, task: Callable[[], Any]) -> Any:
-    """Do a task on a worker, and tell the merge from time to time how many pages are done."""
+def _reporting(topic: str, task: Callable[[], Any]) -> Any:
+    """Do a task on a worker, and report to the merge from time to time how many pages are done."""
     from distributed import get_worker  # noqa: PLC0415 - an extra
 
-    worker, done, told_at = get_worker(), 0, time.monotonic()
+    worker, done, reported_at = get_worker(), 0, time.monotonic()
 
-    def tell(pages: int) -> None:
-        nonlocal done, told_at
+    def report(pages: int) -> None:
+        nonlocal done, reported_at
         done += pages
-        if time.monotonic() - told_at >= _TELL_EVERY_S:
+        if time.monotonic() - reported_at >= _REPORT_EVERY_S:
             worker.log_event(topic, done)
-            done, told_at = 0, time.monotonic()
+            done, reported_at = 0, time.monotonic()
 
-    with told_by(tell):
+    with reporting_to(report):
         result = task()
     worker.log_event(topic, done)
     return result

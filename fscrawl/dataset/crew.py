@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from fscrawl import interrupts
 from fscrawl.dataset import cluster
-from fscrawl.dataset.job import Job, tell_by
+from fscrawl.dataset.job import Job, report_to
 from fscrawl.errors import FscrawlError, UsageError
 from fscrawl.util.children import SIGNALS, check_shared_memory, start_server
 from fscrawl.util.humanize import size
@@ -101,7 +101,7 @@ def _start(count: Synchronized[int]) -> None:
         with count.get_lock():
             count.value += pages
 
-    tell_by(add)
+    report_to(add)
     keep_freed_memory()
     look_for_cycles_rarely()
     for number in (signal.SIGINT, signal.SIGHUP):  # both reach the whole process group; the parent handles them

@@ -296,7 +296,7 @@ class DatasetDir:
     def check_writer(self) -> None:
         """Raise UsageError if another merge has begun to write here, where the lock does not keep it out.
 
-        TreeError if that cannot be told.
+        TreeError if that cannot be found out.
         """
         try:
             if self.writer == 0:

@@ -144,27 +144,27 @@ class Job:
 
 # A task says it for each few pages, so that a progress line moves while a batch of five hundred is under way. To whom,
 # is up to the crew that runs the task: in its processes a shared number, on a cluster a message from time to time.
-Tell = Callable[[int], object]
-_tell: ContextVar[Tell | None] = ContextVar("tell", default=None)
+Report = Callable[[int], object]
+_report: ContextVar[Report | None] = ContextVar("report", default=None)
 
 
 def pages_done(number: int) -> None:
     """The running task has worked on so many more pages."""
-    tell = _tell.get()
-    if tell is not None:
-        tell(number)
+    report = _report.get()
+    if report is not None:
+        report(number)
 
 
-def tell_by(tell: Tell) -> None:
-    """Whatever runs in this thread from now on is told by `tell`."""
-    _tell.set(tell)
+def report_to(report: Report) -> None:
+    """Whatever runs in this thread from now on reports to `report`."""
+    _report.set(report)
 
 
 @contextlib.contextmanager
-def told_by(tell: Tell) -> Iterator[None]:
-    """What runs inside is told by `tell`."""
-    token = _tell.set(tell)
+def reporting_to(report: Report) -> Iterator[None]:
+    """What runs inside reports to `report`."""
+    token = _report.set(report)
     try:
         yield
     finally:
-        _tell.reset(token)
+        _report.reset(token)

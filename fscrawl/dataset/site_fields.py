@@ -1,7 +1,7 @@
 """The fields and items of sites in a dataset: which tables it was made with, and which columns there are.
 
 Promise: a dataset keeps the rules of the tables that it was made with. If the tables say something else later, one line
-tells so. A site file is not kept: what stands in a dataset is never run.
+says so. A site file is not kept: what stands in a dataset is never run.
 """
 
 from __future__ import annotations

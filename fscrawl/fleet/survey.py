@@ -23,7 +23,7 @@ from fscrawl.frontier.shards import Location
 from fscrawl.frontier.stored import StoredOnTree
 from fscrawl.labels import sound
 from fscrawl.politeness import robots
-from fscrawl.sites.rules import as_told
+from fscrawl.sites.rules import by_present_rules
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree
 
@@ -126,7 +126,7 @@ class Survey:
         if not self._frontier.holds(location.shard):  # it was read before the shard was lost
             return
         of_task = labelled(sound(page.label))
-        told = as_told(page, self._ledger.rules.sites)
+        told = by_present_rules(page, self._ledger.rules.sites)
         if told is None:  # a worker reads the body by the present rules of its site, and tells the page then
             if self._is_old(page) and not self._ledger.rules.admit(page.url, of_task):
                 return  # the worker would fetch it: it is not to be refreshed, and its links wait for another run

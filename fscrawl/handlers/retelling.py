@@ -11,13 +11,13 @@ from msgspec.structs import replace
 from fscrawl.errors import TreeError
 from fscrawl.handlers.context import Context
 from fscrawl.handlers.reading import UnreadableError
-from fscrawl.sites.rules import as_told
+from fscrawl.sites.rules import by_present_rules
 from fscrawl.storage.records import PageRecord
 
 
 def told_again(context: Context, host: str, record: PageRecord) -> PageRecord:
     """Give a record as the present rules of its site tell it. `host`: its directory."""
-    told = as_told(record, context.sites)
+    told = by_present_rules(record, context.sites)
     if told is not None:
         return told
     try:

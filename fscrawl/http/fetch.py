@@ -276,7 +276,7 @@ def _failed(error: BaseException) -> Failed:
 
 
 class _Sending(NamedTuple):
-    """A request that is sent, and what `Fetcher.send` was told of it."""
+    """A request that is sent, and what `Fetcher.send` got with it."""
 
     request: Outgoing
     jar: Jar | None

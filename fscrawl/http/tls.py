@@ -47,7 +47,7 @@ def context_for(ca_file: str | None, sockets: type[ResumingSocket]) -> ssl.SSLCo
     """Give the TLS context of all connections. A user's certificate authorities are read again if their file changed.
 
     Reading them takes 15 ms of processor time, and each edit of the settings makes new connections. The usual ones are
-    read when the first connection needs them, a user's at once: then a mistake in them is told.
+    read when the first connection needs them, a user's at once: then a mistake in them is named.
     """
     if ca_file is None:
         _check_usual_authorities()
@@ -145,8 +145,8 @@ def is_heavy(sock: socket.socket) -> bool:
     """Tell whether a host has sent too much in a handshake that is just over for its connection to be kept."""
     if not hasattr(socket, "TCP_INFO"):
         return False
-    told = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _BYTES_RECEIVED.size)
-    (received,) = _BYTES_RECEIVED.unpack(told)
+    info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _BYTES_RECEIVED.size)
+    (received,) = _BYTES_RECEIVED.unpack(info)
     return bool(received > MOST_HANDSHAKE_BYTES)
 
 

@@ -43,12 +43,12 @@ def gather(tree: Tree, line: ProgressLine = SILENT) -> dict[str, Any]:
     """Give the answers of the dashboard, by view. `line`: shows how far it is. TreeError if the tree cannot be read."""
     machinery = Machinery(tree)
     snapshot = Observer(tree).look()
-    told = of_snapshot(PaceReader(machinery.host_figures), snapshot).hosts
-    names = sorted({*tree.hosts(LINKS), *tree.hosts(ERRS), *told})
+    live = of_snapshot(PaceReader(machinery.host_figures), snapshot).hosts
+    names = sorted({*tree.hosts(LINKS), *tree.hosts(ERRS), *live})
     line.begin("counting the files of hosts", len(names))
     rows: list[dict[str, Any]] = []
     for start in range(0, len(names), _HOSTS_AT_A_TIME):
-        rows += rows_of(tree, names[start : start + _HOSTS_AT_A_TIME], told, snapshot.now)
+        rows += rows_of(tree, names[start : start + _HOSTS_AT_A_TIME], live, snapshot.now)
         line.advance(len(names[start : start + _HOSTS_AT_A_TIME]))
     rows.sort(key=lambda row: -row["records"])
     line.begin("reading heartbeats", unit="")

@@ -170,7 +170,7 @@ class Snapshot:
         return dict(sorted(figures.items(), key=lambda item: (-item[1].pending, item[0])))
 
     def unknown_labels(self) -> Iterator[str]:
-        """Say which of the stopped labels nothing has, as far as figures and seeds tell: they may be misspelt."""
+        """Say which of the stopped labels nothing has, as far as figures and seeds show: they may be misspelt."""
         figures = self.labels()
         known = figures.keys() | self.seed_labels
         unknown = [label for label in self.stopped_labels if label not in known] if OTHERS not in figures else []
@@ -311,7 +311,7 @@ class Observer:
     def _count_unheard(self, without: set[str]) -> int:
         """Count the machines without heartbeats. A command that runs, or was killed, has none either."""
         for name in without - self._of_commands.keys():
-            with contextlib.suppress(TreeError):  # a later look tells
+            with contextlib.suppress(TreeError):  # a later look shows it
                 of_command = is_of_command(self._logs, name)
                 if of_command is not None:
                     self._of_commands[name] = of_command
@@ -342,7 +342,7 @@ class Observer:
         return _labels_of(self._read_seeds(tick)) if self._good.crawl.stopped_labels else frozenset()
 
     def _not_stored(self, machines: list[MachineStatus], tick: float) -> NotStored:
-        """Add what machines say. Only the newest run tells of hosts; and a seed's target may be inside by now."""
+        """Add what machines say. Only the newest run's hosts count; and a seed's target may be inside by now."""
         found = NotStored()
         newest = max((machine.greeted_at for machine in machines), default=0.0)
         for machine in sorted(machines, key=lambda machine: machine.greeted_at):

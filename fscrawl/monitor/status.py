@@ -1,7 +1,7 @@
 """What `fscrawl status` prints of a snapshot: a table for people, an object for programs. Pure.
 
 Vocabulary:
-  remark      a line that tells the user what to know, or what to do
+  remark      a line about what the user should know, or what to do
 
 Promise: text from the web or from the tree is printed without control characters (`terminal.plain`), and is never read
 as markup. The table fits into 80 columns; if the terminal has fewer than 64, it says less of each machine.

@@ -36,7 +36,7 @@ class TooLongError(DevToolsError):
 
 class DevTools:
     def __init__(self, reads: int, writes: int, longest_bytes: int) -> None:
-        """Take the ends of two pipes: what the browser says, and what it is told. `longest_bytes`: of a message."""
+        """Take the ends of two pipes: what the browser says, and what it gets. `longest_bytes`: of a message."""
         self._reads, self._writes = reads, writes
         self._longest_bytes = longest_bytes
         self._numbers = itertools.count(1)

@@ -142,7 +142,7 @@ def _may_be_given(name: str, value: str) -> bool:
 
 
 def _body_of(request: dict[str, Any]) -> bytes:
-    """Give the body of a request. What the browser does not tell, such as a file, is left out."""
+    """Give the body of a request. What the browser does not pass on, such as a file, is left out."""
     parts = request.get("postDataEntries")
     if parts is not None:
         return b"".join(base64.b64decode(part.get("bytes", "")) for part in parts)

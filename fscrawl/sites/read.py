@@ -63,8 +63,8 @@ def read_sites(tables: Any, file: TomlFile) -> tuple[SiteRules, ...]:
 def _of_table(number: int, table: Mapping[str, Any], file: TomlFile) -> SiteRules:
     hosts = table.get("hosts")
     first = hosts[0] if isinstance(hosts, list) and hosts else hosts
-    is_told = first and isinstance(first, str) and "@" not in first
-    name = f"[[site]] {number + 1}" + (f" ({shown(str(first))})" if is_told else "")
+    is_shown = first and isinstance(first, str) and "@" not in first
+    name = f"[[site]] {number + 1}" + (f" ({shown(str(first))})" if is_shown else "")
     try:
         for key in table:
             if key not in KEYS:

@@ -227,8 +227,8 @@ def _digest_of(values: Any) -> str:
     return hashlib.sha224(json.dumps(values).encode()).hexdigest()[:_DIGITS]
 
 
-def as_told(record: PageRecord, sites: Sites) -> PageRecord | None:
-    """Give a record as the present sites tell it; None if the body must be read once more for that.
+def by_present_rules(record: PageRecord, sites: Sites) -> PageRecord | None:
+    """Give a record as the present sites read it; None if the body must be read once more for that.
 
     A record without a body, such as a redirect, has nothing that rules could find.
     """

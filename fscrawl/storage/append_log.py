@@ -85,7 +85,7 @@ class Log:
 def same_file(path: AnyPath, offset: int, data: bytes) -> _Sameness:
     """Tell whether the file at `path` holds `data` at `offset`, where its only writer has put it. Raises OSError.
 
-    The bytes tell it, and not the number of the inode: sshfs makes these numbers up, gives a new file the old number
+    The bytes show it, and not the number of the inode: sshfs makes these numbers up, gives a new file the old number
     if it has the same name, and the same file a new number later. The file is opened by its name each time, since a
     file system may answer for a handle, or for a name without opening it, from a cache.
     """

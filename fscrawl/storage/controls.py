@@ -71,7 +71,7 @@ class Controls:
     def same_s(self, name: str, seen_s: float, now: float) -> float:
         """Give for how long a file that was just read has certainly been the same: at least for `seen_s`.
 
-        On a local disk, the time of its last change tells. It is asked for after the file was read, so what has come
+        On a local disk, the time of its last change counts. It is asked for after the file was read, so what has come
         since then is too young. A share may show an old time. `now`: UNIX time.
         """
         changed_at = None if caches_live_s(self._files.root) else self._files.modified_at(name)

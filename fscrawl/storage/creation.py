@@ -55,9 +55,9 @@ the next crawl rebuilds it from ../links. Do not edit these files; edit ../crawl
   tree.json   format, crawl id, number of shards, id of this directory
   machines/   the heartbeats of each machine: a JSON line each; past.<n> holds those of past runs
   leases/     which machine holds which shard; the highest epoch holds
-  log/        what each machine has found, and which pages it has told of
+  log/        what each machine has found, and which pages are done
   snap/       what is known of a shard, and up to which place in every log
-  again/      numbered; each means: all that was told before does not count
+  again/      numbered; each means: all marks made before do not count
   terms/      the settings by which links were chosen, by their digest
   robots/     robots.txt of each host as fetched
   settings.toml  a copy of ../crawl.toml without secrets, in case that somebody deletes it
@@ -163,7 +163,7 @@ def create(
                 _claim(root, name, text.encode(), machine, access, made)
             if record_for is not None:
                 record = _fitting(root, record, settings, record_for)
-            _claim(root, TREE_RECORD, _told_of_pages(root, record).to_json(), machine, access, made)
+            _claim(root, TREE_RECORD, _with_over_pages(root, record).to_json(), machine, access, made)
         BRIEF(root, lambda: sync_directory(str(root.parent)))
     except FscrawlError:
         if _may_be_a_tree(root):  # another machine has made its tree of what is here
@@ -175,7 +175,7 @@ def create(
             remove(_election(root, number), _WITH_OTHERS)
 
 
-def _told_of_pages(root: Path, record: TreeRecord) -> TreeRecord:
+def _with_over_pages(root: Path, record: TreeRecord) -> TreeRecord:
     """Give the record that also says whether pages are stored."""
     names = [name for directory in PAGE_DIRECTORIES for name in BRIEF(root, partial(os.listdir, root / directory))]
     there = any(not name.startswith(".") for name in names)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fscrawl.storage.layout import MACHINERY, PAGE_DIRECTORIES, PAUSE, SEEDS, SETTINGS, STOP, TREE_RECORD
 
-DATASET_STATE = ".merge"  # what tells that a directory is a dataset
+DATASET_STATE = ".merge"  # what shows that a directory is a dataset
 
 
 def is_inside(root: Path, path: Path) -> bool:

@@ -62,7 +62,7 @@ def check_shared_memory() -> None:
 
 
 def _look_for_working_directory() -> None:
-    """Raise UsageError if it is gone: multiprocessing tells children where they are."""
+    """Raise UsageError if it is gone: multiprocessing passes on where they are."""
     try:
         Path.cwd()
     except OSError:

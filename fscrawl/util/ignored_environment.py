@@ -1,4 +1,4 @@
-"""For a Python that was started with -E, as pipx starts its commands: what its children are told all the same.
+"""For a Python that was started with -E, as pipx starts its commands: what its children get all the same.
 
 The interpreters that multiprocessing starts get the flags of this one. With -E among them, they ignore the environment.
 So what they are to know stands on their command line, too.

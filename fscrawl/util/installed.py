@@ -1,4 +1,4 @@
-"""What messages tell the user to type: the command that was typed here, and the one that adds an extra to this copy."""
+"""What messages ask the user to type: the command that was typed here, and the one that adds an extra to this copy."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from fscrawl.util.ignored_environment import pass_on
 def protect_children() -> None:
     """Let no process that this one starts look for modules in its working directory.
 
-    Raises UsageError if Python was told to ignore its environment, and cannot tell its children otherwise.
+    Raises UsageError if Python ignores its environment by an option, and would pass that on to its children.
     """
     if not sys.flags.safe_path and not pass_on("-P"):  # -I is -E and -P
         raise UsageError("Python was started with -E, so its children would run code from this directory; add -P")

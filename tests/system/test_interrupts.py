@@ -217,7 +217,7 @@ def steering(tree: Grown, verb: str, *flags: str) -> Case:
 
     return Case(
         lambda place: fscrawl(verb, place / "tree", *flags),
-        [f"the machines are told to {verb}"],
+        [f"the machines will {verb}"],
         prepare,
         result=result,
     )

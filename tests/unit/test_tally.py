@@ -9,14 +9,14 @@ from types import SimpleNamespace
 import pytest
 
 from fscrawl.dataset import cluster, crew
-from fscrawl.dataset.job import pages_done, tell_by
+from fscrawl.dataset.job import pages_done, report_to
 
 
 @pytest.fixture(autouse=True)
 def _nobody():
     """Leave nobody to tell."""
     yield
-    tell_by(None)
+    report_to(None)
 
 
 def work():

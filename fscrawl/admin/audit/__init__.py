@@ -4,12 +4,12 @@ Vocabulary:
   kind       a kind of problem; `report.KINDS` lists them all
   finding    one problem that was found; `path`: the file, relative to the root
   orphan     a body without a record: a machine was killed between writing the two
-  told       the links of a stored page stand in the logs, by rules that count now. A page that is not told is told by
+  marked     the links of a stored page stand in the logs, by rules that count now. A page without a mark is read by
              the next crawl, so its links wait
-  pending    a URL within scope and depth that logs, snapshots, a seed or a page that is not told name, and that is
+  pending    a URL within scope and depth that logs, snapshots, a seed or a page without a mark name, and that is
              neither stored nor failed: the next crawl fetches it
-  lost       a URL within scope and depth that is neither stored, failed nor pending, though a page that is told links
-             to it, or a log says that it was stored: only `crawl --reseed` would find it
+  lost       a URL within scope and depth that is neither stored, failed nor pending, though a marked page links to
+             it, or a log says that it was stored: only `crawl --reseed` would find it
   put back   written into a log of the audit, so that the URL is fetched (again)
   doubtful   a machine without a goodbye, whose process is not seen from here. If its log does not grow
              within `dead_after` seconds, it is dead

@@ -161,7 +161,7 @@ def _flaw(
 
 
 def _planted(path: str, error: PlantedError, host: str = "", key: str = "") -> Finding:
-    """Give the finding for what is no file. A repair leaves what may not be read: so it is told without its page."""
+    """Give the finding for what is no file. A repair leaves what may not be read: so it is named without its page."""
     return Finding("planted", path, error.what, *(("", "") if error.denied else (host, key)))
 
 

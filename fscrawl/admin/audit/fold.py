@@ -2,10 +2,10 @@
 
 Vocabulary:
   there      the tree has a record of the page or of its failure
-  told       a mark that counts now says that the page's links stand in the logs
-  settled    told, or failed: the machines do nothing more for it
-  pending    known within scope and depth, and neither there nor settled: the next crawl fetches it
-  gone       settled, and not there: somebody has removed the record
+  marked     a mark that counts now says that the page's links stand in the logs
+  done       marked, or failed: the machines do nothing more for it
+  pending    known within scope and depth, and neither there nor done: the next crawl fetches it
+  gone       done, and not there: somebody has removed the record
 
 Promise: lines may come in any order, and repeatedly. Ten bytes for each URL, fifteen with `max_depth`; and the times of
 failures whose record is not there.
@@ -54,7 +54,7 @@ class Fold:
                 if line.failed_at:
                     self._fail(number, {line.failed_at})
                 elif self._covers(line.term):
-                    self._tell(number, line.depth)
+                    self._mark(number, line.depth)
 
     def know(self, url: str, depth: int) -> None:
         """Take in that a URL within the scope is known at a depth."""
@@ -73,7 +73,7 @@ class Fold:
         if self._rules.admit(found.url, found.flags):
             self.know(found.url, found.depth)
 
-    def _tell(self, number: int, depth: int) -> None:
+    def _mark(self, number: int, depth: int) -> None:
         before = self.is_pending(number)
         self._table.told(number, depth)
         self.has_gone = self.has_gone or not self.is_there(number)
@@ -130,18 +130,18 @@ class Fold:
     def is_there(self, number: int) -> bool:
         return self._table.state(number).there
 
-    def is_told(self, number: int) -> bool:
+    def is_marked(self, number: int) -> bool:
         """Tell whether all links of a page stand in the logs."""
         return self._table.settled(number)
 
     def is_gone(self, number: int) -> bool:
-        return self._is_settled(number) and not self.is_there(number)
+        return self._is_done(number) and not self.is_there(number)
 
     def is_pending(self, number: int) -> bool:
         state = self._table.state(number)
-        return state.known is not None and not state.there and not self._is_settled(number)
+        return state.known is not None and not state.there and not self._is_done(number)
 
-    def _is_settled(self, number: int) -> bool:
+    def _is_done(self, number: int) -> bool:
         failures = self._failures.get(number)
         has_failed = failures is not None and not failures <= self._again.get(number, set())
         return has_failed or self._table.settled(number)

@@ -31,7 +31,7 @@ class MachineryScan:
     """One pass over `.fscrawl`. `robots`: how many files of robots.txt there are."""
 
     def __init__(self, tree: Tree, check: Checker, note_odd: Callable[[str, str, str], None]) -> None:
-        """`note_odd(directory, name, kind)`: is told of names that do not belong there."""
+        """`note_odd(directory, name, kind)`: gets names that do not belong there."""
         self.robots = 0
         self._tree = tree
         self._files = tree.files

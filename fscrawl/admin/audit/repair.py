@@ -37,7 +37,7 @@ _ALONE = ("orphan_bodies", "torn_robots", "torn_leases")  # repaired only while 
 _LEFT = ("strays", "not_normal")  # nothing that a repair could do is better
 _AT_LAST = ("lost_urls", "damaged_logs")  # repaired by what is put back, or by a generation
 _ANY_TIME = ("damaged_snapshots", "damaged_terms", "damaged_generations")  # nobody writes them
-_TOLD_ANEW = (*PAGES, "planted", "damaged_snapshots")  # what was told before must not count any more
+_NEED_GENERATION = (*PAGES, "planted", "damaged_snapshots")  # their marks must not count any more
 
 _REASON = {"reason": "repair"}
 
@@ -73,7 +73,7 @@ class Repair:
         self._unknown: set[int] = set()  # fingerprints of keys to fetch again whose URL is not known
         self._failures: dict[int, set[str]] = {}  # of what is to be fetched again: when it failed
         self._labels: dict[int, str] = {}  # and of which task it is, as far as logs still say that
-        self._must_tell_anew = False
+        self._needs_generation = False
 
     def run(self) -> None:
         report = self._report
@@ -150,7 +150,7 @@ class Repair:
                 continue  # found twice: as misplaced and as lost
             self._report.put_back += 1
             self._line.advance()
-            self._must_tell_anew = self._must_tell_anew or self._scanner.fold.is_told(number)
+            self._needs_generation = self._needs_generation or self._scanner.fold.is_marked(number)
             shard = self._tree.record.shard_of(urls.host(url), urls.key(url))
             found = Found(shard, depth, referrer, url)
             label = self._labels.get(number, "")
@@ -235,11 +235,11 @@ class Repair:
             if self._is_still(finding):
                 # No URL is known. Without the file the page would be lost; with the file it would count as done.
                 self._tree.files.set_aside(finding.path)
-                self._must_tell_anew = True
+                self._needs_generation = True
             return False
         if self._is_still(finding):
             self._tree.check_directories()  # without it, each body or record is missing
-            self._must_tell_anew = self._must_tell_anew or finding.kind in _TOLD_ANEW
+            self._needs_generation = self._needs_generation or finding.kind in _NEED_GENERATION
             self._correct(finding)
         elif finding.kind == "set_aside":
             return False  # its URL is still not known
@@ -270,12 +270,12 @@ class Repair:
             files.remove(finding.path)
 
     def _begin_generation(self) -> None:
-        """Let all that is stored be told anew, if something that was told does not count any more, or is missing."""
+        """Let all records be read again, if a mark does not count any more, or a part of a log is missing."""
         generations = Generations(self._tree.files)
         for machine, cut in sorted(self._scanner.cuts.items()):
             reason = {"reason": "cut", "log": machine, "expected": list(cut.expected)}
             self._report.generation = generations.ensure(reason)
-        if self._must_tell_anew and not self._report.generation:
+        if self._needs_generation and not self._report.generation:
             self._report.generation = generations.advance(_REASON)
 
     def _is_still(self, finding: Finding) -> bool:

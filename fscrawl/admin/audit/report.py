@@ -65,7 +65,7 @@ class Report:
     found, mended      problems that were found, and those that were repaired, by kind
     by_crawl           those of `found` that the next crawl puts right by itself: they count as nothing wrong
     put_back           URLs that a repair wrote into its log
-    generation         the generation that a repair made, so that all records are told anew; 0: none was needed
+    generation         the generation that a repair made, so that all records are read again; 0: none was needed
     """
 
     root: str
@@ -101,9 +101,9 @@ class Report:
     def add(self, kind: str, text: str, *, by_crawl: bool = False) -> None:
         self.found[kind] += 1
         self.by_crawl[kind] += by_crawl
-        told = self.examples.setdefault(kind, [])
-        if len(told) < EXAMPLES:
-            told.append(text)
+        examples = self.examples.setdefault(kind, [])
+        if len(examples) < EXAMPLES:
+            examples.append(text)
 
     def lines(self) -> Iterator[str]:
         """Return the report as text for a terminal."""

@@ -26,7 +26,7 @@ from fscrawl.fleet.terms import ReadOnlyTerms, Term
 from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.url_table import UrlTable
 from fscrawl.request import is_normal, shown
-from fscrawl.sites.rules import Sites, as_told, near_to
+from fscrawl.sites.rules import Sites, by_present_rules, near_to
 from fscrawl.storage.atomic import temporary_owner
 from fscrawl.storage.caches import caches_live_s
 from fscrawl.storage.layout import (
@@ -252,14 +252,14 @@ class Scanner:
     # -- links
 
     def _follow(self, record: PageRecord) -> None:
-        """Look for lost URLs among a page's links. The links of a page that is not told wait: it is told by a crawl."""
+        """Look for lost URLs among a page's links. Those of a page without a mark wait: a crawl reads them."""
         if self.rules.max_depth is not None and record.depth_of_links > self.rules.max_depth:
             return
-        is_told = self.fold.is_told(urls.fingerprint(record.key))
-        told = as_told(record, self.rules.sites)
-        if told is None:  # a crawl reads its body by the present rules of its site
+        is_marked = self.fold.is_marked(urls.fingerprint(record.key))
+        present = by_present_rules(record, self.rules.sites)
+        if present is None:  # a crawl reads its body by the present rules of its site
             return
-        for url in told.links_to(nofollow=self.rules.nofollow):
+        for url in present.links_to(nofollow=self.rules.nofollow):
             if url in self._checked:
                 continue
             if len(self._checked) >= _CHECKED_MEMORY:
@@ -268,7 +268,7 @@ class Scanner:
                 self._checked.add(url)
             if self._is_accounted_for(url):
                 continue
-            if not is_told and not self.fold.is_gone(fingerprint(url)):
+            if not is_marked and not self.fold.is_gone(fingerprint(url)):
                 self.fold.know(url, record.depth_of_links)
             else:
                 self._suspect(url, record.depth_of_links, record.key)

@@ -5,7 +5,7 @@ Vocabulary:
   problem    a crawl would fail, or lose work; a warning is only worth knowing
 
 Promise: nothing is fetched, and the crawl is not changed. Files that a check makes are removed again. If the file
-system does not answer, the user is told while the check waits.
+system does not answer, a warning says so while the check waits.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def examine(
 ) -> Iterator[CheckResult]:
     """Check this machine, the directory and, if there is a tree, the crawl.
 
-    `workers`, `threads`, `allow_env`: as for `fscrawl crawl`. `warn`: is told what the checks wait for.
+    `workers`, `threads`, `allow_env`: as for `fscrawl crawl`. `warn`: gets what the checks wait for.
     `lookup`: gives the addresses of a host name. `line`: shows what is checked. `repair`: write `crawl.toml` again if
     it was deleted.
     """

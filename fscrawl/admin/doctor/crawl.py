@@ -37,7 +37,7 @@ _GLANCE_S = 0.25
 _BEATS = 2
 _LIMIT = 3  # times the heartbeat interval, to see two of them
 _MOST_HOSTS = 200  # hosts that are searched for half-written files; the audit searches all
-_MOST_TOLD = 10
+_MOST_SHOWN = 10
 _HELLO_BYTES = 1 << 16
 
 
@@ -223,8 +223,8 @@ def limited(results: Iterable[CheckResult]) -> Iterator[CheckResult]:
     counts: dict[str, int] = {}
     for each in results:
         counts[each.level] = counts.get(each.level, 0) + 1
-        if counts[each.level] <= _MOST_TOLD:
+        if counts[each.level] <= _MOST_SHOWN:
             yield each
     for level, number in counts.items():
-        if number > _MOST_TOLD:
-            yield CheckResult(level, f"and {number - _MOST_TOLD} more like this")
+        if number > _MOST_SHOWN:
+            yield CheckResult(level, f"and {number - _MOST_SHOWN} more like this")

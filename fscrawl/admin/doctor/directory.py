@@ -39,12 +39,12 @@ def mount(directory: Path, found: Mount | None) -> Iterator[CheckResult]:
 
 def remarks(mount: Mount) -> Iterator[CheckResult]:
     """Say what is known about a mount of this kind with these options."""
-    told = f"{mount.point} is {mount.kind} of {mount.source}"
+    mounted = f"{mount.point} is {mount.kind} of {mount.source}"
     if "ro" in mount.options:
-        yield CheckResult(PROBLEM, f"{told}, mounted read-only", "mount it read-write")
+        yield CheckResult(PROBLEM, f"{mounted}, mounted read-only", "mount it read-write")
     else:
         found = known(mount.kind, mount.source)
-        yield CheckResult(found.level, f"{told}: {found.what}", found.advice)
+        yield CheckResult(found.level, f"{mounted}: {found.what}", found.advice)
     if mount.kind in NFS and "soft" in mount.options:
         what = "it is mounted with the option soft, so writes fail when the server is slow"
         yield CheckResult(WARNING, what, "mount it with the option hard")

@@ -32,7 +32,7 @@ def of_tree(tree: Tree) -> Iterator[CheckResult]:
 def of_machinery(tree: Tree, missing: list[str]) -> Iterator[CheckResult]:
     """Name what is missing in `.fscrawl`. `missing`: all directories that are.
 
-    The share is there, since `tree.json` was read. An empty directory is not what the other files tell of, so it is
+    The share is there, since `tree.json` was read. An empty directory does not fit the other files, so it is
     safer to make all anew, which costs a look at all records.
     """
     parts = [directory for directory in missing if _is_machinery(directory)]

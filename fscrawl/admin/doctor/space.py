@@ -3,7 +3,7 @@
 A page takes two files, its body and its record. One that scripts made has its DOM and perhaps a picture, too
 (docs/design/tree-format.md). What the directories and robots.txt of a host take is not counted.
 
-statvfs tells what is free. Servers of NFS and the clients of CephFS fill it with a quota of the exported directory, and
+statvfs shows what is free. Servers of NFS and the clients of CephFS fill it with a quota of the exported directory, and
 ext4 and XFS with that of a project. A quota of a user or group is not in it.
 """
 
@@ -25,13 +25,13 @@ _ADVICE = "lower it, get a larger quota, or use another file system: a full one 
 _FILES = 2
 _FILES_RENDERED = 4
 _BLOCK_BYTES = 4096  # of which a file leaves a part empty
-_TYPICAL = 100  # so many pages tell how large the others are
+_TYPICAL = 100  # so many pages show how large the others are
 
 
 class Need(NamedTuple):
-    """What is still to come. `told`: which pages; `bytes`: None while too few pages tell how large they are."""
+    """What is still to come. `pages`: which; `bytes`: None while too few pages show how large they are."""
 
-    told: str
+    pages: str
     files: int
     bytes: int | None
 
@@ -61,15 +61,15 @@ def compare(directory: Path, wanted: Need | None) -> Iterator[CheckResult]:
     except OSError as error:
         yield CheckResult(WARNING, str(tree_error(error, directory)))
         return
-    told, files, needed = wanted
+    pages, files, needed = wanted
     if there.f_files:
-        yield _judged(told, number_of(files, "file"), there.f_favail >= files, f"{there.f_favail:,}")
+        yield _judged(pages, number_of(files, "file"), there.f_favail >= files, f"{there.f_favail:,}")
     if needed is not None:
         free = there.f_bavail * there.f_frsize
-        yield _judged(told, f"about {size(needed)}", free >= needed, size(free))
+        yield _judged(pages, f"about {size(needed)}", free >= needed, size(free))
 
 
-def _judged(told: str, needed: str, fits: bool, free: str) -> CheckResult:
+def _judged(pages: str, needed: str, fits: bool, free: str) -> CheckResult:
     if fits:
-        return CheckResult(OK, f"{told}; there is room for their {needed}")
-    return CheckResult(WARNING, f"{told}, which need {needed}; {free} are free", _ADVICE)
+        return CheckResult(OK, f"{pages}; there is room for their {needed}")
+    return CheckResult(WARNING, f"{pages}, which need {needed}; {free} are free", _ADVICE)

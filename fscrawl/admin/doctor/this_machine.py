@@ -62,11 +62,11 @@ def open_files(workers: int, threads: int) -> Iterator[CheckResult]:
     of_worker = (2 * _MOST_THREADS * threads + _OTHER_FILES) * 4 // 3  # a quarter is for connections that wait
     needed = max(of_worker, FILES_OF_WORKER * workers + _OTHER_FILES)
     shown = "not set" if limit == resource.RLIM_INFINITY else limit
-    told = f"the limit of open files is {shown}; {needed} may be needed"
+    what = f"the limit of open files is {shown}; {needed} may be needed"
     if limit == resource.RLIM_INFINITY or limit >= needed:
-        yield CheckResult(OK, told)
+        yield CheckResult(OK, what)
     else:
-        yield CheckResult(PROBLEM, told, f"ulimit -n {needed}")
+        yield CheckResult(PROBLEM, what, f"ulimit -n {needed}")
 
 
 def memory(workers: int) -> Iterator[CheckResult]:

@@ -82,7 +82,7 @@ class Dashboard:
             Route("/metrics", self._metrics),
             Route("/control/{verb}", self._control, methods=["POST"]),
         ]
-        handlers = {FscrawlError: _told, HTTPException: _http_error, Exception: _unexpected}
+        handlers = {FscrawlError: _refused, HTTPException: _http_error, Exception: _unexpected}
         self.app = Starlette(routes=routes, exception_handlers=handlers)  # type: ignore[arg-type]  # of narrower types
 
     def close(self) -> None:
@@ -285,7 +285,7 @@ async def _object(request: Request) -> dict[str, Any]:
 # -- what went wrong
 
 
-async def _told(request: Request, error: FscrawlError) -> Response:  # noqa: ARG001
+async def _refused(request: Request, error: FscrawlError) -> Response:  # noqa: ARG001
     return _json_response({"error": str(error)}, 400 if isinstance(error, UsageError) else 503)
 
 

@@ -28,26 +28,26 @@ ONLY = ("", "held", "pending")
 _NAMES_LIVE_S = 20.0
 
 
-def arrange(names: Iterable[str], query: Query, told: Mapping[str, HostNow] | None = None) -> tuple[int, list[str]]:
+def arrange(names: Iterable[str], query: Query, live: Mapping[str, HostNow] | None = None) -> tuple[int, list[str]]:
     """Give the number of hosts that match, and those of the page. `names` are sorted; hosts without a value come last.
 
-    `told`: what machines say about hosts. `query.only`: "held" for those that a limit or a rest holds back, "pending"
+    `live`: what machines say about hosts. `query.only`: "held" for those that a limit or a rest holds back, "pending"
     for those with pending URLs.
 
     >>> arrange(["a", "b", "c"], Query("C", "host"))
     (1, ['c'])
     """
-    told = told or {}
+    live = live or {}
     left = list(names)
-    if query.only:  # the others were not told of
-        left = [name for name in left if name in told and _is_wanted(told[name], query.only)]
+    if query.only:  # the others are not known
+        left = [name for name in left if name in live and _is_wanted(live[name], query.only)]
     if query.text.strip():
         left = list(filter(hostnames.search(query.text), left))
     if query.sort == "host":
         if query.descending:
             left.reverse()
     else:
-        left = sort_rows(left, _value_of(query.sort, told), descending=query.descending)
+        left = sort_rows(left, _value_of(query.sort, live), descending=query.descending)
     return len(left), cut(left, query.page)
 
 
@@ -55,13 +55,13 @@ def _is_wanted(host: HostNow, only: str) -> bool:
     return host.figure.cause in reasons.HELD_BACK if only == "held" else host.figure.pending > 0
 
 
-def _value_of(sort: str, told: Mapping[str, HostNow]) -> Callable[[str], float | None]:
+def _value_of(sort: str, live: Mapping[str, HostNow]) -> Callable[[str], float | None]:
     if sort == "pending":
-        return lambda name: told[name].figure.pending if name in told else None
-    return lambda name: told[name].until or None if name in told else None
+        return lambda name: live[name].figure.pending if name in live else None
+    return lambda name: live[name].until or None if name in live else None
 
 
-def rows_of(tree: Tree, names: Iterable[str], told: Mapping[str, HostNow], now: float) -> list[dict[str, Any]]:
+def rows_of(tree: Tree, names: Iterable[str], live: Mapping[str, HostNow], now: float) -> list[dict[str, Any]]:
     """Give the rows of some hosts. Their files are counted by listing, several hosts at a time."""
 
     def row(name: str) -> dict[str, Any]:
@@ -70,13 +70,13 @@ def rows_of(tree: Tree, names: Iterable[str], told: Mapping[str, HostNow], now: 
             "spoken": urls.shown_host(name),
             "records": len(tree.keys(LINKS, name)),
             "failures": len(tree.keys(ERRS, name)),
-            **_told(told.get(name), now),
+            **_live(live.get(name), now),
         }
 
     return list(in_turn_if_slow(row, list(names), READERS))
 
 
-def _told(host: HostNow | None, now: float) -> dict[str, Any]:
+def _live(host: HostNow | None, now: float) -> dict[str, Any]:
     """Give what a machine says about a host; {} if none does."""
     if host is None:
         return {}
@@ -102,19 +102,19 @@ class Hosts:
         self._listed_at = float("-inf")
         self._lock = threading.Lock()
 
-    def table(self, query: Query, told: Mapping[str, HostNow], now: float) -> dict[str, Any]:
+    def table(self, query: Query, live: Mapping[str, HostNow], now: float) -> dict[str, Any]:
         """Give a page of the table; TreeError if the tree cannot be listed.
 
-        `told`: what machines say about hosts; those without a record yet are listed, too.
+        `live`: what machines say about hosts; those without a record yet are listed, too.
         """
-        names = sorted({*self._list(), *told})
-        found, page = arrange(names, query, told)
+        names = sorted({*self._list(), *live})
+        found, page = arrange(names, query, live)
         return {
             "now": now,
             "hosts": len(names),
-            "held": sum(host.figure.cause in reasons.HELD_BACK for host in told.values()),
+            "held": sum(host.figure.cause in reasons.HELD_BACK for host in live.values()),
             **place(found, query.page),
-            "rows": rows_of(self._tree, page, told, now),
+            "rows": rows_of(self._tree, page, live, now),
         }
 
     def _list(self) -> list[str]:

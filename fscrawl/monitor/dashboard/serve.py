@@ -33,7 +33,7 @@ _LAST_RESORT_S = 3.0
 _BACKLOG = 64  # asyncio accepts as many at a time
 _REQUEST_S = 10.0  # for the head of a request
 _MOST_WAITING = 64  # connections without a request; for one more, the one that has waited longest is ended
-_MOST_CONNECTIONS = 256  # others are told 503
+_MOST_CONNECTIONS = 256  # others get 503
 
 
 class _Connection(H11Protocol):
@@ -63,7 +63,7 @@ class _Connection(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """A server that ends its streams when it is told to stop."""
+    """A server that ends its streams when it is stopped."""
 
     def __init__(self, config: uvicorn.Config, dashboard: Dashboard) -> None:
         super().__init__(config)
@@ -92,7 +92,7 @@ def serve(root: Path, host: str, port: int, verbs: Verbs) -> int:
     dashboard = Dashboard(root, verbs)
     listener = listen(host, port)
     guard = Guard(dashboard.app, names_for(host, socket.gethostname()), token)
-    logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # it tells each error of accept(), with its traceback
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # it logs each error of accept(), with its traceback
     _announce(root, listener, token)
     _Server(config_of(guard), dashboard).run([listener])  # it ends by a signal, which is raised again: see `interrupts`
     os._exit(EXIT_OK)  # do not wait for threads that wait for a share

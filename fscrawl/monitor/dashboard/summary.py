@@ -21,7 +21,7 @@ from fscrawl.monitor.state import state_of
 WINDOWS = {"10min": 600.0, "1h": 3600.0}
 POINTS = 120
 _FEWEST_POINTS = 24
-_OWN_CURVES = 8  # more colours cannot be told apart
+_OWN_CURVES = 8  # more colours cannot be distinguished
 _LISTED = 100
 _MINUTE_S = 60.0
 _SHORTEST_STEP_S = 0.1

@@ -3,11 +3,11 @@
 Vocabulary:
   asked      what the user entered: a URL, a request as in `seeds.txt` or in its spelling, or the 24 digits of a key
   line       a URL's line in a log or a snapshot: who discovered it, at which depth, on which page; or in `seeds.txt`
-  told       a log says that the page was stored and its links stand in logs, or that it failed
+  mark       a line of a log: the page was stored and its links stand in logs, or it failed
   reason     why a URL is not stored, or not yet: a name for programs, a sentence for people, and what to do
   waiting    a URL that has a line, and is neither stored nor failed: it will be fetched when its turn comes
 
-Promise: it only reads. It says so if the stored data cannot tell. It reads only link files with the right name, unless
+Promise: it only reads. It says so if the data cannot show it. It reads only link files with the right name, unless
 `inlinks` asks for all of them. `noindex` is no reason: such pages are stored, and only the export leaves them out.
 """
 
@@ -240,7 +240,7 @@ class _Inquiry:
         mentions = Mentions(self._tree, self._terms, it.key, it.url, it.shard)
         found_on = {referrer: self._url_of(referrer) for referrer in {line.referrer for line in mentions.lines}}
         it.lines += [line._replace(found_on=found_on[line.referrer]) for line in mentions.lines]
-        it.told = mentions.marks
+        it.marks = mentions.marks
         self._note_requests(mentions.requests)
 
     def _note_requests(self, requests: set[str]) -> None:

@@ -35,9 +35,9 @@ class Line(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """What the log of `machine` ("": a snapshot) says has become of a URL: it was told, or failed at `failed_at`.
+    """What the log of `machine` ("": a snapshot) says has become of a URL: it is done, or failed at `failed_at`.
 
-    depth     at which it was told
+    depth     at which it was found
     term      names the rules by which its links were filtered
     counts    these rules are as wide as the present ones; so machines do nothing more for the URL
     """
@@ -76,7 +76,7 @@ class Explanation:
     found_on: str | None = None
     inlinks: list[Inlink] | None = None
     lines: list[Line] = field(default_factory=list)
-    told: list[Mark] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
     holder: str = ""
     holder_state: str = ""
     reasons: list[Reason] = field(default_factory=list)
@@ -93,7 +93,7 @@ class Explanation:
 
     def as_json(self) -> dict[str, Any]:
         """Give all of it as JSON values; of the links in the record only their number."""
-        rows = ("redirects", "lines", "told", "reasons")
+        rows = ("redirects", "lines", "marks", "reasons")
         facts = {name: value for name, value in vars(self).items() if name not in {"page", "error", "inlinks", *rows}}
         facts |= {name: [each._asdict() for each in getattr(self, name)] for name in rows}
         facts["request"] = None if self.request is None else _as_json(self.request)

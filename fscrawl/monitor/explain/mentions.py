@@ -34,7 +34,7 @@ class Mentions:
 
     url      its normal form; None if no line has it
     lines    who discovered it; a hundred at most
-    marks    who says that it was stored and told, or that it failed; a hundred at most
+    marks    who says that it is done, or that it failed; a hundred at most
     requests of a plain URL: lines that have it as part of a request, in its spelling; a hundred at most
     """
 
@@ -81,14 +81,14 @@ class Mentions:
 
 
 def _depths_of(section: Iterable[Depths], fingerprint: int) -> Iterable[int]:
-    """Give the told depth of a URL in a section of a snapshot, if it is there; 0 where depths are not kept."""
+    """Give the depth of a URL that is done in a section of a snapshot, if it is there; 0 where depths are not kept."""
     for group in section:
         at = bisect_left(group.fingerprints, fingerprint)
         if at < len(group.fingerprints) and group.fingerprints[at] == fingerprint:
             yield group.told[at] if group.told is not None else 0
 
 
-def told_terms(tree: Tree, keys: Iterable[str]) -> dict[str, set[str]]:
+def terms_of_links(tree: Tree, keys: Iterable[str]) -> dict[str, set[str]]:
     """Give, by key, the terms under which the links of pages were put into logs."""
     found: dict[str, set[str]] = defaultdict(set)
     wanted = {urls.fingerprint(key): key for key in keys}

@@ -15,7 +15,7 @@ from fscrawl.frontier.scope import BAD_PORT, TRAP, WHY_TRAP, Scope
 from fscrawl.http.error_classes import HELP
 from fscrawl.monitor.explain.facts import Explanation, Mark, Reason
 from fscrawl.monitor.explain.inlinks import Inlink
-from fscrawl.monitor.explain.mentions import rule_against, told_terms
+from fscrawl.monitor.explain.mentions import rule_against, terms_of_links
 from fscrawl.monitor.machine_status import MachineStatus
 from fscrawl.monitor.resuming import to_resume
 from fscrawl.monitor.snapshot import Snapshot
@@ -171,8 +171,8 @@ class Why:
         if PAUSE in signs:
             yield Reason("paused", f"{PAUSE} is in the root: nothing is fetched", to_resume(root))
         for name in sorted(signs & {f"{PAUSE}.{host}", f"{PAUSE}.{urls.without_port(host)}"}):
-            told = urls.shown_host(name.removeprefix(f"{PAUSE}."))
-            yield Reason("paused", f"{name} is in the root", to_resume(root, told))
+            shown = urls.shown_host(name.removeprefix(f"{PAUSE}."))
+            yield Reason("paused", f"{name} is in the root", to_resume(root, shown))
         for machine in self._snapshot.alive():
             yield from _troubles(machine, host)
 
@@ -200,7 +200,7 @@ class Why:
         known = min((line.depth for line in self._it.lines), default=None)
         again = {parse_flags(line.mark).retry_of for line in self._it.lines}
         deep = self._settings.crawl.max_depth is not None
-        for mark in self._it.told:
+        for mark in self._it.marks:
             if mark.failed_at:
                 if mark.failed_at not in again:
                     return mark
@@ -233,7 +233,7 @@ class Why:
             return Reason("nofollow", "all links to it are marked nofollow, and such links are not followed")
         if left_out:
             return Reason("left-out", "pages link to it, and no log has it, because of the setting above")
-        return self._not_told(url, followed)
+        return self._not_in_a_log(url, followed)
 
     def _unfollowed(self, link: Inlink) -> Reason:
         """Say which rules do not follow a link. They may have been edited since: then a crawl reads the page again."""
@@ -242,22 +242,22 @@ class Why:
         text = f"{link.url} links to it, and is cut by {which}: its rules follow other links"
         return Reason("not-followed", text, f"edit follow in {self._tree.root}/crawl.toml")
 
-    def _not_told(self, url: str, followed: list[Inlink]) -> Reason:
+    def _not_in_a_log(self, url: str, followed: list[Inlink]) -> Reason:
         """Say why no log has a URL to which pages link."""
         root = self._tree.root
-        told = told_terms(self._tree, (urls.key(link.url) for link in followed))
-        if any(self._terms.covers(term) for terms in told.values() for term in terms):
+        terms_of = terms_of_links(self._tree, (urls.key(link.url) for link in followed))
+        if any(self._terms.covers(term) for terms in terms_of.values() for term in terms):
             text = "a page links to it, and is marked as done, but no log has the link"
             return Reason("lost", text, f"{command('audit', root)} --repair")
         advice = f"the next crawl reads the page's record again:  {command('crawl', root)}"
         for link in followed:
-            for digest in sorted(told.get(urls.key(link.url), ())):
+            for digest in sorted(terms_of.get(urls.key(link.url), ())):
                 term = self._terms.get(digest)
                 rule = rule_against(term, url, link.depth) if term is not None else None
                 if rule is not None:
-                    text = f"{link.url} links to it, and its links were taken in when it was outside: crawl.{rule}"
-                    return Reason("told-otherwise", text, advice)
-        return Reason("not-told", "pages link to it, and their links have not been taken in (again) yet", advice)
+                    text = f"{link.url} links to it, and its links were read when it was outside: crawl.{rule}"
+                    return Reason("links-read-by-other-rules", text, advice)
+        return Reason("links-not-read-yet", "pages link to it, and their links are not read (again) yet", advice)
 
 
 def _troubles(machine: MachineStatus, host: str) -> Iterator[Reason]:

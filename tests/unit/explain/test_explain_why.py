@@ -255,13 +255,13 @@ def test_links_that_are_not_followed_are_told(tree):
     url = "http://a.example/never"
     tree.page("http://a.example/n", b"<a rel=nofollow href=/never>n</a>")
     assert names(ask(tree, url, all_inlinks=True)) == ["nofollow"]
-    assert names(ask(tree, url, "crawl.follow_nofollow=true", all_inlinks=True)) == ["not-told"]
+    assert names(ask(tree, url, "crawl.follow_nofollow=true", all_inlinks=True)) == ["links-not-read-yet"]
 
 
 def test_a_link_of_a_page_that_is_not_told(tree):
     """A machine may have been killed between storing a page and saying its links: the next crawl says them."""
     found = ask(tree, MISSING, all_inlinks=True)
-    assert (names(found), found.inlinks[0].url) == (["not-told"], SEED)
+    assert (names(found), found.inlinks[0].url) == (["links-not-read-yet"], SEED)
     assert "fscrawl crawl" in found.reasons[0].advice
 
 
@@ -288,7 +288,7 @@ def test_a_link_that_was_left_out(tree, assignment, rule):
     """A page was told under narrower settings: the setting that left the link out is named."""
     Writer(tree, term=term_of(tree, assignment)).tell(SEED)
     found = ask(tree, MISSING, all_inlinks=True)
-    assert names(found) == ["told-otherwise"]
+    assert names(found) == ["links-read-by-other-rules"]
     assert found.reasons[0].text.startswith(SEED)
     assert found.reasons[0].text.endswith(rule)
 
@@ -298,4 +298,4 @@ def test_a_link_of_a_page_that_is_told_by_unknown_rules(tree):
     term = term_of(tree, 'crawl.deny=["miss"]')
     Writer(tree, term=term).tell(SEED)
     (tree.root / f".fscrawl/terms/{term.digest}.json").unlink()
-    assert names(ask(tree, MISSING, all_inlinks=True)) == ["not-told"]
+    assert names(ask(tree, MISSING, all_inlinks=True)) == ["links-not-read-yet"]

@@ -8,7 +8,7 @@ from fscrawl.config.settings import Settings, apply, parse, render
 from fscrawl.errors import SettingsError
 from fscrawl.parse.fields import Extracted, Items
 from fscrawl.sites.page import Answer
-from fscrawl.sites.rules import NO_SITES, SiteRules, Sites, Understood, as_told, files, near_to, origins
+from fscrawl.sites.rules import NO_SITES, SiteRules, Sites, Understood, by_present_rules, files, near_to, origins
 from fscrawl.storage.records import PageRecord
 
 URL = "http://a.example/"
@@ -135,11 +135,11 @@ def test_records_under_other_rules() -> None:
     rules = Sites((site("follow = []"),))
     digest = rules.of(URL).digest
     present = PageRecord.from_json(RECORD.to_json())
-    assert as_told(present, rules) is None
-    assert as_told(present, NO_SITES).links_to(nofollow=False) == RECORD.links
+    assert by_present_rules(present, rules) is None
+    assert by_present_rules(present, NO_SITES).links_to(nofollow=False) == RECORD.links
     redirect = PageRecord(URL, "k", 0, "", "t", "m", 302, {}, 0, "", 0.1, ("http://a.example/l",))
-    assert as_told(redirect, rules).rules == digest
-    assert as_told(redirect, NO_SITES) is redirect
+    assert by_present_rules(redirect, rules).rules == digest
+    assert by_present_rules(redirect, NO_SITES) is redirect
 
 
 @pytest.mark.parametrize(

@@ -205,14 +205,14 @@ class Chart {
     Object.assign(this, { name, title, unit, format, curves: null, at: null });
     this.svg = el("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" });
     this.top = el("span", { class: "top" });
-    this.told = el("output");
+    this.output = el("output");
     this.axis = el("div", { class: "axis", "aria-hidden": "true" }, el("span"), el("span"));
     this.plot = el("div", { class: "plot", tabindex: "0", role: "slider", "aria-label": `${title}, a moment`, "aria-valuemin": "0" }, this.svg, this.top);
     this.plot.addEventListener("pointermove", (event) => this.point(event));
     this.plot.addEventListener("pointerleave", () => this.move(null));
     this.plot.addEventListener("blur", () => this.move(null));
     this.plot.addEventListener("keydown", (event) => this.key(event));
-    $("charts").append(el("figure", {}, el("figcaption", {}, el("b", {}, title), this.told), this.plot, this.axis));
+    $("charts").append(el("figure", {}, el("figcaption", {}, el("b", {}, title), this.output), this.plot, this.axis));
   }
 
   point(event) {
@@ -266,16 +266,16 @@ class Chart {
     write(this.top, `${this.format(peak)}${this.unit}`);
     write(this.axis.firstChild, clock(curves.since, lasts(curves)));
     write(this.axis.lastChild, clock(curves.since + (curves.count - 1) * curves.step_s, lasts(curves)));
-    this.tell(totals);
+    this.show(totals);
   }
 
-  tell(totals) {
+  show(totals) {
     let at = this.at;
     if (at === null) for (at = totals.length - 1; at > 0 && totals[at] === null;) at -= 1;
     const value = `${this.format(totals[at])}${totals[at] === null ? "" : this.unit}`;
     const each = this.at === null || this.curves.series.length < 2 ? "" : ` (${this.curves.series.map((series) => this.format(series[this.name][at])).join(" + ")})`;
     const when = clock(this.curves.since + at * this.curves.step_s, lasts(this.curves));
-    write(this.told, this.at === null ? value : `${when}  ${value}${each}`);
+    write(this.output, this.at === null ? value : `${when}  ${value}${each}`);
     this.plot.setAttribute("aria-valuemax", this.curves.count - 1);
     this.plot.setAttribute("aria-valuenow", at);
     this.plot.setAttribute("aria-valuetext", `${when}: ${value}${each}`);
@@ -429,9 +429,9 @@ class Table {
   // name      of the section, of the table at the server, and of the view
   // columns   { text, sort: its name at the server, number: to the right, first: in descending order, act: buttons }
   // parts     [value, text] of what may be shown alone; the first one is all
-  // keyOf, row, told      of a row: its key, its element; of all facts: the line above the table
-  constructor(name, { columns, parts, sort, order, search, caption, keyOf, row, told }) {
-    Object.assign(this, { name, columns, keyOf, row, told, caption, first: { q: "", sort, order, only: "", page: 0 } });
+  // keyOf, row, summary      of a row: its key, its element; of all facts: the line above the table
+  constructor(name, { columns, parts, sort, order, search, caption, keyOf, row, summary }) {
+    Object.assign(this, { name, columns, keyOf, row, summary, caption, first: { q: "", sort, order, only: "", page: 0 } });
     this.asked = { ...this.first };
     this.facts = null;
     this.statusOf = "";
@@ -505,7 +505,7 @@ class Table {
 
   draw() {
     const now = this.facts.now + (performance.now() - this.came) / 1000;
-    write(this.line, this.told(this.facts));
+    write(this.line, this.summary(this.facts));
     const width = this.columns.length;
     const rows = this.facts.rows.length ? this.facts.rows : [null];
     keyed(this.rows, rows, (row) => (row ? `row ${this.keyOf(row)}` : ""), (row) => (row ? this.row(row, now) : el("tr", {}, el("td", { colspan: width, class: "quiet" }, "nothing to show"))));
@@ -523,7 +523,7 @@ class Table {
 // -- The table of hosts: what is stored of each, how it is asked, and why it is left alone.
 
 
-function hostsTold(facts) {
+function hostsSummary(facts) {
   return `${count(facts.found)} of ${numberOf(facts.hosts, "host")}${facts.held ? `; ${count(facts.held)} held back now` : ""}`;
 }
 
@@ -553,7 +553,7 @@ const hosts = new Table("hosts", {
   parts: [["", "all hosts"], ["held", "held back"], ["pending", "with pending URLs"]],
   sort: frozen ? "records" : "pending", order: "down", search: "part of a host name",
   caption: "Hosts: what is stored, what is pending, and why a host is asked nothing now",
-  keyOf: (host) => host.host, row: hostRow, told: hostsTold,
+  keyOf: (host) => host.host, row: hostRow, summary: hostsSummary,
 });
 
 document.body.addEventListener("click", (event) => {

@@ -1,4 +1,4 @@
-"""A crawl whose progress and end are told to another process, as `running` says."""
+"""A crawl that reports its progress and end to another process, as `running` says."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from fscrawl.util.safe_path import protect_children
 _EVERY_S = 0.2
 
 
-class Told(Progress):
-    """Shows nothing, and tells all that a person should see."""
+class Reporter(Progress):
+    """Shows nothing, and reports all that a person should see."""
 
     def __init__(self, out: TextIO) -> None:
         super().__init__("quiet", verbose=False, stream=out)
         self._out = out
         self._lock = threading.Lock()  # warnings come from several threads
-        self._told_at = 0.0
+        self._reported_at = 0.0
 
-    def tell(self, event: str, **facts: Any) -> None:
+    def report(self, event: str, **facts: Any) -> None:
         """Send a message. Nobody may be there to read it any more."""
         line = json.dumps({"event": event, **facts})
         try:
@@ -42,10 +42,10 @@ class Told(Progress):
 
     def show(self, counts: Counts) -> None:
         now = time.monotonic()
-        if now - self._told_at >= _EVERY_S:
-            self._told_at = now
+        if now - self._reported_at >= _EVERY_S:
+            self._reported_at = now
             counts = self.whole(counts)
-            self.tell(
+            self.report(
                 "progress",
                 pages=counts.pages,
                 tree_pages=counts.tree_pages,
@@ -57,7 +57,7 @@ class Told(Progress):
             )
 
     def warn(self, text: str) -> None:
-        self.tell("warning", message=text)
+        self.report("warning", message=text)
 
     def print_line(self, text: str) -> None:
         self.warn(text)
@@ -66,16 +66,16 @@ class Told(Progress):
         self.warn(text)
 
     def close(self, counts: Counts) -> None:
-        self._told_at = 0.0
+        self._reported_at = 0.0
         self.show(counts)
 
 
 def do(task: dict[str, Any], out: TextIO, caller: threading.Thread) -> int:
-    """Do a task, and tell how it ended; return the exit code.
+    """Do a task, and report how it ended; return the exit code.
 
     `caller`: a thread that has not begun yet. It ends this process when the one that wants the task is gone.
     """
-    progress = Told(out)
+    progress = Reporter(out)
     try:
         with as_our_error():
             caller.start()
@@ -86,13 +86,13 @@ def do(task: dict[str, Any], out: TextIO, caller: threading.Thread) -> int:
                 task[name] = None if task[name] is None else Path(task[name])
             result, _ = run(argparse.Namespace(**task), progress)
     except FscrawlError as error:
-        progress.tell("error", message=str(error), kind=type(error).__name__)
+        progress.report("error", message=str(error), kind=type(error).__name__)
         return error.exit_code
-    progress.tell("result", **_told(result))
+    progress.report("result", **_facts_of(result))
     return EXIT_OK
 
 
-def _told(result: Result) -> dict[str, Any]:
+def _facts_of(result: Result) -> dict[str, Any]:
     counts = result.counts
     return {
         "reason": result.ending,
