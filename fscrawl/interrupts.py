@@ -8,7 +8,7 @@ what a command has made is whole at every moment, since the process may also be 
     catch            the entry points call it before anything else is loaded
     keeps            a command sets what is kept if a signal comes from now on
     later            a `with` word for short steps that a signal does not cut, such as to start a child
-    until_taken      the same for a step that ends where other handlers begin, which `take` the signal over
+    until_received   the same for a step that ends where other handlers begin, which `receive` the signal
     before_leaving   what must be done before the process ends
 
 Two commands have other handlers while they work: a crawl finishes its pages in flight (`engine.watchdog`), and a
@@ -70,8 +70,8 @@ def before_leaving(act: "Callable[[], object]") -> None:
         _acts.append(act)
 
 
-class until_taken:  # noqa: N801 - reads as what it is, a `with` word
-    """Inside `with until_taken():` the first signal waits for `take`, or for the end of the block.
+class until_received:  # noqa: N801 - reads as what it is, a `with` word
+    """Inside `with until_received():` the first signal waits for `receive`, or for the end of the block.
 
     For the main thread.
     """
@@ -87,7 +87,7 @@ class until_taken:  # noqa: N801 - reads as what it is, a `with` word
             _on_signal(_waiting)
 
 
-class later(until_taken):  # noqa: N801 - as above
+class later(until_received):  # noqa: N801 - as above
     """Inside `with later():` the first signal waits for the end of the block, and `leave` in another thread does.
 
     In another thread than the main one, only `leave` waits.
@@ -104,7 +104,7 @@ class later(until_taken):  # noqa: N801 - as above
             super().__exit__(*error)
 
 
-def take() -> int:
+def receive() -> int:
     """Give the signal that has come and waits, 0 if there is none. Whoever calls this sees to the end."""
     global _waiting
     number, _waiting = _waiting, 0

@@ -74,7 +74,7 @@ class Request(_Fields):
     method    GET, POST, PUT or PATCH; without it POST if there is a body, else GET
     type_     media type of the body, "" without one
     body      as it is sent: at most 8,192 bytes
-    headers   of this request only: pairs of name in lower case and value; a mapping is taken, too
+    headers   of this request only: pairs of name in lower case and value; a mapping is accepted, too
     session   the name of its session, "" for none; requests of one name share their cookies
     fragment  what stands behind `#`, percent-encoded, for pages behind `#/`: the server does not see it, but scripts do
 

@@ -485,8 +485,8 @@ class Page:
         """Tell whether the body is HTML, and has at most so many bytes."""
         return self._record.file is None and bool(self._record.sha256) and self._record.bytes <= most
 
-    def _take_ahead(self, body: builtins.bytes | None) -> None:
-        """Take a body that was read ahead. One that is not as the record says is read again when it is asked for."""
+    def _keep_ahead(self, body: builtins.bytes | None) -> None:
+        """Keep a body that was read ahead. One that is not as the record says is read again when it is asked for."""
         if body is not None and len(body) == self._record.bytes:
             self._body = body
 

@@ -53,7 +53,7 @@ class Filters:
     since: str = ""
     has: Callable[[str], bool] | None = None
 
-    def may_take_host(self, directory: str) -> bool:
+    def may_include_host(self, directory: str) -> bool:
         return not self.hosts or any(host.may_name(directory) for host in self.hosts)
 
     def takes(self, url: str, moment: str) -> bool:
@@ -146,7 +146,7 @@ def names(tree: Tree, directory: str, filters: Filters) -> Iterator[tuple[str, s
 
 
 def _stretches(tree: Tree, directory: str, filters: Filters) -> Iterator[Stretch]:
-    hosts = [host for host in sorted(tree.hosts(directory)) if filters.may_take_host(host)]
+    hosts = [host for host in sorted(tree.hosts(directory)) if filters.may_include_host(host)]
     sizes = chain(repeat(_FIRST_FILES, _FIRST_JOBS), repeat(_FILES))
     for host, keys in in_turn_if_slow(partial(_list, tree, directory), hosts, READERS):
         wanted = iter(keys) if filters.has is None else filter(filters.has, keys)
@@ -187,7 +187,7 @@ def _read_bodies(source: Source, host: str, pages: list[Page]) -> None:
     wanted = [page for page in pages if page._may_be_read_ahead(_AHEAD_BYTES)]
     bodies = source.tree.read_beside(f"{HTMLS}/{host}", [f"{page.key}.html" for page in wanted], _AHEAD_BYTES)
     for page, body in zip(wanted, bodies, strict=True):
-        page._take_ahead(body)
+        page._keep_ahead(body)
 
 
 class Pages(Iterator[Page]):
@@ -245,7 +245,7 @@ class Pages(Iterator[Page]):
             for page in found:
                 if isinstance(page, Unread):
                     self._leave_out(page.host, page.key, page.why)
-                elif self._is_taken(page) and (not self._bodies or self._is_whole(page)):
+                elif self._is_included(page) and (not self._bodies or self._is_whole(page)):
                     if where is not None and not self._is_wanted(page, where):
                         continue
                     if source.bodies:
@@ -254,7 +254,7 @@ class Pages(Iterator[Page]):
         source.tree.check_directories((LINKS,))  # without it, there seem to be no pages
         self._warn()
 
-    def _is_taken(self, page: Page) -> bool:
+    def _is_included(self, page: Page) -> bool:
         record = page._record
         return self._kind in (None, record.kind) and self._filters.takes(record.url, record.fetched_at)
 

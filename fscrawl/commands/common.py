@@ -98,7 +98,7 @@ def add_root(parser: Parser, *, has_words: bool = False) -> None:
 def find_root(options: argparse.Namespace) -> Path | None:
     """Find the tree of a command: --root, else an argument, else $FSCRAWL_ROOT, else the tree that we are in.
 
-    The first of several words counts if it is a tree, and is taken away. None if no tree is named.
+    The first of several words counts if it is a tree, and is removed from them. None if no tree is named.
     """
     from fscrawl.storage.inside import is_tree, tree_around  # noqa: PLC0415 - --help need not load it
 
@@ -232,7 +232,7 @@ def open_tree(root: Path, *, writing: bool = False) -> Tree:
 
     tree = Tree(root, new_machine_id())
     if writing:
-        tree.files.take_umask()
+        tree.files.adopt_umask()
     return tree
 
 

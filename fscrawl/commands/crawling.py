@@ -98,7 +98,7 @@ def run(options: argparse.Namespace, progress: Progress) -> tuple[Result, Machin
     machines = Machines(options.root, progress, how, code)
     machines.prepare(options.set, _given_seeds(options, progress))
     look_for_cycles_rarely()
-    with progress, interrupts.until_taken():  # a machine that has a name, and no hello yet, would be waited for
+    with progress, interrupts.until_received():  # a machine that has a name, and no hello yet, would be waited for
         try:
             return run_until_over(machines.first, machines.next, progress), machines
         except TreeError as error:
@@ -304,7 +304,7 @@ def _open_or_create(
         with interrupts.later():
             _create(root, settings.apply(settings.Settings(), assignments), given)
     tree = store.Tree(root, new_machine_id())
-    tree.files.take_umask()
+    tree.files.adopt_umask()
     chosen = read_settings(tree, progress.warn)
     if assignments:
         check_same(chosen, assignments, f"{root}/{settings.FILE}")

@@ -31,7 +31,7 @@ class EditedText:
         """
         self._look_at = stamp
         self._read = read
-        self._stamp: Stamp | None = None  # of the text, if that is settled
+        self._stamp: Stamp | None = None  # of the text, unless it may change yet
         self._text: str | None = None
         self._text_since = float("inf")
         self._same_since = float("inf")  # text and stamp
@@ -70,8 +70,8 @@ class Faults:
         self._warn = warn
         self._warned: set[str] = set()
 
-    def take(self, name: str, error: TreeError) -> None:
-        """Take in that a file could not be read. Mostly that passes: NFS v3 answers ESTALE for one just replaced."""
+    def note(self, name: str, error: TreeError) -> None:
+        """Note that a file could not be read. Mostly that passes: NFS v3 answers ESTALE for one just replaced."""
         if isinstance(error, PlantedError):
             self.say(name, str(error))
 

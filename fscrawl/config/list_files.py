@@ -75,7 +75,7 @@ class ListFiles:
         try:
             text = self._file(name).whole_lines(self._clock())
         except TreeError as error:
-            self._faults.take(name, error)
+            self._faults.note(name, error)
             return False
         if text is None:
             return False

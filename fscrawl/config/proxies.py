@@ -111,7 +111,7 @@ class Rotation:
         self._next_first = 0  # hosts begin at different proxies, else the first would get all hosts asked only once
         self._lock = threading.Lock()
 
-    def take(self, host: str) -> int | None:
+    def pick(self, host: str) -> int | None:
         """Return the next proxy for a host, or None if all rest, are used up or were dropped."""
         with self._lock:
             now = self._clock()

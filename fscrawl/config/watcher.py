@@ -198,7 +198,7 @@ class EditWatcher:
         try:
             text = self._tree.controls.settings_if_there()
         except TreeError as error:
-            self._faults.take(settings.FILE, error)
+            self._faults.note(settings.FILE, error)
             return False
         if text is None:
             self._gone_since = min(self._gone_since, now)
@@ -283,7 +283,7 @@ class EditWatcher:
             try:
                 text = self._seed_file.whole_lines(time.monotonic()) or ""
             except TreeError as error:
-                self._faults.take(SEEDS, error)
+                self._faults.note(SEEDS, error)
                 return []
             self._faults.forget(SEEDS)
             if text != self._seeds_read:

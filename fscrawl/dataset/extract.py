@@ -55,7 +55,7 @@ class BatchResult(msgspec.Struct):
     left_out     pages left out, by reason
     broken       (host, key, what is wrong with the page)
     found        field → number of pages it was found on, missing on, bad on
-    cut_items    pages with more items than are taken
+    cut_items    pages with more items than are kept
     unread       documents whose text is missing or not whole, by the reason
     columns      of its rows
     """

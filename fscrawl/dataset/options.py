@@ -176,7 +176,7 @@ class Filters:
         self._include = Expressions(options.include) if options.include else None
         self._exclude = Expressions(options.exclude)
 
-    def may_take_host(self, directory: str) -> bool:
+    def may_include_host(self, directory: str) -> bool:
         """Tell whether pages of a host directory may be wanted. If not, their records need not be read."""
         return not self._hosts or any(host.may_name(directory) for host in self._hosts)
 
@@ -186,7 +186,7 @@ class Filters:
             return "status"
         return self._reason(url_of(record.url), record.fetched_at)
 
-    def takes_failure(self, record: ErrorRecord) -> bool:
+    def includes_failure(self, record: ErrorRecord) -> bool:
         """Tell whether a failure belongs to the dataset. --status is about pages only."""
         return not self._reason(url_of(record.url), record.failed_at)
 

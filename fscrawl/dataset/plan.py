@@ -143,7 +143,7 @@ def _plan_name(run: int) -> str:
 def hosts_of(tree: Tree, directory: str, filters: Filters) -> list[str]:
     """Return the hosts in a directory of the tree that the filters may want, sorted. Files beside them are ignored."""
     names = (name for name, kind in tree.files.entries(directory) if kind == "directory" and is_host(name))
-    return sorted(filter(filters.may_take_host, names))
+    return sorted(filter(filters.may_include_host, names))
 
 
 def _listed(tree: Tree, filters: Filters, listed: Callable[[int], object]) -> Iterator[Name]:

@@ -95,21 +95,21 @@ def near_originals(signatures: NDArray[np.uint32], valid: NDArray[np.bool_]) -> 
     `signatures`: n × BANDS. Rows that are not `valid` are ignored.
     """
     nearest = np.full(len(signatures), -1, dtype=np.int64)
-    settled = ~valid  # known to be an original or a near-duplicate, or ignored
+    done = ~valid  # known to be an original or a near-duplicate, or ignored
     pool = valid.copy()  # rows that may be originals
     for _ in range(_ROUNDS):
-        candidate = _candidates(signatures, pool, np.flatnonzero(~settled))
-        open_rows = np.flatnonzero(~settled)
+        candidate = _candidates(signatures, pool, np.flatnonzero(~done))
+        open_rows = np.flatnonzero(~done)
         alone = candidate < 0
-        settled[open_rows[alone]] = True
-        sure = ~alone & settled[candidate] & (nearest[candidate] < 0)
+        done[open_rows[alone]] = True
+        sure = ~alone & done[candidate] & (nearest[candidate] < 0)
         nearest[open_rows[sure]] = candidate[sure]
-        settled[open_rows[sure]] = True
+        done[open_rows[sure]] = True
         pool[open_rows[sure]] = False
-        if settled.all():
+        if done.all():
             break
     else:  # a long chain of pages, each near to the next
-        _one_by_one(signatures, nearest, np.flatnonzero(~settled), np.flatnonzero(settled & valid & (nearest < 0)))
+        _one_by_one(signatures, nearest, np.flatnonzero(~done), np.flatnonzero(done & valid & (nearest < 0)))
     return nearest
 
 

@@ -71,9 +71,9 @@ def check_columns(job: Job) -> None:
     """
     from fscrawl.dataset.schema import LANGUAGE  # noqa: PLC0415 - the fields of tables need no pyarrow
 
-    taken = set(LANGUAGE.names) if job.options.language else set()
+    reserved = set(LANGUAGE.names) if job.options.language else set()
     for column in job.field_columns:
-        if column.name in taken:
+        if column.name in reserved:
             raise UsageError(f"--language makes a column {column.name}: choose another name for the field")
     if problem := of_two_types(job.all_sites):
         raise UsageError(problem)

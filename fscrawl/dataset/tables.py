@@ -181,7 +181,7 @@ def _failure(job: Job, host: str, key: str) -> ErrorRecord | None:
         record = ErrorRecord.from_json(data)
     except RecordError:
         return None
-    return record if not flaw(record, host, key) and job.filters.takes_failure(record) else None
+    return record if not flaw(record, host, key) and job.filters.includes_failure(record) else None
 
 
 def _error_row(record: ErrorRecord) -> dict[str, object]:

@@ -138,7 +138,7 @@ class Machine:
         """
         began = time.monotonic()
         with self._watchdog:
-            if waiting := interrupts.take():
+            if waiting := interrupts.receive():
                 self._interrupt(waiting)
             self._pool = self._new_pool()
             try:

@@ -86,7 +86,7 @@ class WorkerSetup:
         retrying = Retrying(wait_s, self.permit.holds if self.permit else _always)
         tree = Tree(self.root, self.machine, fsync=self.fsync, retrying=retrying, record=self.record)
         if self.umask is not None:
-            tree.files.take_umask(self.umask)  # this process was forked before the machine had taken it
+            tree.files.adopt_umask(self.umask)  # this process was forked before the machine had taken it
         return tree
 
 

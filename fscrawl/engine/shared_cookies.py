@@ -52,7 +52,7 @@ class SharedCookies:
             return
         told = self._told[slot]
         for site, cookies in learnt.of_sites.items():
-            if self._jar.take(site, cookies, time.time()):
+            if self._jar.add(site, cookies, time.time()):
                 before = self._sites.get(site)
                 author = told if before is None or before.author is told else None
                 self._sites.put(site, _Standing(next(self._versions), author))

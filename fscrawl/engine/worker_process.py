@@ -333,7 +333,7 @@ class _WorkerProcess:
                 batch = []
                 while self._outbox:
                     batch.append(self._outbox.popleft())
-                if learnt := self._opened.take_learnt():  # before the answers: tasks that follow from these need it
+                if learnt := self._opened.pop_learnt():  # before the answers: tasks that follow from these need it
                     frames.send(self._connection, learnt)
                 if batch:
                     frames.send(self._connection, batch)

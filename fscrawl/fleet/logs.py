@@ -199,7 +199,7 @@ class Logs:
 
     def take_name(self) -> bool:
         """Make this machine's heartbeat log, empty; tell whether no other machine has its id."""
-        return self._files.take_name(heartbeat_path(self._files.machine))
+        return self._files.reserve_name(heartbeat_path(self._files.machine))
 
     def heartbeat_log(self) -> Log:
         """Open this machine's heartbeat log."""

@@ -68,7 +68,7 @@ class NotStored:
         for skipped, number in _table(said.get("types")).items():
             if type(number) is int and abs(number) < _MOST:
                 self.count_type(skipped[:_MOST_CHARS], number)
-        self.left_out.take(LeftOut.from_json(said.get("left_out")))
+        self.left_out.merge(LeftOut.from_json(said.get("left_out")))
         for seed, values in _table(said.get("seeds")).items():
             if isinstance(values, list) and len(values) == 3 and all(isinstance(each, str) for each in values):
                 self.note_seed(seed, Astray(*values))

@@ -130,10 +130,10 @@ class Opened:
             self._without = identity, SharedJar()
         return self._without[1]
 
-    def take_learnt(self) -> Cookies | None:
+    def pop_learnt(self) -> Cookies | None:
         """Give the cookies that the machine does not know of yet; None if there are none."""
         identity, jar = self._without
-        learnt = jar.take_learnt()
+        learnt = jar.pop_learnt()
         return Cookies(identity, learnt) if learnt else None
 
     def replace(self, cookies: Cookies) -> None:

@@ -6,7 +6,7 @@ its end. Another reader, such as a proxy, then sees the body end elsewhere, and 
 Each chunk costs a microsecond, and a body of `fetch.max_bytes` may consist of millions of them, a byte each. To read it
 would take seconds, in which the other threads of the process hardly get on. So their lines are bounded.
 
-Promise: what is no chunk is an HTTPException. A line that ends in a line feed alone is taken, as browsers do. Lines
+Promise: what is no chunk is an HTTPException. A line that ends in a line feed alone is accepted, as browsers do. Lines
 that are too much for a body are a TooLargeError.
 """
 

@@ -145,7 +145,7 @@ class HostConnections:
 
     def ask(self, method: str, request: bytes, connect_s: float) -> Reply:
         """Do an exchange up to the head of the answer. `connect_s`: that connecting may take, and a TLS handshake."""
-        connection = self._take(method)
+        connection = self._acquire(method)
         is_new = connection.sock is None
 
         def done(reply: Reply) -> None:
@@ -166,8 +166,8 @@ class HostConnections:
             raise
         return reply
 
-    def _take(self, method: str) -> Any:
-        connection = self._kept.take(self._way)
+    def _acquire(self, method: str) -> Any:
+        connection = self._kept.pop(self._way)
         if connection is None:
             return self._make()
         # Closed by the host, or with bytes that nobody wants. A host may also close it at this very moment. Then nobody

@@ -105,16 +105,16 @@ class Jar:
             return tuple(each for each in self._sites.get(site, {}).values() if not _is_over(each, now))
 
     def learn(self, url: str, lines: Iterable[str], now: float) -> None:
-        """Take in the Set-Cookie lines of an answer to `url`. Cookies that it may not set are ignored."""
+        """Read the Set-Cookie lines of an answer to `url`. Cookies that it may not set are ignored."""
         site = urls.site(urls.hostname(url))
-        self.take(site, [cookie for line in lines if (cookie := read(line, url, now)) is not None], now)
+        self.add(site, [cookie for line in lines if (cookie := read(line, url, now)) is not None], now)
 
-    def take(self, site: str, cookies: Iterable[Cookie], now: float) -> list[Cookie]:
-        """Take in cookies of a site, one after the other; give those that changed anything."""
+    def add(self, site: str, cookies: Iterable[Cookie], now: float) -> list[Cookie]:
+        """Add cookies of a site, one after the other; give those that changed anything."""
         with self._lock:
-            return self._take(site, cookies, now)
+            return self._add(site, cookies, now)
 
-    def _take(self, site: str, cookies: Iterable[Cookie], now: float) -> list[Cookie]:
+    def _add(self, site: str, cookies: Iterable[Cookie], now: float) -> list[Cookie]:
         held = self._sites.setdefault(site, {})
         secure = [each for each in held.values() if each.secure]
         news = [cookie for cookie in cookies if _put(held, secure, cookie, now)]
@@ -135,10 +135,10 @@ class SharedJar(Jar):
         super().__init__()
         self._learnt: dict[str, dict[_Key, Cookie]] = {}
 
-    def take(self, site: str, cookies: Iterable[Cookie], now: float) -> list[Cookie]:
-        """Take in cookies of a site, one after the other; note and give those that changed anything."""
+    def add(self, site: str, cookies: Iterable[Cookie], now: float) -> list[Cookie]:
+        """Add cookies of a site, one after the other; note and give those that changed anything."""
         with self._lock:
-            news = self._take(site, cookies, now)
+            news = self._add(site, cookies, now)
             if news:
                 learnt = {**self._learnt.get(site, {}), **{cookie.key: cookie for cookie in news}}
                 held = self._sites.get(site, {})
@@ -147,7 +147,7 @@ class SharedJar(Jar):
                 self._learnt[site] = deleted | {key: cookie for key, cookie in learnt.items() if key in held}
         return news
 
-    def take_learnt(self) -> dict[str, tuple[Cookie, ...]]:
+    def pop_learnt(self) -> dict[str, tuple[Cookie, ...]]:
         """Give what was learnt since the last call, by site."""
         if not self._learnt:
             return {}
@@ -159,7 +159,7 @@ class SharedJar(Jar):
         """Let a site have these cookies, as the others know them, and those that were learnt here since."""
         with self._lock:
             self._sites.setdefault(site, {}).clear()
-            self._take(site, [*cookies, *self._learnt.get(site, {}).values()], now)
+            self._add(site, [*cookies, *self._learnt.get(site, {}).values()], now)
 
 
 def _put(held: dict[_Key, Cookie], secure: list[Cookie], cookie: Cookie, now: float) -> bool:

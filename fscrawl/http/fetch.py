@@ -177,7 +177,7 @@ class Fetcher:
             return Failed("blocked-address", not_public(host, host), retry=False)
         failed = Failed("proxy", _NO_PROXY, retry=True, unsent=True)
         for _ in self._proxied:
-            index = self._rotation.take(urls.host(url))
+            index = self._rotation.pick(urls.host(url))
             if index is None:
                 break
             adapter = self._proxied[index]

@@ -51,21 +51,21 @@ class Kept(Generic[H, C]):
     def __len__(self) -> int:
         return len(self._idle)
 
-    def take(self, host: H) -> C | None:
+    def pop(self, host: H) -> C | None:
         """Give the connection to a host that was used last, None if there is none to use."""
         now = time.monotonic()
         given_up: list[C] = []
         with self._lock:
             self._expire(now, given_up)
-            taken = None
-            while taken is None and host in self._of_host:
+            found = None
+            while found is None and host in self._of_host:
                 connection, until = self._remove(self._of_host[host][-1])
                 if now < until:
-                    taken = connection
+                    found = connection
                 else:
                     given_up.append(connection)
         _close(given_up)
-        return taken
+        return found
 
     def put(self, host: H, connection: C, idle_s: float = IDLE_S) -> None:
         """Keep a connection for the next request to its host, for `idle_s` at most; or close it."""
@@ -83,7 +83,7 @@ class Kept(Generic[H, C]):
         _close(given_up)
 
     def expire(self) -> None:
-        """Close what has waited for too long. `take` and `put` do it, too."""
+        """Close what has waited for too long. `pop` and `put` do it, too."""
         given_up: list[C] = []
         with self._lock:
             self._expire(time.monotonic(), given_up)

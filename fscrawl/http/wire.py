@@ -149,7 +149,7 @@ class Reply(HTTPResponse):
         Raises BadHeadError for a head that is not clear, or HTTPException.
         """
         if (plain := Head.read_plain(self.fp)) is not None:
-            self._take("HTTP/1.1", *plain)
+            self._set("HTTP/1.1", *plain)
             return
         file = self.fp
         self.fp = lines = HeadLines(file)  # type: ignore[assignment]
@@ -164,10 +164,10 @@ class Reply(HTTPResponse):
         finally:
             if self.fp is not None:  # it is None when the connection was closed
                 self.fp = file
-        self._take(version, status, reason, head)
+        self._set(version, status, reason, head)
 
-    def _take(self, version: str, status: int, reason: str, head: Head) -> None:
-        """Take in what the head says."""
+    def _set(self, version: str, status: int, reason: str, head: Head) -> None:
+        """Set what the head says."""
         check_framing(head)
         self.code = self.status = status
         self.reason = reason.strip()

@@ -89,8 +89,8 @@ class MachineStatus:
             return False
         return self.hello is not None or bool(self.history)
 
-    def take(self, data: bytes) -> None:
-        """Take in lines of its log."""
+    def read(self, data: bytes) -> None:
+        """Read lines of its log."""
         newest = b""
         for each in data.split(b"\n"):
             line = parse_line(each, host_tables=False)
@@ -106,8 +106,8 @@ class MachineStatus:
         if whole is not None and not isinstance(whole, Hello):
             self.history[-1] = whole.counters if isinstance(whole, Goodbye) else whole
 
-    def take_ends(self, hello: Hello | None, goodbye: Goodbye) -> None:
-        """Take in the first and the last line of its log, in place of all lines."""
+    def read_ends(self, hello: Hello | None, goodbye: Goodbye) -> None:
+        """Read the first and the last line of its log, in place of all lines."""
         self.hello, self.goodbye = hello, goodbye
         self.history.append(goodbye.counters)
 

@@ -54,7 +54,7 @@ _HELLO_BYTES = 4096
 _LAST_BYTES = 1 << 16  # of a log's end: its last beats are in there
 _END_BYTES = 1 << 20  # an hour of beats, unless they are long or many
 _LABELS_LIVE_S = 5.0
-_TAKEN_OVER_S = 20.0  # after a goodbye the others need so long, at most, until they count its URLs as theirs
+_TAKEOVER_S = 20.0  # after a goodbye the others need so long, at most, until they count its URLs as theirs
 
 
 def _left_by(machine: MachineStatus, newest: float, end: float) -> int:
@@ -62,8 +62,8 @@ def _left_by(machine: MachineStatus, newest: float, end: float) -> int:
 
     `newest`: when the last machine of all came; `end`: when the last one wrote its last line.
     """
-    others_take_s = _TAKEN_OVER_S if machine.left else max(machine.last.dead_after, _TAKEN_OVER_S)
-    if newest > machine.seen_at or end - machine.seen_at > others_take_s:
+    takeover_s = _TAKEOVER_S if machine.left else max(machine.last.dead_after, _TAKEOVER_S)
+    if newest > machine.seen_at or end - machine.seen_at > takeover_s:
         return 0
     return machine.last.pending + machine.last.in_flight
 
@@ -268,7 +268,7 @@ class Observer:
         self._seeds = ""
 
     def look(self, now: float | None = None) -> Snapshot:
-        """Take a snapshot. TreeError if the tree cannot be read, TreeBusyError if it may work later."""
+        """Make a snapshot. TreeError if the tree cannot be read, TreeBusyError if it may work later."""
         now = time.time() if now is None else now
         tick = self._clock()
         with_logs = set(self._logs.log_machines())  # before the others: a machine begins with its heartbeats
@@ -406,19 +406,19 @@ class Observer:
         beginning = lines if is_whole else self._machinery.read_heartbeats(machine.name, 0, most=_HELLO_BYTES)
         goodbye = goodbye_of(lines)
         if goodbye is not None and now - goodbye.counters.at > HISTORY_S:
-            machine.take_ends(hello_in(beginning), goodbye)
+            machine.read_ends(hello_in(beginning), goodbye)
             machine.offset = size
             return
         if is_whole:
-            machine.take(lines)
+            machine.read(lines)
             machine.offset = size
             return
-        machine.take(beginning)
+        machine.read(beginning)
         machine.offset = len(beginning)
         if not lines:  # it is empty, or its end is torn
             return
         machine.history.clear()
-        machine.take(lines)
+        machine.read(lines)
         machine.offset = size
         covered_s = machine.last.at - machine.history[0].at if machine.history else 0.0
         if machine.left or covered_s >= HISTORY_S or now - machine.last.at > HISTORY_S:
@@ -433,7 +433,7 @@ class Observer:
 
     def _read_on(self, machine: MachineStatus) -> None:
         data, machine.offset = self._machinery.read_newest_heartbeats(machine.name, machine.offset, _END_BYTES)
-        machine.take(data)
+        machine.read(data)
 
     def _dead_after_of(self, machine: MachineStatus) -> float:
         """Give after how many seconds of silence it is dead. Its settings may be longer than those of now."""

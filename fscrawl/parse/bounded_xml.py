@@ -36,7 +36,7 @@ ERRORS = (Stop, expat.ExpatError)
 
 
 class Handler(Protocol):
-    """Takes in the events."""
+    """Handles the events."""
 
     def start(self, name: str, attributes: dict[str, str]) -> None: ...
     def text(self, text: str) -> None: ...

@@ -114,7 +114,7 @@ class ItemRules:
 
 
 def gathered(found: Iterator[Extracted]) -> Items:
-    """Take items until there are too many, or the rest cannot be read."""
+    """Read items until there are too many, or the rest cannot be read."""
     items: list[Extracted] = []
     try:
         items += islice(found, MOST)
@@ -232,33 +232,33 @@ _NO_TYPE = ", ".join(f'"{each}"' for each in TYPES) + ', or a list of one, such 
 _NO_FIELDS = 'must be a table of columns, for example {heading = "css:h1"}'
 
 
-def read_column(name: object, kind: object, taken: frozenset[str] = frozenset()) -> Column:
-    """Read a column's name and type; Mistake if one is wrong. `taken`: names that the dataset has.
+def read_column(name: object, kind: object, reserved: frozenset[str] = frozenset()) -> Column:
+    """Read a column's name and type; Mistake if one is wrong. `reserved`: names that the dataset has.
 
     >>> read_column("tags", "string[]")
     Column(name='tags', type='string', many=True)
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise Mistake("a column's name must consist of the letters a to z, digits and _, and begin with a letter")
-    if name in taken:
+    if name in reserved:
         raise Mistake(f"the dataset already has a column {name}; choose another name")
     if not isinstance(kind, str) or (type_ := kind.removesuffix("[]")) not in TYPES:
         raise Mistake(f"type: must be {_NO_TYPE}")
     return Column(name, type_, kind != type_)
 
 
-def read_fields(table: Any, taken: frozenset[str] = frozenset()) -> tuple[Field, ...]:
+def read_fields(table: Any, reserved: frozenset[str] = frozenset()) -> tuple[Field, ...]:
     """Read fields, by the names of their columns; Mistake if one is wrong."""
     if not isinstance(table, Mapping):
         raise Mistake(_NO_FIELDS)
-    return tuple(_read_field(name, keys, taken) for name, keys in table.items())
+    return tuple(_read_field(name, keys, reserved) for name, keys in table.items())
 
 
-def _read_field(name: Any, keys: Any, taken: frozenset[str], of_kind: str = "") -> Field:
+def _read_field(name: Any, keys: Any, reserved: frozenset[str], of_kind: str = "") -> Field:
     """`of_kind`: which selector it must have; "": any."""
     try:
         kind, text, keys = _in_parts(keys)
-        column = read_column(name, keys.get("type", "string"), taken)
+        column = read_column(name, keys.get("type", "string"), reserved)
         if of_kind and kind != of_kind:
             raise Mistake(f"must be found by {of_kind}, as the items are")
         if of_kind == "xpath" and text.lstrip().startswith("/"):

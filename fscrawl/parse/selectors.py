@@ -138,7 +138,7 @@ class Css:
         for node in self._nodes(page):
             above = node.parent
             while above is not None and above.mem_id not in seen:
-                budget.take(above)
+                budget.spend(above)
                 above = above.parent
             if above is None:
                 seen.add(node.mem_id)
@@ -229,7 +229,7 @@ class JsonPath:
         """Give what the path finds in a page as texts; nothing if the page is no JSON."""
         budget = page.budget()
         for text in map(as_text, self._found(page)):
-            budget.take(text)  # objects in objects give the same text again and again
+            budget.spend(text)  # objects in objects give the same text again and again
             yield text
 
     def references(self, page: Document) -> Iterator[str]:
@@ -273,7 +273,7 @@ class Regex:
 
 def _above(element: Any, budget: Budget) -> Iterator[Any]:
     for above in element.iterancestors():
-        budget.take(above)
+        budget.spend(above)
         yield above
 
 
@@ -309,7 +309,7 @@ class Budget:
         """Give the budget of so many selectors together."""
         return Budget(self._steps * number)
 
-    def take(self, item: Any) -> None:
+    def spend(self, item: Any) -> None:
         self._steps -= 1 + (len(item) >> 3 if isinstance(item, str) else 0)
         if self._steps < 0:
             raise ValueError("the selected elements are nested too deeply")
@@ -324,7 +324,7 @@ def _whole_text(node: Any, content: Callable[[Any], list[Any]], budget: Budget) 
     rest = content(node)[::-1]
     while rest:
         item = rest.pop()
-        budget.take(item)
+        budget.spend(item)
         if isinstance(item, str):
             texts.append(item)
         elif isinstance(item.tag, str) and item.tag not in _NOT_SHOWN:  # the tag of lxml's comments is a function

@@ -102,7 +102,7 @@ def _refuse(*_what: object) -> None:
 
 
 class _Page:
-    """Takes in the events of expat. Prefixes are resolved here: expat would copy a long namespace for each name."""
+    """Handles the events of expat. Prefixes are resolved here: expat would copy a long namespace for each name."""
 
     def __init__(self) -> None:
         self.pieces = ["<!DOCTYPE html>"]

@@ -64,7 +64,7 @@ class Outage:
         return list(self._silent)
 
     def answered(self, host: str, url: str, at: float) -> bool:
-        """Take in an answer; return whether it ends an outage. `at`: monotonic time."""
+        """Note an answer; return whether it ends an outage. `at`: monotonic time."""
         self._answered_at = at if self._answered_at is None else max(at, self._answered_at)
         if not self._proven or self._proven[-1].host != host:
             self._proven.append(Target(host, url))
@@ -77,7 +77,7 @@ class Outage:
         return was_on
 
     def unanswered(self, host: str, url: str, since: float, now: float) -> bool:
-        """Take in a failure without an answer; return whether it begins an outage. `since`: when the host was asked."""
+        """Note a failure without an answer; return whether it begins an outage. `since`: when the host was asked."""
         if self._answered_at is not None and (since + now) / 2 <= self._answered_at:
             return False
         self._failures += 1

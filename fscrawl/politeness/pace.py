@@ -80,7 +80,7 @@ class Pace:
         return "robots" if least > settings.delay else "settings"
 
     def answered(self, latency_s: float) -> None:
-        """Take in that the host answered, with any status."""
+        """Note that the host answered, with any status."""
         weight = _SMOOTHING if self._latency_s else 1.0
         self._latency_s += weight * (latency_s - self._latency_s)
         self._trouble = max(0.0, self._trouble - _RELIEF)
@@ -95,7 +95,7 @@ class Pace:
     def failed(
         self, now: float, settings: PolitenessSettings, *, at_once: bool = False, timed_out: bool = False
     ) -> float:
-        """Take in that the host did not answer, or answered that it cannot serve the request.
+        """Note that the host did not answer, or answered that it cannot serve the request.
 
         Return how many seconds it rests; 0 means that its delay is enough. `at_once`: let it rest after this first
         failure, because its robots.txt could not be fetched and so nothing else can be asked. `timed_out`: it kept a

@@ -1,7 +1,7 @@
 """The worker's end: it sends a page to whichever keeper has a place, and answers what the browser asks for meanwhile.
 
 A page may wait for long until there is a place: then all browsers of the machine are busy. That is no failure, and its
-time begins when a keeper has taken it.
+time begins when a keeper has accepted it.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _connect(sock: socket.socket, address: str, wait: _Wait) -> None:
 
 
 def _wait_for_place(sock: socket.socket, wait: _Wait) -> None:
-    """Wait until a keeper has taken the page: it says `Begun`."""
+    """Wait until a keeper has accepted the page: it says `Begun`."""
     sock.settimeout(_LOOK_S)
     while True:
         with contextlib.suppress(TimeoutError):

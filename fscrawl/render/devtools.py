@@ -98,15 +98,15 @@ class DevTools:
                 begun += first
                 for other in others:
                     if not is_too_long:
-                        self._take(json.loads(begun))
+                        self._receive(json.loads(begun))
                     begun, is_too_long = bytearray(other), False
                 if len(begun) > self._longest_bytes:
                     if not is_too_long and (number := _NUMBER.match(begun)):
-                        self._take({"id": int(number[1]), "too long": True})
+                        self._receive({"id": int(number[1]), "too long": True})
                     begun, is_too_long = bytearray(), True
         self._end()
 
-    def _take(self, message: dict[str, Any]) -> None:
+    def _receive(self, message: dict[str, Any]) -> None:
         number = message.get("id")
         if number is None:
             listener = self._listeners.get(message.get("sessionId", ""))

@@ -219,7 +219,7 @@ class _Line:
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
 
     async def listen(self) -> None:
-        """Take in answers until the worker is gone."""
+        """Receive answers until the worker is gone."""
         with contextlib.suppress(OSError, asyncio.IncompleteReadError):
             while True:
                 answer = await _receive(self._reader)

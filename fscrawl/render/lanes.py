@@ -1,6 +1,6 @@
 """The lanes in which pages wait for a browser, so that hosts whose pages cost much do not keep the others waiting.
 
-A page waits among the quick ones, unless the last page of its host has taken longer than `QUICK_S` or has failed. One
+A page waits among the quick ones, unless the last page of its host took longer than `QUICK_S` or has failed. One
 that takes longer while other quick ones wait gives way, and then waits among the slow ones. The first browser of a
 machine takes quick pages only, if there is another one.
 """
@@ -30,5 +30,5 @@ class Lanes:
         return self._next.get(host) or Lane.QUICK
 
     def note(self, host: str, took_s: float) -> None:
-        """Take in how long a page has taken in its browser; for ever, if it has failed or given way."""
+        """Note how long a page was in its browser; for ever, if it has failed or given way."""
         self._next.put(host, Lane.QUICK if took_s <= QUICK_S else Lane.SLOW)

@@ -190,13 +190,13 @@ class _Page:
             await self._loaded.wait()
             self._still_lives()
         elif wait == "idle":
-            await self._settle(_IDLE_S)
+            await self._until_quiet(_IDLE_S)
         elif seconds := _SECONDS.match(wait):
-            await self._settle(float(seconds[1]))
+            await self._until_quiet(float(seconds[1]))
         else:
             await self._until(wait.removeprefix("css:"))
 
-    async def _settle(self, seconds: float) -> None:
+    async def _until_quiet(self, seconds: float) -> None:
         """Let virtual time pass until nothing is loaded any more; what is seen then may load more."""
         await self._frames()
         await self._pass(seconds)
@@ -280,13 +280,13 @@ class _Page:
         is_lower = bool(fits["result"].get("value"))
         if is_lower:
             await self._send("Emulation.setDeviceMetricsOverride", **_LOWER)
-            await self._settle(_SLICE_S)
+            await self._until_quiet(_SLICE_S)
         for _ in range(self._job.options.scroll):
             await self._send("Runtime.evaluate", expression=_TO_THE_END)
-            await self._settle(_SCROLL_S)
+            await self._until_quiet(_SCROLL_S)
         if is_lower:
             await self._send("Emulation.clearDeviceMetricsOverride")
-            await self._settle(_SLICE_S)  # it may show what is seen only
+            await self._until_quiet(_SLICE_S)  # it may show what is seen only
 
     # -- what comes of it
 
@@ -306,8 +306,8 @@ class _Page:
             async with asyncio.timeout(_GRACE_S / 2):
                 self._devtools.post("Emulation.setVirtualTimePolicy", self._session, policy="advance")
                 await self._is_drawn(_GRACE_S)
-                taken = await self._send("Page.captureScreenshot", format="png", captureBeyondViewport=False)
-                return base64.b64decode(taken["data"])
+                picture = await self._send("Page.captureScreenshot", format="png", captureBeyondViewport=False)
+                return base64.b64decode(picture["data"])
         return b""
 
     # -- what happens meanwhile
@@ -338,7 +338,7 @@ class _Page:
                 self._slice_over.set()
 
     def _complained(self, name: str, event: dict[str, Any]) -> None:
-        """Take in what the page's scripts complain of, or the browser, such as a WebSocket that was refused."""
+        """Note what the page's scripts complain of, or the browser, such as a WebSocket that was refused."""
         if name == "Runtime.exceptionThrown":
             details = event["exceptionDetails"]
             self._note(details.get("exception", {}).get("description") or details.get("text", ""))
@@ -366,10 +366,10 @@ class _Page:
         self._devtools.post("Runtime.runIfWaitingForDebugger", child)
 
     def _frame_made(self) -> None:
-        """Take the page as it is if it makes frames without end: each of them costs the browser and us."""
+        """Use the page as it is if it makes frames without end: each of them costs the browser and us."""
         self._frames_made += 1
         if self._frames_made == _MOST_FRAMES:
-            self._note(f"render: it made {_MOST_FRAMES} frames, and was taken as it was then")
+            self._note(f"render: it made {_MOST_FRAMES} frames, and was used as it was then")
             with contextlib.suppress(RuntimeError):  # its time is over already
                 self._time.reschedule(asyncio.get_running_loop().time())
 

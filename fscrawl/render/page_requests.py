@@ -56,7 +56,7 @@ class PageRequests:
         self.went_to: dict[str, None] = {}
 
     def paused(self, session: str, frame: str, event: dict[str, Any]) -> None:
-        """Take a request that is paused. `frame`: the page's own; `event`: its values."""
+        """Handle a request that is paused. `frame`: the page's own; `event`: its values."""
         request, kind, name = event["request"], event["resourceType"], event["requestId"]
         is_page = kind == "Document" and event["frameId"] == frame
         if is_page and not self._documents:

@@ -158,12 +158,12 @@ def _headers(headers: Any) -> Mapping[str, str]:
     return dict(headers)
 
 
-def _columns(key: str, given: Mapping[str, Any], taken: frozenset[str]) -> tuple[Column, ...]:
+def _columns(key: str, given: Mapping[str, Any], reserved: frozenset[str]) -> tuple[Column, ...]:
     columns = given.get(key, {})
     if not isinstance(columns, Mapping):
         raise Mistake(f'{key}: must be a dict, such as {{"heading": "string", "tags": "string[]"}}')
     try:
-        return tuple(read_column(name, kind, taken) for name, kind in columns.items())
+        return tuple(read_column(name, kind, reserved) for name, kind in columns.items())
     except Mistake as error:
         raise Mistake(f"{key}: {shown(repr(dict(columns)))}: {error}") from None
 

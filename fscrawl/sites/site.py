@@ -63,7 +63,7 @@ class Site:
     Where that does not do, write a method of the same name, but for `hosts` and `headers`. All but `seeds` are given
     the page, an `Answer`:
 
-    seeds          gives requests, URLs or `Seed`s. They may be many: they are taken one by one. Called once by each
+    seeds          gives requests, URLs or `Seed`s. They may be many: they are read one by one. Called once by each
                    machine when it starts
     follow         gives URLs, which may be relative to the page, and requests; None means the page's links. Called for
                    each page that is as expected

@@ -56,7 +56,7 @@ from fscrawl.storage.segments import SegmentEnd, SegmentView
 
 _INSTANT_S = 0.02
 _REFUSALS = 3  # of a name that is not there: nobody takes it and gives it back so often at the same moment
-_OTHERS_TAKE_S = 2.0  # to make a directory
+_OTHERS_CREATE_S = 2.0  # to make a directory
 
 T = TypeVar("T")
 
@@ -67,7 +67,7 @@ class TreeFiles:
     machine     whose name the temporaries have
     fsync       whether what is published must be on the disk, too
     retrying    how long a call is made again
-    umask       what `take_umask` has set; None: the process has its own
+    umask       what `adopt_umask` has set; None: the process has its own
     """
 
     def __init__(self, root: Path, machine: str, *, fsync: bool = False, retrying: Retrying = BRIEF) -> None:
@@ -84,7 +84,7 @@ class TreeFiles:
     def _at(self, path: str) -> Place:
         return Place(self._root, path)
 
-    def take_umask(self, umask: int | None = None) -> None:
+    def adopt_umask(self, umask: int | None = None) -> None:
         """Make all that this process makes as open as the root, whatever the umask of its user is.
 
         It is the umask of the whole process. `umask`: for a process that knows it already.
@@ -254,13 +254,13 @@ class TreeFiles:
         """
         return SegmentEnd(self._at(path))
 
-    def take_name(self, path: str) -> bool:
+    def reserve_name(self, path: str) -> bool:
         """Make an empty file; tell whether the name was free. After a lost reply it is not free, though nobody has it.
 
         Such a file has one owner only if O_EXCL works. Where it does not, every name is free.
         """
         place = self._at(path)
-        return self.retrying(place, lambda: _take_name(place))
+        return self.retrying(place, lambda: _reserve_name(place))
 
     def append_line(self, path: str, data: bytes) -> None:
         """Append to a file that people edit, too, in one write. That is not tried again: no line must come twice.
@@ -291,10 +291,10 @@ class TreeFiles:
         """Make a directory that other machines may be making at this moment: one makes it, the others wait for it.
 
         Replicated GlusterFS leaves a directory broken if several clients make it at once. A machine that is killed
-        meanwhile leaves the file that it has taken; then the others wait for a while, and make the directory.
+        meanwhile leaves its file; then the others wait for a while, and make the directory.
         """
         making = making_path(path)
-        until = time.monotonic() + (0.0 if self.take_name(making) else _OTHERS_TAKE_S)
+        until = time.monotonic() + (0.0 if self.reserve_name(making) else _OTHERS_CREATE_S)
         while time.monotonic() < until:
             if not self.exists(making):  # the directory itself may be there on one replica only
                 return
@@ -331,7 +331,7 @@ class TreeFiles:
         self.retrying.find(place, rename_once, None)
 
 
-def _take_name(place: Place) -> bool:
+def _reserve_name(place: Place) -> bool:
     """Make an empty file; tell whether the name was free.
 
     sshfs says EPERM if another machine has the name; by now that machine may have given it back.

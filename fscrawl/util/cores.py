@@ -21,13 +21,13 @@ def pin(workers: int) -> None:
     with contextlib.suppress(OSError, AttributeError):  # another system has no such call
         cores = list(os.sched_getaffinity(0))
         random.shuffle(cores)
-        free = (core for core in cores if _take(core)) if 1 < len(cores) >= workers else iter(())
+        free = (core for core in cores if _lock(core)) if 1 < len(cores) >= workers else iter(())
         for core in free:
             os.sched_setaffinity(0, {core})
             return
 
 
-def _take(core: int) -> bool:
+def _lock(core: int) -> bool:
     """Lock a core, until this process ends; tell whether it was free."""
     lock = os.open(_CORE.format(core), os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -36,10 +36,10 @@ class _Rule:
             return False
         self.kept.add(fingerprint)
         if len(self.kept) == 2 * MOST:
-            self.take(Least(self.least.below, ()))
+            self.merge(Least(self.least.below, ()))
         return True
 
-    def take(self, more: Least) -> None:
+    def merge(self, more: Least) -> None:
         """Add others. What is kept must be all that is less than `below`, so the lower one of two counts."""
         if more.below < self.below:
             self.below = more.below
@@ -81,10 +81,10 @@ class LeftOut(Mapping[str, int]):
             for each in fingerprints:
                 self.add(rule, each)
 
-    def take(self, found: Mapping[str, Least]) -> None:
+    def merge(self, found: Mapping[str, Least]) -> None:
         """Add the counts of others."""
         for rule, least in found.items():
-            self._rules.setdefault(rule, _Rule()).take(least)
+            self._rules.setdefault(rule, _Rule()).merge(least)
 
     def is_about(self, rule: str) -> bool:
         """Tell whether the number of a rule is not exact."""

@@ -283,7 +283,7 @@ def test_killed_while_storing(directory, function, when, number):
 def test_killed_while_creating(directory, monkeypatch, when, number):
     """A process killed while it makes a tree leaves a tree or none, and the next one completes it."""
     root = directory / "root"
-    monkeypatch.setattr(creation, "_OTHERS_TAKE_S", 0.05)
+    monkeypatch.setattr(creation, "_OTHERS_CREATE_S", 0.05)
     crash(root, "link", when, number)
     state = store.state_of(root)
     if (when, number) == ("after", 5):

@@ -17,7 +17,7 @@ def fill(root: Path, machine: str = "m-1-aa") -> Tree:
     """Do what a machine does from its start to its first page."""
     create(root, RECORD, render(Settings()), "http://a.example/\n", machine)
     tree = Tree(root, machine)
-    tree.files.take_umask()
+    tree.files.adopt_umask()
     probe(tree, print)
     tree.put_page("a.example", PAGE, b"body")
     tree.put_robots("a.example", RobotsRecord("http://a.example/robots.txt", "t", 200, ""))

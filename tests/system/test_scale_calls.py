@@ -31,7 +31,7 @@ def work(root):
     assert files.read_range("links/1", 2, 3) == b"me "
     assert files.exists("links/1") and files.size("links/1") == 9
     assert len(files.names("links")) == 5 and len(files.entries("links")) == 5
-    assert files.take_name("links/name")
+    assert files.reserve_name("links/name")
     log = files.log("links/beats.log")
     log.append(b"line\\n")
     assert log.sameness() == "same"

@@ -32,7 +32,7 @@ def root(tmp_path):
 
 @pytest.fixture(autouse=True)
 def _short_wait(monkeypatch):
-    monkeypatch.setattr(creation, "_OTHERS_TAKE_S", 0.1)
+    monkeypatch.setattr(creation, "_OTHERS_CREATE_S", 0.1)
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def elections(root):
 )
 def test_one_machine_makes_the_directories(root, makers, settings, monkeypatch):
     """Of machines that create a tree at once one makes its directories, also if all have the same settings."""
-    monkeypatch.setattr(creation, "_OTHERS_TAKE_S", PATIENCE_S)
+    monkeypatch.setattr(creation, "_OTHERS_CREATE_S", PATIENCE_S)
     assert create_at_once(root, settings) == [RECORD] * CREATORS
     assert list(makers.values()) == [len(layout.DIRECTORIES)]
     assert elections(root) == []

@@ -134,8 +134,8 @@ def test_no_filter():
     filters = Filters(Options())
     assert not filters.reason(page(status=0))
     assert not filters.reason(page(status=999))
-    assert filters.takes_failure(failure())
-    assert filters.may_take_host("anything")
+    assert filters.includes_failure(failure())
+    assert filters.may_include_host("anything")
 
 
 @pytest.mark.parametrize(
@@ -156,14 +156,14 @@ def test_sieve(directory, url):
     for glob in (name, name.upper(), "*", f"{name[:2]}*", f"*{name[-3:]}"):
         filters = Filters(Options(hosts=(glob,)))
         assert not filters.reason(page(url)), glob
-        assert filters.takes_failure(failure(url)), glob
-        assert filters.may_take_host(directory), glob
+        assert filters.includes_failure(failure(url)), glob
+        assert filters.may_include_host(directory), glob
 
 
 def test_sieve_saves_reading():
     """Directories of other hosts do not pass the sieve."""
     filters = Filters(Options(hosts=("*.example", "b")))
-    assert [name for name in ("a.example_80", "b", "c", "a.example.org", "b_1x") if filters.may_take_host(name)] == [
+    assert [name for name in ("a.example_80", "b", "c", "a.example.org", "b_1x") if filters.may_include_host(name)] == [
         "a.example_80",
         "b",
     ]
@@ -173,9 +173,9 @@ def test_time_filter():
     """The moment itself is since."""
     filters = Filters(Options(since="2026-11-01T00:00:00.000Z"))
     assert not filters.reason(page())
-    assert filters.takes_failure(failure())
+    assert filters.includes_failure(failure())
     assert filters.reason(page(fetched_at="2026-10-31T23:59:59.999Z"))
-    assert not filters.takes_failure(failure(failed_at="2026-10-31T23:59:59.999Z"))
+    assert not filters.includes_failure(failure(failed_at="2026-10-31T23:59:59.999Z"))
 
 
 def test_status_is_whole():

@@ -16,7 +16,7 @@ def some(number: int, seed: int = 1) -> list[int]:
 def counted(found: LeftOut) -> LeftOut:
     """Give what another machine makes of what this one writes."""
     other = LeftOut()
-    other.take(LeftOut.from_json(found.to_json()))
+    other.merge(LeftOut.from_json(found.to_json()))
     return other
 
 
@@ -38,7 +38,7 @@ def test_many_are_about_right() -> None:
         parts[number % 3 == 0].add("scope", each)
     total = LeftOut()
     for part in parts:
-        total.take(LeftOut.from_json(part.to_json()))
+        total.merge(LeftOut.from_json(part.to_json()))
     assert total["scope"] == pytest.approx(100_000, rel=0.08)
     assert total.is_about("scope")
 

@@ -87,8 +87,8 @@ print('on')
 
 def test_a_signal_that_is_taken_over():
     """Who takes the signal that waits sees to the end; if nobody does, the end of the block is it."""
-    code = "from fscrawl.interrupts import take, until_taken\nwith until_taken():\n    send(2)\n"
-    assert run(f"{code}    print(take(), take())\nprint('on')") == (0, "2 0\non\n", "")
+    code = "from fscrawl.interrupts import receive, until_received\nwith until_received():\n    send(2)\n"
+    assert run(f"{code}    print(receive(), receive())\nprint('on')") == (0, "2 0\non\n", "")
     assert run(f"{code}print('on')") == (130, "", "interrupted: nothing was changed\n")
 
 

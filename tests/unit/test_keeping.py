@@ -38,8 +38,8 @@ def test_the_last_one_is_used_first() -> None:
     kept.put("a", one)
     kept.put("b", other)
     kept.put("a", two)
-    assert [kept.take("a") for _ in range(3)] == [two, one, None]
-    assert kept.take("c") is None
+    assert [kept.pop("a") for _ in range(3)] == [two, one, None]
+    assert kept.pop("c") is None
     assert (len(kept), one.closed, other.closed) == (1, 0, 0)
 
 
@@ -50,7 +50,7 @@ def test_limit_of_a_host() -> None:
     for each in made:
         kept.put("a", each)
     assert [each.closed for each in made] == [0, 0, 1]
-    assert [kept.take("a") for _ in range(3)] == [made[1], made[0], None]
+    assert [kept.pop("a") for _ in range(3)] == [made[1], made[0], None]
 
 
 def test_limit_of_all() -> None:
@@ -60,7 +60,7 @@ def test_limit_of_all() -> None:
     for host, each in enumerate(made):
         kept.put(host, each)
     assert [each.closed for each in made] == [0, 0, 0, 1, 1]
-    assert [kept.take(host) for host in range(5)] == [*made[:3], None, None]
+    assert [kept.pop(host) for host in range(5)] == [*made[:3], None, None]
     assert len(kept) == 0
 
 
@@ -73,7 +73,7 @@ def test_waiting_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     clock.now += IDLE_S / 2
     kept.put("b", two)
     clock.now += IDLE_S / 2
-    assert kept.take("c") is None
+    assert kept.pop("c") is None
     assert (one.closed, two.closed) == (1, 0)
     kept.put("c", three, 3600.0)
     clock.now += IDLE_S
@@ -91,7 +91,7 @@ def test_what_the_server_gives_up_sooner(monkeypatch: pytest.MonkeyPatch) -> Non
     kept.put("b", none, 0.0)
     assert none.closed == 1
     clock.now += 4.0
-    assert kept.take("a") is long
+    assert kept.pop("a") is long
     assert (short.closed, long.closed, len(kept)) == (1, 0, 0)
 
 
@@ -102,7 +102,7 @@ def test_closing() -> None:
     kept.put("a", one)
     kept.close()
     kept.put("a", late)
-    assert (one.closed, late.closed, kept.take("a")) == (1, 1, None)
+    assert (one.closed, late.closed, kept.pop("a")) == (1, 1, None)
 
 
 def test_many_hosts() -> None:
@@ -112,9 +112,9 @@ def test_many_hosts() -> None:
 
     def use(number: int) -> None:
         kept.put(number % 97, made[number])
-        taken = kept.take(number % 89)
-        if taken is not None:
-            taken.close()
+        found = kept.pop(number % 89)
+        if found is not None:
+            found.close()
 
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(use, range(2000)))

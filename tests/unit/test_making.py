@@ -105,7 +105,7 @@ def test_a_name_that_sshfs_refuses(tree, monkeypatch, there, refusals, is_free):
         return real(path, flags, *mode, **options)
 
     monkeypatch.setattr(os, "open", refusing)
-    assert tree.files.take_name("name") is is_free
+    assert tree.files.reserve_name("name") is is_free
 
 
 @pytest.mark.parametrize("code", [errno.EPERM, errno.EACCES])
@@ -117,7 +117,7 @@ def test_a_name_that_may_not_be_made(tree, monkeypatch, code):
 
     monkeypatch.setattr(os, "open", refusing)
     with pytest.raises(TreeError, match="must be able to read there, and to write"):
-        tree.files.take_name("name")
+        tree.files.reserve_name("name")
 
 
 def test_a_share_that_is_gone(tree):

@@ -70,7 +70,7 @@ def test_own_host_and_others() -> None:
     assert [how["logs_in"] for _, how in web.asked] == [True, False]
     first = web.asked[0][1]
     assert (first["headers"], first["type"], first["jar"].header("", 0.0)) == ({"x-y": "z"}, "a/b", "c=1")
-    assert {site: [each.domain for each in learnt] for site, learnt in jar.take_learnt().items()} == {
+    assert {site: [each.domain for each in learnt] for site, learnt in jar.pop_learnt().items()} == {
         "a.example": ["a.example"]
     }
     assert page.requests == {"a.example": 1, "b.example": 1}

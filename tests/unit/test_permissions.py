@@ -105,7 +105,7 @@ def test_a_root_that_is_gone(tmp_path):
     tree = Tree(tmp_path / "root", "m")
     (tmp_path / "root").rename(tmp_path / "away")
     with pytest.raises(TreeError, match="it is not there"):
-        tree.files.take_umask()
+        tree.files.adopt_umask()
     assert tree.files.access() is None
 
 

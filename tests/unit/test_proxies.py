@@ -60,8 +60,8 @@ def test_check_proxies(text):
 def test_turns():
     """A host's requests go through the proxies in turn, and new hosts begin at different ones."""
     rotation = Rotation(THREE)
-    assert [rotation.take("a") for _ in range(4)] == [0, 1, 2, 0]
-    assert [rotation.take(host) for host in "bcdb"] == [1, 2, 0, 2]
+    assert [rotation.pick("a") for _ in range(4)] == [0, 1, 2, 0]
+    assert [rotation.pick(host) for host in "bcdb"] == [1, 2, 0, 2]
 
 
 def test_rests():
@@ -71,13 +71,13 @@ def test_rests():
     for pause_s in (1, 2, 4):
         rotation.failed(0)
         clock.now += pause_s - 0.01
-        assert rotation.take("a") is None
+        assert rotation.pick("a") is None
         clock.now += 0.01
-        assert rotation.take("a") == 0
+        assert rotation.pick("a") == 0
     rotation.worked(0)
     rotation.failed(0)
     clock.now += 1
-    assert rotation.take("a") == 0
+    assert rotation.pick("a") == 0
 
 
 def test_dropped():
@@ -87,14 +87,14 @@ def test_dropped():
     for by_itself in (True, True, False, False):
         rotation.failed(0, by_itself=by_itself)
         clock.now += LONGEST_REST_S
-        assert rotation.take("a") == 0
+        assert rotation.pick("a") == 0
     rotation.worked(0)
     for _ in range(3):
         clock.now += LONGEST_REST_S
-        assert rotation.take("a") == 0
+        assert rotation.pick("a") == 0
         rotation.failed(0)
     clock.now += 1e9
-    assert rotation.take("a") is None
+    assert rotation.pick("a") is None
 
 
 def test_one_failure_of_many_requests():
@@ -104,7 +104,7 @@ def test_one_failure_of_many_requests():
     for _ in range(5):
         rotation.failed(0)
     clock.now += 1
-    assert rotation.take("a") == 0
+    assert rotation.pick("a") == 0
 
 
 def test_longest_rest():
@@ -114,13 +114,13 @@ def test_longest_rest():
     for _ in range(50):
         rotation.failed(0)
         clock.now += LONGEST_REST_S
-    assert rotation.take("a") == 0
+    assert rotation.pick("a") == 0
 
 
 def test_uses():
     """A proxy that was used as often as it may be is passed over, for good."""
     rotation = Rotation(THREE[:2], uses=2)
-    assert [rotation.take("a") for _ in range(5)] == [0, 1, 0, 1, None]
+    assert [rotation.pick("a") for _ in range(5)] == [0, 1, 0, 1, None]
 
 
 def test_many_hosts(monkeypatch):
@@ -128,5 +128,5 @@ def test_many_hosts(monkeypatch):
     monkeypatch.setattr("fscrawl.config.proxies._REMEMBERED_HOSTS", 10)
     rotation = Rotation(THREE)
     for number in range(100):
-        rotation.take(str(number))
+        rotation.pick(str(number))
     assert len(rotation._turns) <= 10

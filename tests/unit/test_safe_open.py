@@ -106,7 +106,7 @@ _WRITES: dict[str, Callable[[Tree], object]] = {
     "publish": lambda tree: tree.put_record(HOST, PAGE),
     "claim": lambda tree: tree.files.claim(FILE, b"mine"),
     "chunks": lambda tree: tree.files.publish_chunks(FILE, lambda: [b"mine"]),
-    "name": lambda tree: tree.files.take_name(FILE),
+    "name": lambda tree: tree.files.reserve_name(FILE),
     "log": lambda tree: tree.files.log(FILE),
     "line": lambda tree: tree.files.append_line(FILE, b"mine\n"),
     "directory": lambda tree: tree.files.make_directory(f"links/{HOST}/0a"),

@@ -39,7 +39,7 @@ class Worker:
         self._machine.reads(self)
 
     def sends(self) -> None:
-        if learnt := self.opened.take_learnt():
+        if learnt := self.opened.pop_learnt():
             self.to_machine.append(learnt)
 
     def reads(self) -> None:
@@ -159,7 +159,7 @@ def test_another_identity(workers: tuple[Worker, Worker]) -> None:
     for worker in workers:
         assert worker.opened.jar_of("another").header(WWW, time.time()) is None
     other.opened.replace(Cookies(ME, {"a.example": ()}))
-    assert one.opened.take_learnt() is None
+    assert one.opened.pop_learnt() is None
 
 
 def test_bounds(machine: Machine, workers: tuple[Worker, Worker]) -> None:

@@ -44,7 +44,7 @@ def test_a_counter_is_a_number_or_nothing() -> None:
 def test_a_beat_before_the_last_keeps_its_counters_only(logs: Logs) -> None:
     """Tables that matter now only are dropped from earlier beats, so that an hour of them stays small."""
     machine = MachineStatus("m")
-    machine.take(
+    machine.read(
         b"".join(encoded(logs.beat(at, pages=at, slow={"a": 1}, rests={"a": 1}, errors={"e": at})) for at in (1, 2))
     )
     assert [(beat.pages, beat.errors, beat.slow, beat.rests) for beat in machine.history] == [

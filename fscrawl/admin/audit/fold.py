@@ -29,7 +29,7 @@ class Fold:
     """`pending`: number of URLs. `has_gone`: some page may be gone, since a mark speaks of one that is not there."""
 
     def __init__(self, rules: Rules, covers: Callable[[str], bool]) -> None:
-        """`covers(term)`: whether marks of that term count now."""
+        """`covers(rules)`: whether marks by these rules count now."""
         self.pending = 0
         self.has_gone = False
         self._rules = rules
@@ -41,14 +41,14 @@ class Fold:
     # -- what is learned
 
     def mark_there(self, number: int) -> None:
-        """Take in that there is a record. Call it before all else: what comes later is judged by it."""
+        """Note that there is a record. Call it before all else: what comes later is judged by it."""
         self._table.mark_there(number)
 
-    def take(self, line: Line) -> None:
-        """Take in a line of a log."""
+    def add(self, line: Line) -> None:
+        """Add a line of a log."""
         match line:
             case Found():
-                self._take_found(line)
+                self._add_found(line)
             case Told():
                 number = urls.fingerprint(line.key)
                 if line.failed_at:
@@ -57,14 +57,14 @@ class Fold:
                     self._mark(number, line.depth)
 
     def know(self, url: str, depth: int) -> None:
-        """Take in that a URL within the scope is known at a depth."""
+        """Note that a URL within the scope is known at a depth."""
         number = fingerprint(url)
         if self._rules.max_depth is None or depth <= self._rules.max_depth:
             before = self.is_pending(number)
             self._table.known(number, depth)
             self.pending += self.is_pending(number) - before
 
-    def _take_found(self, found: Found) -> None:
+    def _add_found(self, found: Found) -> None:
         number = fingerprint(found.url)
         if found.flags.retry_of and not self.is_there(number):
             before = self.is_pending(number)
@@ -88,14 +88,14 @@ class Fold:
 
     # -- snapshots
 
-    def take_snapshot(self, snapshot: Snapshot) -> None:
-        """Take in what a snapshot says; RecordError if it cannot be read, or is not in order."""
+    def add_snapshot(self, snapshot: Snapshot) -> None:
+        """Add what a snapshot says; RecordError if it cannot be read, or is not in order."""
         last = -1
         for lines in snapshot.text():
             for line in lines:
                 try:
                     last = _ascending(last, int(line[:DIGITS], 16))
-                    self._take_fact(snapshot.head.shard, line)
+                    self._add_fact(snapshot.head.shard, line)
                 except (ValueError, LookupError) as error:
                     raise RecordError(f"{snapshot.head.path}: a line of its text: {error}") from error
         covers = self._covers(snapshot.head.term)
@@ -106,17 +106,17 @@ class Fold:
                     last = _ascending_in(snapshot, last, number)
                 self._load(group, counts=counts)
 
-    def _take_fact(self, shard: int, fact: bytes) -> None:
+    def _add_fact(self, shard: int, fact: bytes) -> None:
         state = UrlState()
         state.take(fact)
         if state.failures and not state.stored:
             self._fail(int(fact[:DIGITS], 16), state.failures)
         if state.way is not None:
             for found in founds_of(shard, fact):
-                self._take_found(found)
+                self._add_found(found)
 
     def _load(self, group: Depths, *, counts: bool) -> None:
-        """Take in some URLs of a snapshot. Of those whose marks do not count only their depths matter."""
+        """Add some URLs of a snapshot. Of those whose marks do not count only their depths matter."""
         if counts:
             self._table.load(group.fingerprints, group.known, group.told)
             self.has_gone = self.has_gone or not all(map(self.is_there, group.fingerprints))

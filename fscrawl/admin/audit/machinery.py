@@ -38,7 +38,7 @@ class MachineryScan:
         self._note_odd = note_odd
         self._checks: dict[str, Callable[[str], Checked]] = {
             ROBOTS: check.robots,
-            TERMS: self.term,
+            TERMS: self.rules,
             AGAIN: self.generation,
             LEASES: self.lease,
         }
@@ -79,16 +79,16 @@ class MachineryScan:
         what = self._files.planted(path)
         return None, Finding("planted", path, what) if what else None
 
-    def term(self, name: str) -> Checked:
-        """Check that a term's file holds the term that its name says."""
+    def rules(self, name: str) -> Checked:
+        """Check that a file of rules holds those that its name says."""
         path = f"{TERMS}/{name}"
         data = self._files.read(path)
         try:
             if data is None or Term.from_json(data).digest == name.removesuffix(".json"):
                 return None, None
         except ValueError as error:
-            return None, Finding("damaged_terms", path, str(error))
-        return None, Finding("damaged_terms", path, "it is another term than its name says")
+            return None, Finding("damaged_rules", path, str(error))
+        return None, Finding("damaged_rules", path, "it holds other rules than its name says")
 
     def generation(self, name: str) -> Checked:
         """Check that a generation says why it was made."""

@@ -36,7 +36,7 @@ _FETCHED_AGAIN = (*PAGES, "damaged_errors", "planted")
 _ALONE = ("orphan_bodies", "torn_robots", "torn_leases")  # repaired only while no machine is live
 _LEFT = ("strays", "not_normal")  # nothing that a repair could do is better
 _AT_LAST = ("lost_urls", "damaged_logs")  # repaired by what is put back, or by a generation
-_ANY_TIME = ("damaged_snapshots", "damaged_terms", "damaged_generations")  # nobody writes them
+_ANY_TIME = ("damaged_snapshots", "damaged_rules", "damaged_generations")  # nobody writes them
 _NEED_GENERATION = (*PAGES, "planted", "damaged_snapshots")  # their marks must not count any more
 
 _REASON = {"reason": "repair"}
@@ -64,7 +64,7 @@ class Repair:
         self._in_lines: dict[int, Found] = {}  # URLs of keys, as logs have them
         self._small_files: dict[str, Callable[[str], Checked]] = {
             "torn_robots": scanner.check.robots,
-            "damaged_terms": scanner.machinery.term,
+            "damaged_rules": scanner.machinery.rules,
             "damaged_generations": scanner.machinery.generation,
             "torn_leases": scanner.machinery.lease,
         }

@@ -25,7 +25,7 @@ KINDS = {
     "missing_directories": "directories of .fscrawl that are missing",
     "damaged_logs": "logs that are damaged, or of which a part is missing",
     "damaged_snapshots": "snapshots that cannot be read",
-    "damaged_terms": "files of rules that are not what their names say",
+    "damaged_rules": "files of rules that are not what their names say",
     "damaged_generations": "generations that cannot be read",
     "torn_leases": "leases that cannot be read",
     "dead_temporaries": "temporary files of dead machines",

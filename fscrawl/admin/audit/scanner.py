@@ -114,19 +114,19 @@ class Scanner:
             self._learn_lines()
             self._line.begin("checking records and bodies", expected)
             for record, finding in in_turn(pool, self._checks()):
-                self._take(record, finding)
+                self._note(record, finding)
                 self._line.advance()
             self._line.begin("checking .fscrawl", unit="files")
             self._look_at_top()
             for _, finding in in_turn(pool, self.machinery.checks()):
-                self._take(None, finding)
+                self._note(None, finding)
                 self._line.advance()
         self._line.begin("looking at doubtful files again", unit="")
-        self._settle()
+        self._decide()
         self.report.robots = self.machinery.robots
         self.report.pending = self.fold.pending
 
-    def _take(self, record: PageRecord | None, finding: Finding | None) -> None:
+    def _note(self, record: PageRecord | None, finding: Finding | None) -> None:
         if finding is not None:
             self._find(finding)
         if record is not None:
@@ -165,11 +165,11 @@ class Scanner:
         for seed in self.seeds:
             self.fold.know(seed, 0)
         lines = self._all_lines()
-        lines.read_snapshots(self.fold.take_snapshot, check_old=True)
+        lines.read_snapshots(self.fold.add_snapshot, check_old=True)
         for path, how in lines.damaged.items():
             self._find(Finding("damaged_snapshots", path, how.removeprefix(f"{path}: ")))
         for _, line in lines.lines():
-            self.fold.take(line)
+            self.fold.add(line)
             self._line.advance()
         self.cuts = lines.cuts
 
@@ -304,7 +304,7 @@ class Scanner:
 
     # -- what machines may just have been writing
 
-    def _settle(self) -> None:
+    def _decide(self) -> None:
         """Decide about findings that a live machine may have put right since."""
         with_others = bool(self._liveness.live)
         if with_others and (self._maybe_lost or self._maybe_orphans or self.fold.has_gone):
@@ -312,7 +312,7 @@ class Scanner:
         self._liveness.look()
         if self.fold.has_gone or (with_others and self._maybe_lost):
             self._learn_lines_again()
-        self._settle_cuts()
+        self._look_at_cuts_again()
         for url, depth, referrer in self._maybe_lost:
             if not (self._is_accounted_for(url) or self.check.is_there(url)):
                 self._find(Finding("lost_urls", shown(url), "", urls.host(url), urls.key(url), url, depth, referrer))
@@ -320,13 +320,13 @@ class Scanner:
             if not self._tree.is_done(host, key):
                 finding = Finding("orphan_bodies", path, "", host, key)
                 self._find(finding, by_crawl=self._is_to_be_fetched(key))
-        self._settle_temporaries()
+        self._decide_temporaries()
 
     def _is_to_be_fetched(self, key: str) -> bool:
         """Tell whether the next crawl fetches the page, and so puts right what is left of an earlier attempt."""
         return self.fold.is_pending(urls.fingerprint(key))
 
-    def _settle_temporaries(self) -> None:
+    def _decide_temporaries(self) -> None:
         for path, owner in self.temporaries:
             if self._liveness.is_dead(owner):
                 key = key_of_temporary(path)
@@ -345,11 +345,11 @@ class Scanner:
             if self.fold.is_gone(fingerprint(seed)):
                 self._suspect(seed, 0, "")
         for _, line in self._all_lines().lines():
-            self.fold.take(line)
+            self.fold.add(line)
             if isinstance(line, Found) and self.fold.is_gone(fingerprint(line.url)):
                 self._suspect(line.url, line.depth, line.referrer)
 
-    def _settle_cuts(self) -> None:
+    def _look_at_cuts_again(self) -> None:
         """Look again at logs that seem to be cut: a share may show an old state, or a machine may remove segments."""
         if not self.cuts:
             return

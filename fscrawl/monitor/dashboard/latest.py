@@ -1,6 +1,6 @@
 """The latest snapshot of a tree, shared by all requests.
 
-Promise: a snapshot is taken at most once a second, and only when a request asks. If the file system hangs, one thread
+Promise: a snapshot is made at most once a second, and only when a request asks. If the file system hangs, one thread
 waits for it, and the others get an error after some seconds.
 """
 

@@ -38,13 +38,13 @@ class Mark(NamedTuple):
     """What the log of `machine` ("": a snapshot) says has become of a URL: it is done, or failed at `failed_at`.
 
     depth     at which it was found
-    term      names the rules by which its links were filtered
+    rules     names those by which its links were filtered
     counts    these rules are as wide as the present ones; so machines do nothing more for the URL
     """
 
     machine: str
     depth: int
-    term: str
+    rules: str
     failed_at: str = ""
     counts: bool = False
 

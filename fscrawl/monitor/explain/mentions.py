@@ -48,14 +48,14 @@ class Mentions:
         self._key = key
         self._terms = terms
         all_lines = AllLines(tree, None if shard is None else {shard})
-        all_lines.read_snapshots(self._take_snapshot)
+        all_lines.read_snapshots(self._add_snapshot)
         for machine, line in all_lines.lines():
             if isinstance(line, Found):
-                self._take(line, machine, "log")
+                self._add(line, machine, "log")
             elif isinstance(line, Told) and line.key == key:
                 self._mark(Mark(machine, line.depth, line.term, line.failed_at, counts=terms.covers(line.term)))
 
-    def _take(self, found: Found, machine: str, source: str) -> None:
+    def _add(self, found: Found, machine: str, source: str) -> None:
         if self.url is None and urls.key(found.url) == self._key:
             self.url = found.url
         if found.url == self.url and len(self.lines) < _MOST_LINES:
@@ -67,13 +67,13 @@ class Mentions:
         if len(self.marks) < _MOST_LINES:
             self.marks.append(mark._replace(counts=True) if mark.failed_at else mark)
 
-    def _take_snapshot(self, snapshot: Snapshot) -> None:
+    def _add_snapshot(self, snapshot: Snapshot) -> None:
         digits, term = self._key[:DIGITS].encode(), snapshot.head.term
         for fact in (fact for facts in snapshot.text() for fact in facts if fact.startswith(digits)):
             state = UrlState()
             state.take(fact)
             for found in founds_of(snapshot.head.shard, fact) if state.way else ():
-                self._take(found, "", "snapshot")
+                self._add(found, "", "snapshot")
             for failed_at in () if state.stored else sorted(state.failures):
                 self._mark(Mark("", state.known or 0, term, failed_at, counts=True))
         for depth in _depths_of(snapshot.told(), urls.fingerprint(self._key)):
@@ -93,13 +93,13 @@ def terms_of_links(tree: Tree, keys: Iterable[str]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = defaultdict(set)
     wanted = {urls.fingerprint(key): key for key in keys}
 
-    def take(snapshot: Snapshot) -> None:
+    def add(snapshot: Snapshot) -> None:
         for group in snapshot.told():
             for number in wanted.keys() & set(group.fingerprints):
                 found[wanted[number]].add(snapshot.head.term)
 
     all_lines = AllLines(tree)
-    all_lines.read_snapshots(take)
+    all_lines.read_snapshots(add)
     for _, line in all_lines.lines():
         if isinstance(line, Told) and not line.failed_at and urls.fingerprint(line.key) in wanted:
             found[line.key].add(line.term)

@@ -85,7 +85,7 @@ class Why:
         limits = list(self._limits(url))
         yield from limits
         yield from self._obstacles()
-        mark = None if error is not None else self._settling_mark()
+        mark = None if error is not None else self._final_mark()
         if mark is not None:
             yield self._gone(mark)
         elif it.lines and not limits:
@@ -195,7 +195,7 @@ class Why:
         waits = "it waits for its turn" if self._snapshot.alive() else "it is pending, and no machine is running"
         return Reason("waiting", f"{waits}: {state}", advice)
 
-    def _settling_mark(self) -> Mark | None:
+    def _final_mark(self) -> Mark | None:
         """Give a mark by which machines do nothing more for the URL; None if there is none."""
         known = min((line.depth for line in self._it.lines), default=None)
         again = {parse_flags(line.mark).retry_of for line in self._it.lines}

@@ -53,7 +53,7 @@ def test_marks_whose_rules_are_not_known_do_not_count(made):
     made.page(TWO, ("http://a.example/new",))
     (made.root / term_path(made.term().digest)).write_bytes(b"{")
     made.tell(Settings(crawl=CrawlSettings(scope="any", deny=("x",))))
-    assert made.audit(settings=Settings(crawl=CrawlSettings(scope="any", deny=("y",)))).found == {"damaged_terms": 1}
+    assert made.audit(settings=Settings(crawl=CrawlSettings(scope="any", deny=("y",)))).found == {"damaged_rules": 1}
 
 
 @pytest.mark.parametrize("in_snapshot", [False, True])
@@ -304,7 +304,7 @@ def test_small_files(made):
     term.write_bytes((made.root / term_path(made.term().digest)).read_bytes())
     (made.root / again_path(1)).write_bytes(b"")
     (made.root / ".fscrawl/leases/1.1").write_bytes(b"{}")
-    kinds = ("damaged_terms", "damaged_generations", "torn_leases")
+    kinds = ("damaged_rules", "damaged_generations", "torn_leases")
     assert made.audit().found == dict.fromkeys(kinds, 1)
     repaired(made)
     assert Generations(made.tree.files).newest() == 1

@@ -194,7 +194,7 @@ def test_a_page_that_was_told_and_is_gone(tree, in_snapshot):
     found = ask(tree, MISSING)
     assert names(found) == ["gone"]
     assert "--repair" in found.reasons[0].advice
-    (mark,) = found.told
+    (mark,) = found.marks
     assert (mark.machine, mark.counts, mark.failed_at) == ("" if in_snapshot else "h-9-bb", True, "")
 
 
@@ -217,7 +217,7 @@ def test_marks_that_do_not_count(tree):
     narrow = term_of(tree, 'crawl.deny=["x"]')
     Writer(tree, term=narrow).say(line_of(tree, MISSING)).tell(MISSING, 1)
     found = ask(tree, MISSING)
-    assert (names(found), found.told[0].counts) == (["waiting"], False)
+    assert (names(found), found.marks[0].counts) == (["waiting"], False)
     deep = term_of(tree, "crawl.max_depth=5")
     Writer(tree, "h-1-aa", term=deep).tell(MISSING, 2)
     assert names(ask(tree, MISSING, "crawl.max_depth=5")) == ["waiting"]

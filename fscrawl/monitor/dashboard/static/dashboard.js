@@ -97,7 +97,7 @@ function pager(nav, facts, to, instead = null) {
 // -- what the page asks the server: answers, streams of events, and control
 
 
-const token = (() => {  // taken out of the address at once, since people copy addresses and keep them
+const token = (() => {  // removed from the address at once, since people copy addresses and keep them
   const given = /^#token=([\w-]+)$/.exec(location.hash);
   if (given) {
     sessionStorage.setItem("token", given[1]);
@@ -160,12 +160,12 @@ const pageAddress = (row) => (row.host ? address("#pages", { host: row.host, key
 
 const streams = {};  // by name; closed while the page is hidden, since a browser opens only six connections to a host
 
-function listen(name, path, kind, take) {
-  if (frozen) return path && take(frozenAnswer(path));
+function listen(name, path, kind, show) {
+  if (frozen) return path && show(frozenAnswer(path));
   streams[name]?.source?.close();
   delete streams[name];
   if (!path) return;
-  const stream = { path, kind, take, source: null };
+  const stream = { path, kind, show, source: null };
   streams[name] = stream;
   if (!document.hidden) open(stream);
 }
@@ -173,7 +173,7 @@ function listen(name, path, kind, take) {
 function open(stream) {
   const source = new EventSource(stream.path);
   stream.source = source;
-  source.addEventListener(stream.kind, (event) => { trouble(""); write($("live"), "live"); stream.take(JSON.parse(event.data)); });
+  source.addEventListener(stream.kind, (event) => { trouble(""); write($("live"), "live"); stream.show(JSON.parse(event.data)); });
   source.addEventListener("trouble", (event) => trouble(`The tree cannot be read: ${JSON.parse(event.data).error}`));
   source.onerror = () => {
     write($("live"), "connection lost; trying again");
