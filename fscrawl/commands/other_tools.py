@@ -53,7 +53,7 @@ _OPTIONS = {
 }
 _LEAVE_OUT = {
     "links are always followed": "-r --recursive -m --mirror --crawl",
-    "redirects are always followed": "-L --location",
+    "targets of redirects are always fetched": "-L --location",
     "the same command continues": "-c --continue --resume -N --timestamping",
     "all is kept under the names of URLs in the tree": "-x --force-directories -nH -E --adjust-extension",
 }
@@ -72,7 +72,7 @@ def option_of(word: str, options: Container[str]) -> str:
     """Say what to type for an option of another tool; "" if it is not known. `options`: of the command.
 
     >>> option_of("-l", ["--root", "--depth"]), option_of("-L", [])
-    ('type --depth N', 'leave it out, redirects are always followed')
+    ('type --depth N', 'leave it out, targets of redirects are always fetched')
     """
     for ours, theirs in _OPTIONS.items():
         if word in theirs.split() and ours.split()[0] in options:

@@ -319,7 +319,7 @@ class DatasetDir:
             raise UsageError(f"--out {self.root}: it is inside {around}; name a directory outside of it")
 
     def _refuse_what_is_planted(self) -> None:
-        """Name what no merge has made, before anything is changed. What appears later, `door` does not follow."""
+        """Name what no merge has made, before anything is changed. What appears later, `door` does not open."""
         for name in door.planted(self.root, {STATE, *FOLDERS, MANIFEST, CARD}):
             raise UsageError(
                 f"{self.root / name}: no merge has made this: a dataset has no symbolic links, FIFOs and devices, and"

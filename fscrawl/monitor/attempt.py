@@ -2,7 +2,8 @@
 
 The worker that a crawl has does it, with a tree that keeps nothing. So what is shown here is what a crawl would do.
 
-A redirect is followed, but only to see whether it leads back with a cookie, as a log-in does (see `handlers.circles`).
+The target of a redirect is fetched, too, but only to see whether it leads back with a cookie, as a log-in does (see
+`handlers.circles`).
 
 Vocabulary:
   attempt   what came of it: the record and the body that would be stored, or the failure that would be
@@ -122,7 +123,7 @@ class _Asker:
 def _through_log_in(url: str, ask: Callable[[PageTask], Outcome], settings: Settings) -> tuple[str, ...]:
     """Ask for a page, and once more if it redirects to a log-in that leads back to it; give the way until there.
 
-    Redirects are followed as a crawl does, which gives up after some.
+    Targets of redirects are fetched as in a crawl, which gives up after some.
     """
     outcome, way = ask(_task(url, settings)), [url]
     limit = settings.crawl.max_depth

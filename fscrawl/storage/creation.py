@@ -65,7 +65,7 @@ the next crawl rebuilds it from ../links. Do not edit these files; edit ../crawl
 """
 
 _OF_FILE_SYSTEMS = "lost+found"
-_OTHERS_TAKE_S = 2.0  # to make a tree
+_OTHERS_CREATE_S = 2.0  # to make a tree
 _DELETION_TAKES_S = 30.0  # of many files on a slow share
 _WITH_OTHERS = Retrying(10.0)  # many machines that make one tree at once get EIO from GlusterFS now and then
 
@@ -134,7 +134,7 @@ def wait_for_deletion(root: Path) -> None:
         if (was_whole and is_whole) or time.monotonic() > until:
             return
         was_whole = is_whole
-        time.sleep(_OTHERS_TAKE_S / 4)
+        time.sleep(_OTHERS_CREATE_S / 4)
 
 
 def create(
@@ -204,7 +204,7 @@ def _is_elected(root: Path, machine: str, access: Access, made: list[Path]) -> b
     A claim also succeeds where the file holds the same bytes, since a reply may be lost. So each claim has its own.
     """
     number = max(_elections(root), default=0)
-    while number == 0 or not _wait_for_tree(root, _OTHERS_TAKE_S):
+    while number == 0 or not _wait_for_tree(root, _OTHERS_CREATE_S):
         number += 1
         if _wins(root, number, machine, access):
             made.append(Path(_election(root, number)))

@@ -107,7 +107,7 @@ TOLD = [
     ("fscrawl crawl -P out https://example.org", "-P: type --root DIR"),
     ("fscrawl mirror https://example.org", "fscrawl crawl --root DIR URL"),
     # curl
-    ("fscrawl -L https://example.org", "redirects are always followed"),
+    ("fscrawl -L https://example.org", "targets of redirects are always fetched"),
     ("fscrawl crawl --root x -A me/1.0 https://example.org", "type --allow RE"),
     ("fscrawl crawl --root x -o out https://example.org", "-o: type --root DIR"),
     ("fscrawl get https://example.org", "fscrawl crawl --root DIR URL"),

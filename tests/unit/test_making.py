@@ -132,7 +132,7 @@ def test_hosts_that_have_one_machine(tmp_path, made, monkeypatch):
     """Where hosts are divided among machines, only one meets a new host: nothing is taken."""
     create(tmp_path / "root", TreeRecord(2, "c1", "t", 16, "host", "0" * 32), "", "")
     tree = Tree(tmp_path / "root", "m-1-aa")
-    monkeypatch.setattr(tree.files, "take_name", None)
+    monkeypatch.setattr(tree.files, "reserve_name", None)
     made.clear()
     tree.put_page("a.example", PAGE, None)
     assert made == ["a.example"]

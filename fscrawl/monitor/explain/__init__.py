@@ -206,7 +206,7 @@ class _Inquiry:
         )
 
     def _chain(self, page: PageRecord) -> Iterator[Hop]:
-        """Follow redirects as far as they are stored; a loop is followed once."""
+        """Go along redirects as far as they are stored, once along a loop."""
         seen = {page.url}
         ahead = page.redirect
         while ahead is not None and len(seen) < _MOST_HOPS:
