@@ -326,7 +326,7 @@ def _links(pages: Pages) -> Iterator[Link]:
 def _failures(tree: Tree, filters: Filters) -> Iterator[Failure]:
     """Give the failures that the filters take. One whose URL has been stored since, or that is torn, is left out."""
     for record in in_turn_if_slow(partial(_read_failure, tree), names(tree, ERRS, filters), THREADS):
-        if record is not None and filters.takes(record.url, record.failed_at):
+        if record is not None and filters.includes(record.url, record.failed_at):
             yield _failure(record)
     tree.check_directories(
         (LINKS, ERRS)

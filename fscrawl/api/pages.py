@@ -56,7 +56,7 @@ class Filters:
     def may_include_host(self, directory: str) -> bool:
         return not self.hosts or any(host.may_name(directory) for host in self.hosts)
 
-    def takes(self, url: str, moment: str) -> bool:
+    def includes(self, url: str, moment: str) -> bool:
         """Tell whether a record is wanted. `moment`: when it was fetched, or failed."""
         if moment < self.since:
             return False
@@ -256,7 +256,7 @@ class Pages(Iterator[Page]):
 
     def _is_included(self, page: Page) -> bool:
         record = page._record
-        return self._kind in (None, record.kind) and self._filters.takes(record.url, record.fetched_at)
+        return self._kind in (None, record.kind) and self._filters.includes(record.url, record.fetched_at)
 
     def _is_whole(self, page: Page) -> bool:
         try:

@@ -258,10 +258,10 @@ def http_head(first: str, headers: Fields) -> bytes:
     """
     head = lines([(_token(name), value) for name, value in headers])
     if len(head) > _HEADERS_BYTES:
-        room, kept = _HEADERS_BYTES, []
+        budget, kept = _HEADERS_BYTES, []
         for line in head.splitlines(keepends=True):
-            if len(line) <= room:
-                room -= len(line)
+            if len(line) <= budget:
+                budget -= len(line)
                 kept.append(line)
         head = b"".join(kept)
     return f"{_one_line(first)}\r\n".encode("utf-8", "replace") + head + b"\r\n"

@@ -30,11 +30,11 @@ class Rests:
     def to_tell(self, now: float) -> dict[str, float]:
         """Give the hosts with a long rest, for their next holder; another thread may call this."""
         told: dict[str, float] = {}
-        room = _TOLD_CHARS
+        budget = _TOLD_CHARS
         for host, seconds in self._frontier.rests(now).items():
             if seconds > _LONG_REST_S:
-                room -= len(host)
-                if room < 0:
+                budget -= len(host)
+                if budget < 0:
                     break
                 told[host] = round(seconds, 1)
         return told

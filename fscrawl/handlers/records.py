@@ -83,11 +83,11 @@ def kept_headers(headers: Mapping[str, str]) -> tuple[dict[str, str], int]:
     ({'server': 'a'}, 1)
     """
     kept: dict[str, str] = {}
-    room = MAX_HEADERS_CHARS
+    budget = MAX_HEADERS_CHARS
     for name, value in headers.items():
         chars = 0 if name in WITHHELD else len(value)  # a record has only the names of these
-        if chars <= MAX_HEADER_CHARS and len(name) + chars <= room:
-            room -= len(name) + chars
+        if chars <= MAX_HEADER_CHARS and len(name) + chars <= budget:
+            budget -= len(name) + chars
             kept[name] = value
     return kept, len(headers) - len(kept)
 

@@ -41,20 +41,20 @@ def pieces(file: Readable, size: int) -> Iterator[bytes]:
     [b'abcd', b'e']
     """
     parts: list[bytes] = []
-    room = size
+    space = size
     lines = _Lines(file)
     while left := _size(lines.next()):
         lines.may_have(left)
         while left:
-            part = file.read(min(left, room))
+            part = file.read(min(left, space))
             if not part:
                 raise HTTPException(f"the connection ended {left} bytes before a chunk of the body did")
             parts.append(part)
             left -= len(part)
-            room -= len(part)
-            if not room:
+            space -= len(part)
+            if not space:
                 yield b"".join(parts)
-                parts, room = [], size
+                parts, space = [], size
         if file.readline(2) not in _LINE_ENDS:
             raise HTTPException("a chunk of the body does not end where its size says")
     while lines.next() not in (*_LINE_ENDS, b""):  # the trailer; some servers end the connection in place of it
