@@ -23,6 +23,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -271,6 +272,11 @@ def _report_unread(batches: list[BatchResult], warn: Warn) -> None:
     others = unread.total() - sum(number for _, number in unread.most_common(_MAX_NAMED))
     if others:
         warn(f"and that of {number_of(others, 'other PDF')}")
+    bad: dict[str, str] = {}
+    for batch in batches:
+        bad = {**batch.bad, **bad}
+    for field, problem in islice(bad.items(), _MAX_NAMED):
+        warn(f"field {field}: the first value that is not of its type: {problem}")
     lost: Counter[str] = Counter()
     for batch in batches:
         lost.update(batch.lost_items)

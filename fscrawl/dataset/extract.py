@@ -55,6 +55,7 @@ class BatchResult(msgspec.Struct):
     left_out     pages left out, by reason
     broken       (host, key, what is wrong with the page)
     found        field → number of pages it was found on, missing on, bad on
+    bad          field → the first value of another type, or why there is none
     cut_items    pages with more items than are kept
     lost_items   pages of which items could not be read, by the reason
     unread       documents whose text is missing or incomplete, by the reason
@@ -66,6 +67,7 @@ class BatchResult(msgspec.Struct):
     left_out: dict[str, int] = {}
     broken: list[tuple[str, str, str]] = []
     found: dict[str, list[int]] = {}
+    bad: dict[str, str] = {}
     cut_items: int = 0
     lost_items: dict[str, int] = {}
     unread: dict[str, int] = {}
@@ -243,6 +245,8 @@ def _count(extracted: Extracted, result: BatchResult, prefix: str = "") -> None:
     for number, columns in enumerate((extracted.values, extracted.missing, extracted.bad)):
         for column in columns:
             result.found.setdefault(prefix + column, [0, 0, 0])[number] += 1
+    for column, problem in extracted.bad.items():
+        result.bad.setdefault(prefix + column, problem)
 
 
 def _header_language(record: PageRecord) -> str | None:

@@ -60,8 +60,8 @@ class Extracted:
     """The values of one page, or of one item.
 
     values    column → str, int (64 bits), float (finite), bool, datetime (UTC), or a list of them that is not empty
-    bad       column → the first text that is not of its type, or an error; at most 80 characters. Such a column may
-              have a value as well: other texts of its list
+    bad       column → the first text that is not of its type, at most 80 characters of it; or an error. Such a column
+              may have a value as well: other texts of its list
     missing   the columns without a value: nothing was found, or only bad texts. So `values` and `missing` together are
               all columns that the rules ask of the page
     """

@@ -193,7 +193,7 @@ class Code:
             return self._values("fields", self._run("fields", self._object.fields, page), columns)
         except SiteFault as fault:
             names = tuple(column.name for column in columns)
-            return Extracted({}, dict.fromkeys(names, str(fault)[:80]), names)
+            return Extracted({}, dict.fromkeys(names, str(fault)), names)
 
     def items(self, page: Answer, columns: Sequence[Column]) -> Iterator[Extracted]:
         """Give the items of the page. SiteFault if it gives no such."""

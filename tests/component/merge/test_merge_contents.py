@@ -237,7 +237,7 @@ def test_fields(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, s
     tree.page("http://a.example/p", b"<b>7</b><i>x</i><i>=y</i><time>2026-01-02</time>")
     tree.page("http://a.example/q", b"<b>seven</b>")
     code, printed, err = fscrawl(*EVERY)
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, "field price: the first value that is not of its type: seven\n")
     rows = Made(out).by_url()
     assert (rows["http://a.example/p"]["price"], rows["http://a.example/p"]["tags"]) == (7, ["x", "=y"])
     assert rows["http://a.example/p"]["seen"].isoformat() == "2026-01-02T00:00:00+00:00"

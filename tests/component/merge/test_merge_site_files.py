@@ -45,8 +45,9 @@ def site(tmp_path: Path) -> Path:
 
 def test_columns(fscrawl: Merge, out: Path, site: Path) -> None:
     """Each class fills the columns for its hosts; a page that shows a mistake has none, and the report counts it."""
-    code, said, _ = fscrawl("--site", str(site), "--format", "parquet")
+    code, said, err = fscrawl("--site", str(site), "--format", "parquet")
     assert code == 0
+    assert f"field words: the first value that is not of its type: {site}:9: fields: KeyError: 'b'" in err
     found = {row["url"]: (row["words"], row["name"]) for row in Made(out).rows() if row["words"] or row["name"]}
     assert found == {"http://a.example/": (5, "http://a.example/"), "http://b.example/c": (None, "c")}
     assert "field words: found on 1 of 2 pages, 1 with a value of the wrong type" in said
