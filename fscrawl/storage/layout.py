@@ -1,7 +1,7 @@
 """Where everything in a tree is: the names of its directories and files, and the paths that are made of them. Pure.
 
 Vocabulary:
-  directory        one of the tree's directories: htmls, files, links, errs, and those in .fscrawl
+  directory   one of the tree's own: htmls, files, links, errs, and those in .fscrawl
   host        the name of a host's directory (`urls.host`)
   key         the name of a URL's files, without the suffix (`urls.key`)
   file        what a page's record says of its body: "" for HTML, which is in htmls; else its extension in files
@@ -29,11 +29,8 @@ FILES = "files"
 LINKS = "links"
 ERRS = "errs"
 BODY_DIRECTORIES = (HTMLS, FILES)
-PAGE_DIRECTORIES = (
-    *BODY_DIRECTORIES,
-    LINKS,
-    ERRS,
-)  # read in this order: a page that is stored meanwhile has its body first
+# Read in this order: a page that is stored meanwhile has its body first.
+PAGE_DIRECTORIES = (*BODY_DIRECTORIES, LINKS, ERRS)
 
 MACHINERY = ".fscrawl"
 MACHINES = f"{MACHINERY}/machines"
