@@ -58,7 +58,7 @@ class Failure:
     referrer        key of the page where the URL was found; None for a seed
     fetch_time      of the last attempt, in UTC
     machine         id of the machine that tried
-    class_          the class of the failure: "timeout", "http-4xx", "robots", … (docs/reference/terms.md); the column
+    class_          the class of the failure: "timeout", "http-4xx", "robots", … (docs/reference/counts.md); the column
                     is called class
     message         what happened, in a line
     label           of the seed that led here; None without one
