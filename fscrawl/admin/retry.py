@@ -18,9 +18,9 @@ from functools import partial
 from fscrawl import hostnames, urls
 from fscrawl.errors import RecordError, TreeBusyError, TreeError, about
 from fscrawl.fleet.command_log import write_command_log
-from fscrawl.fleet.heartbeat import Peer
 from fscrawl.fleet.lines import Found
 from fscrawl.fleet.logs import Logs
+from fscrawl.fleet.peer import Peer
 from fscrawl.frontier.flags import Flags, parse_flags
 from fscrawl.hostnames import Host
 from fscrawl.labels import sound

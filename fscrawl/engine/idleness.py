@@ -8,11 +8,11 @@ Vocabulary:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 from fscrawl import urls
 from fscrawl.config.settings import PolitenessSettings
+from fscrawl.frontier.host_scheduler import HostScheduler
 from fscrawl.frontier.host_stats import Fails
 from fscrawl.store import PAUSE
 from fscrawl.util.humanize import number_of, span
@@ -85,14 +85,7 @@ def all_taken(*, by_url: bool) -> str:
     )
 
 
-class Hosts(Protocol):
-    """What is asked of all hosts: see `HostScheduler`."""
-
-    def all_paused(self) -> set[str]: ...
-    def all_fail(self, now: float) -> Mapping[str, Fails]: ...
-
-
-def why_paced(politeness: PolitenessSettings, hosts: Hosts, now: float) -> str:
+def why_paced(politeness: PolitenessSettings, hosts: HostScheduler, now: float) -> str:
     """Say what hosts wait for, that they are asked no faster; "" if the settings want no delay.
 
     If all of them fail, the one that is waited for longest is named.

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from fscrawl.errors import UsageError
 from fscrawl.fleet.beat import Beat
-from fscrawl.fleet.heartbeat import Peer
 from fscrawl.fleet.ownership import Fleet
+from fscrawl.fleet.peer import Peer
 from fscrawl.sites.site_file import digest_of
 
 if TYPE_CHECKING:  # it loads the parsers

@@ -10,7 +10,8 @@ Promise: the first line and the last ones are always kept. Neither memory nor re
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+
+from fscrawl.store import TreeFiles
 
 _LINES = 128  # of heartbeats that are kept, at least, if there are as many
 _LAST_LINES = 3  # that are kept in any case: the goodbye, and the beats before
@@ -20,14 +21,7 @@ _SAMPLE_BYTES = 16 * 1024  # more than two lines with many hosts that rest
 _END_BYTES = 64 * 1024
 
 
-class Files(Protocol):
-    """The part of `TreeFiles` that is used here."""
-
-    def size(self, path: str) -> int: ...
-    def tail(self, path: str, offset: int, most: int | None = None) -> bytes: ...
-
-
-def beats_left(files: Files, path: str) -> tuple[bytes, int]:
+def beats_left(files: TreeFiles, path: str) -> tuple[bytes, int]:
     """Give the lines to keep of a heartbeat log, and how long it is; no lines if it does not end with a whole one."""
     size = files.size(path)
     if size > _MOST_READ_BYTES:
@@ -36,7 +30,7 @@ def beats_left(files: Files, path: str) -> tuple[bytes, int]:
     return thinned(lines, _MOST_BYTES) if len(lines) == size else b"", size
 
 
-def _samples(files: Files, path: str, size: int) -> Iterator[bytes]:
+def _samples(files: TreeFiles, path: str, size: int) -> Iterator[bytes]:
     last = files.tail(path, size - _END_BYTES, _END_BYTES)
     if len(last) < _END_BYTES:  # it ends with a part of a line, or an old view of it was read
         return

@@ -20,7 +20,7 @@ from fscrawl import urls
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.frontier.flags import labelled
-from fscrawl.frontier.shard_holder import ShardHolder
+from fscrawl.frontier.frontier import Frontier
 from fscrawl.sites.seeds import MAX_SEEDS, Labelled
 from fscrawl.sites.site_file import SiteFault
 
@@ -52,7 +52,7 @@ class CodeSeeds:
     def __init__(
         self,
         watch: EditWatcher,
-        frontier: ShardHolder,
+        frontier: Frontier,
         ledger: Ledger,
         warn: Callable[[str], None],
         of_code: OfCode,

@@ -16,7 +16,7 @@ from fscrawl.fleet.blocks import FIRST_BEGINS, HEAD_BEGINS, parse_head
 from fscrawl.fleet.lines import Line
 from fscrawl.fleet.log_window import ShrunkError, Window
 from fscrawl.fleet.log_writer import LogWriter
-from fscrawl.fleet.logs import LogFiles, Logs, TreeLogs
+from fscrawl.fleet.logs import Logs, TreeLogs
 from fscrawl.store import Tree
 
 _FLUSH_EVERY_BYTES = 1 << 20
@@ -47,7 +47,7 @@ def write_command_log(tree: Tree, lines: Iterable[Line]) -> int:
     return written
 
 
-def is_of_command(logs: LogFiles, machine: str) -> bool | None:
+def is_of_command(logs: TreeLogs, machine: str) -> bool | None:
     """Tell whether a log that nobody has signed is that of a command; None: its first block is not there, or not yet.
 
     A command holds no shard, so its first block has no lines of own shards. The first that a machine says is about a

@@ -19,7 +19,7 @@ from fscrawl.fleet.rulebook import Rulebook
 from fscrawl.fleet.seeding import Seeding
 from fscrawl.fleet.snapshots import Snapshots
 from fscrawl.frontier.flags import labelled
-from fscrawl.frontier.shard_holder import ShardHolder
+from fscrawl.frontier.frontier import Frontier
 
 _LEAVING_S = 10.0  # between the last look of a machine that leaves and its goodbye: its housekeeping may take 5 s
 
@@ -27,7 +27,7 @@ _LEAVING_S = 10.0  # between the last look of a machine that leaves and its good
 class Seeds:
     """Puts the seeds of held shards into the frontier. Only the main loop uses it."""
 
-    def __init__(self, watch: EditWatcher, frontier: ShardHolder, by_template: Seeding) -> None:
+    def __init__(self, watch: EditWatcher, frontier: Frontier, by_template: Seeding) -> None:
         self._watch = watch
         self._frontier = frontier
         self.by_template = by_template
@@ -71,7 +71,7 @@ class Edits:
         self,
         watch: EditWatcher,
         rulebook: Rulebook,
-        frontier: ShardHolder,
+        frontier: Frontier,
         fleet: Fleet,
         ledger: Ledger,
         intake: Intake,

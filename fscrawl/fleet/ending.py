@@ -28,7 +28,7 @@ from fscrawl.fleet.intake import Intake
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.ownership import Fleet
-from fscrawl.frontier.shard_holder import ShardHolder
+from fscrawl.frontier.frontier import Frontier
 
 _DUE = 0.9  # of the time between two beats
 
@@ -64,7 +64,7 @@ def _agrees(beat: Beat, own: Beat, told: Told) -> bool:
 class Ending:
     """Finds out whether the crawl is over, as far as one machine knows. Only the main loop uses it."""
 
-    def __init__(self, fleet: Fleet, ledger: Ledger, intake: Intake, frontier: ShardHolder) -> None:
+    def __init__(self, fleet: Fleet, ledger: Ledger, intake: Intake, frontier: Frontier) -> None:
         self._fleet = fleet
         self._ledger = ledger
         self._intake = intake

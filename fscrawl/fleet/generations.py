@@ -19,25 +19,14 @@ import json
 import os
 from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from fscrawl.fleet.log_writer import Place
 from fscrawl.storage.layout import AGAIN, again_of, again_path, is_machine
 from fscrawl.storage.numbering import believable
+from fscrawl.store import TreeFiles
 from fscrawl.util.parallel import READERS
 from fscrawl.util.waiting import in_turn_if_slow
-
-
-class Files(Protocol):
-    """The part of `TreeFiles` that is used here."""
-
-    @property
-    def machine(self) -> str: ...
-    def names(self, path: str) -> list[str]: ...
-    def exists(self, path: str) -> bool: ...
-    def read_or_torn(self, path: str) -> bytes | None: ...
-    def claim(self, path: str, data: bytes, *, fsync: bool = False) -> bool: ...
-
 
 _OWN = ("by", "nonce")  # what is not part of the reason
 
@@ -45,7 +34,7 @@ _OWN = ("by", "nonce")  # what is not part of the reason
 class Generations:
     """One process's view of the generations of a tree."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: TreeFiles) -> None:
         self._files = files
         self._there: set[int] = set()  # somebody may have made up a number: those below it are not there
         self._reasons: dict[int, dict[str, Any]] = {}

@@ -17,14 +17,14 @@ from fscrawl.fleet.intake import Intake
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.fleet.rests import Rests
-from fscrawl.frontier.shard_holder import ShardHolder
+from fscrawl.frontier.frontier import Frontier
 
 
 class Handover:
     """Lets go of shards. `releasing`: those that are on their way. Only the main loop uses it."""
 
     def __init__(
-        self, fleet: Fleet, frontier: ShardHolder, ledger: Ledger, intake: Intake, rests: Rests, heart: Heartbeat
+        self, fleet: Fleet, frontier: Frontier, ledger: Ledger, intake: Intake, rests: Rests, heart: Heartbeat
     ) -> None:
         self.releasing: set[int] = set()
         self._fleet = fleet

@@ -14,11 +14,12 @@ Promise: every log is read to its end at some time, also that of a machine that 
 from __future__ import annotations
 
 from fscrawl.config.settings import FleetSettings
-from fscrawl.fleet.heartbeat import Peer, is_worth_a_look
+from fscrawl.fleet.heartbeat import is_worth_a_look
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.fleet.past_runs import PastRuns
+from fscrawl.fleet.peer import Peer
 
 _LOOKS_A_ROUND = 50
 _LOOKS_AT_IDLE = 8

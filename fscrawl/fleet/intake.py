@@ -28,7 +28,7 @@ from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.snapshot_file import Snapshot
 from fscrawl.fleet.snapshots import Snapshots
 from fscrawl.fleet.survey import Survey
-from fscrawl.frontier.shard_holder import ShardHolder
+from fscrawl.frontier.frontier import Frontier
 
 _SLICE_S = 0.05  # of reading, before the workers are looked at again
 _STEPS_A_LOOK = 64  # at the clock
@@ -42,7 +42,7 @@ class Intake:
 
     def __init__(
         self,
-        frontier: ShardHolder,
+        frontier: Frontier,
         ledger: Ledger,
         snapshots: Snapshots,
         survey: Survey,

@@ -27,12 +27,12 @@ from fscrawl.errors import TreeError
 from fscrawl.fleet.lines import Found, Line, Surveyed, Told
 from fscrawl.fleet.log_reader import Cut, LogReader, packs_of
 from fscrawl.fleet.log_writer import LogChanged, LogWriter, Place, hash_of_places
-from fscrawl.fleet.logs import LogFiles
+from fscrawl.fleet.logs import TreeLogs
 from fscrawl.fleet.rules import Rules
 from fscrawl.fleet.terms import Terms
 from fscrawl.frontier.flags import NO_FLAGS, Flags
+from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.seen import RecentDepths
-from fscrawl.frontier.shard_holder import ShardHolder
 from fscrawl.frontier.task import PageTask
 from fscrawl.storage.layout import MACHINES, pack_of
 from fscrawl.util.parallel import READERS
@@ -58,9 +58,9 @@ class Ledger:
 
     def __init__(
         self,
-        files: LogFiles,
+        files: TreeLogs,
         machine: str,
-        frontier: ShardHolder,
+        frontier: Frontier,
         rules: Rules,
         terms: Terms,
         *,

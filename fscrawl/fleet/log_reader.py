@@ -21,7 +21,7 @@ from fscrawl.fleet.blocks import First, format_first
 from fscrawl.fleet.lines import Line
 from fscrawl.fleet.log_walk import Cut, Walk
 from fscrawl.fleet.log_writer import Place
-from fscrawl.fleet.logs import LogFiles
+from fscrawl.fleet.logs import TreeLogs
 from fscrawl.storage.layout import pack_name, pack_of
 
 __all__ = ["Cut", "LogReader", "without_blocks"]
@@ -39,7 +39,7 @@ class LogReader:
     forgiven  up to where in each log what is missing is not reported: there is a generation for it
     """
 
-    def __init__(self, files: LogFiles, machine: str) -> None:
+    def __init__(self, files: TreeLogs, machine: str) -> None:
         self.machine = machine
         self.places: dict[str, Place] = {}
         self.needed: set[int] = set()

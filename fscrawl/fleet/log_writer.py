@@ -20,8 +20,9 @@ from typing import NamedTuple
 from fscrawl.errors import MemoryGone
 from fscrawl.fleet.blocks import First, encode_block, format_first
 from fscrawl.fleet.lines import Line, format_line
-from fscrawl.fleet.logs import LogFiles, SegmentEnd
+from fscrawl.fleet.logs import TreeLogs
 from fscrawl.storage.layout import log_path
+from fscrawl.storage.segments import SegmentEnd
 
 SEGMENT_BYTES = 16 * 1024 * 1024
 _LONG = 1 / 16  # of a full segment: so much of a run that is over may stay for good
@@ -62,7 +63,7 @@ class LogWriter:
 
     def __init__(
         self,
-        files: LogFiles,
+        files: TreeLogs,
         machine: str,
         *,
         segment_bytes: int = SEGMENT_BYTES,

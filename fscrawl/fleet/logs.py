@@ -33,22 +33,12 @@ from fscrawl.storage.layout import (
     pack_name,
     status_of,
 )
+from fscrawl.storage.segments import SegmentEnd
 from fscrawl.store import Tree
 
 _NEWEST_BYTES = 1 << 12  # several beats; who is behind needs only the last two
 
 T = TypeVar("T")
-
-
-class SegmentEnd(Protocol):
-    """The writing end of one segment. Raises OSError, and makes no call again."""
-
-    size: int  # when it was opened
-
-    def append(self, data: bytes) -> int:
-        """Write and flush to the server; give the size of the file then."""
-
-    def close(self) -> None: ...
 
 
 class SegmentView(Protocol):
@@ -72,39 +62,8 @@ class Segments(Protocol):
         """Open a segment for reading; None if it is missing."""
 
 
-class LogFiles(Segments, Protocol):
-    """The files of machines' logs. Raises TreeError, where nothing else is said. Any answer may be out of date."""
-
-    def log_machines(self) -> list[str]:
-        """List the machines that have a log: those first that are packed, and then the others, by their names."""
-
-    def segment_size(self, machine: str, segment: int) -> int | None:
-        """Give the size of a segment by its name; None if it is missing."""
-
-    def open_segment_end(self, machine: str, segment: int) -> SegmentEnd:
-        """Open a segment for appending; it is made if it is missing, and its name is durable. Raises OSError."""
-
-    def remove_segment(self, machine: str, segment: int) -> None:
-        """Remove a segment; it may be missing."""
-
-    def lost_packs(self) -> list[int]:
-        """List the packs that cannot be read: what past runs have said may be lost with them."""
-
-    def packed_in(self, machine: str) -> int:
-        """Give the pack that has a machine's log; 0 if none has it."""
-
-    def check_known(self, packs: Container[int]) -> None:
-        """MemoryGone if one of these packs was read before, and cannot be read any more.
-
-        This process knows what was in it, and those that join later do not. So they would never agree.
-        """
-
-    def retry_log(self, machine: str, call: Callable[[], T]) -> T:
-        """Make a call that raises OSError again and again, within the limits of the tree."""
-
-
 class TreeLogs:
-    """The logs of a tree's machines: `LogFiles`."""
+    """The logs of a tree's machines. Raises TreeError, where nothing else is said. Any answer may be out of date."""
 
     def __init__(self, tree: Tree, past: PastRuns | None = None) -> None:
         """`past`: what is known of packs; None: nothing is yet."""
@@ -112,6 +71,7 @@ class TreeLogs:
         self._past = PastRuns(tree.files) if past is None else past
 
     def log_machines(self) -> list[str]:
+        """List the machines that have a log: those first that are packed, and then the others, by their names."""
         self._past.look()
         entries = self._files.entries(LOG)  # somebody may have put a file of his own there
         there = sorted(name for name, kind in entries if kind == "directory" and is_machine(name))
@@ -127,6 +87,7 @@ class TreeLogs:
         return sorted(packed or ())
 
     def segment_size(self, machine: str, segment: int) -> int | None:
+        """Give the size of a segment by its name; None if it is missing."""
         packed = self._past.segments(machine)
         if packed is None:
             size = self._files.size_if_there(log_path(machine, segment))
@@ -145,22 +106,31 @@ class TreeLogs:
         return None if data is None else InMemory(data)
 
     def open_segment_end(self, machine: str, segment: int) -> SegmentEnd:
+        """Open a segment for appending; it is made if it is missing, and its name is durable. Raises OSError."""
         return self._files.segment_end(log_path(machine, segment))
 
     def remove_segment(self, machine: str, segment: int) -> None:
+        """Remove a segment; it may be missing."""
         self._files.remove(log_path(machine, segment))
 
     def lost_packs(self) -> list[int]:
+        """List the packs that cannot be read: what past runs have said may be lost with them."""
         return self._past.lost
 
     def packed_in(self, machine: str) -> int:
+        """Give the pack that has a machine's log; 0 if none has it."""
         return 0 if self._past.segments(machine) is None else self._past.where(machine) or 0
 
     def check_known(self, packs: Container[int]) -> None:
+        """MemoryGone if one of these packs was read before, and cannot be read any more.
+
+        This process knows what was in it, and those that join later do not. So they would never agree.
+        """
         for number in (each for each in self._past.packs if each in packs and self._past.is_lost_by_now(each)):
             raise MemoryGone(f"{MACHINES}/{pack_name(number)}: it cannot be read any more")
 
     def retry_log(self, machine: str, call: Callable[[], T]) -> T:
+        """Make a call that raises OSError again and again, within the limits of the tree."""
         return self._files.retrying(self._files.absolute(log_directory(machine)), call)
 
 

@@ -50,7 +50,7 @@ from fscrawl.fleet.survey import Survey
 from fscrawl.fleet.terms import OldTerms, Terms
 from fscrawl.fleet.tidying import Tidying
 from fscrawl.frontier.flags import NO_FLAGS, Flags
-from fscrawl.frontier.shard_holder import ShardHolder
+from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.stored import StoredOnTree
 from fscrawl.frontier.task import PageTask
 from fscrawl.storage.caches import caches_live_s
@@ -67,7 +67,7 @@ class Membership:
     def __init__(
         self,
         tree: Tree,
-        frontier: ShardHolder,
+        frontier: Frontier,
         stored: StoredOnTree,
         watch: EditWatcher,
         *,

@@ -22,15 +22,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
 from fscrawl.errors import MemoryGone, TreeError
 from fscrawl.fleet.assignment import assign
 from fscrawl.fleet.beat import Hello
-from fscrawl.fleet.heartbeat import Heard, Peer, is_gone, is_worth_a_look
-from fscrawl.fleet.leases import Lease
-from fscrawl.fleet.shared import Changes, Shared
+from fscrawl.fleet.heartbeat import is_gone, is_worth_a_look
+from fscrawl.fleet.leases import Lease, Machinery
+from fscrawl.fleet.peer import Heard, Peer
 from fscrawl.storage.caches import CACHES_LIVE_S
 from fscrawl.storage.layout import MACHINERY, heartbeat_path, lease_path
 from fscrawl.util.parallel import READERS
@@ -50,12 +51,25 @@ class _Look(NamedTuple):
     heard: Heard | TreeError
 
 
+@dataclass
+class Changes:
+    """The changes that a look at the leases has found.
+
+    adopted   shards that another machine handed over to this one
+    lost      shards that this machine held and another machine holds now, or has held since then. A shard may have
+              been away and come back: then it is adopted, too, and must be taken anew
+    """
+
+    adopted: list[int] = field(default_factory=list)
+    lost: list[int] = field(default_factory=list)
+
+
 class Fleet:
     """One machine's view of all machines. Not thread-safe: only the main loop uses it."""
 
     def __init__(
         self,
-        shared: Shared,
+        shared: Machinery,
         machine: str,
         dead_after_s: float,
         shards: int,

@@ -18,7 +18,6 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Collection, Container, Mapping
-from typing import Protocol
 
 from fscrawl.errors import PlantedError
 from fscrawl.fleet.beat import Goodbye, parse_line
@@ -39,6 +38,7 @@ from fscrawl.storage.layout import (
     pack_name,
     status_path,
 )
+from fscrawl.store import TreeFiles
 from fscrawl.util.parallel import READERS
 from fscrawl.util.waiting import in_turn_if_slow
 
@@ -50,27 +50,10 @@ _OVER_S = 14 * 86400.0  # of silence by the times of the share: shorter ones are
 _ALL_SHARDS = range(10**12)
 
 
-class Files(Protocol):
-    """The part of `TreeFiles` that is used here."""
-
-    machine: str
-
-    def names(self, path: str) -> list[str]: ...
-    def entries(self, path: str) -> list[tuple[str, str]]: ...
-    def read(self, path: str, most: int | None = None) -> bytes | None: ...
-    def size(self, path: str) -> int: ...
-    def size_if_there(self, path: str) -> int | None: ...
-    def modified_at(self, path: str) -> float | None: ...
-    def tail(self, path: str, offset: int, most: int | None = None) -> bytes: ...
-    def claim(self, path: str, data: bytes, *, fsync: bool = False) -> bool: ...
-    def remove(self, path: str) -> None: ...
-    def remove_empty_directory(self, path: str) -> None: ...
-
-
 class Packing:
     """Packs and removes for one machine, in the thread that does its housekeeping."""
 
-    def __init__(self, files: Files, past: PastRuns, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, files: TreeFiles, past: PastRuns, clock: Callable[[], float] = time.monotonic) -> None:
         self._files = files
         self._past = past
         self._clock = clock

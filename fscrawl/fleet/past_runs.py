@@ -20,13 +20,14 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from itertools import count
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from fscrawl.errors import PlantedError
 from fscrawl.fleet.heartbeat import is_worth_a_look
 from fscrawl.fleet.pack import MOST_BYTES, Run, runs_in
 from fscrawl.storage.layout import MACHINES, pack_name, pack_of
 from fscrawl.storage.numbering import believable
+from fscrawl.store import TreeFiles
 from fscrawl.util.waiting import in_turn_if_slow
 
 _KEPT_BYTES = 16 * 1024 * 1024  # of packs whose content is in memory, and one pack at least
@@ -34,14 +35,6 @@ _READERS = 4  # threads that read packs, where one has to wait for them: eight a
 _LOOK_S = 5.0  # between two looks for packs because a file is missing; a pack is older when its files are removed
 _MOST_PACKS = 10_000  # that are looked for because a heartbeat says so
 _DOUBT_S = 120.0  # for so long a pack that cannot be read is tried again often: it may be an old view of it
-
-
-class Files(Protocol):
-    """The part of `TreeFiles` that is used here."""
-
-    def names(self, path: str) -> list[str]: ...
-    def read(self, path: str, most: int | None = None) -> bytes | None: ...
-    def exists(self, path: str) -> bool: ...
 
 
 class _Where(NamedTuple):
@@ -61,7 +54,7 @@ class _Unread(NamedTuple):
 class PastRuns:
     """One process's view of all packs. Any thread may use it."""
 
-    def __init__(self, files: Files, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, files: TreeFiles, clock: Callable[[], float] = time.monotonic) -> None:
         self._files = files
         self._clock = clock
         self._lock = threading.RLock()  # held while a pack is read, so that only one thread reads it

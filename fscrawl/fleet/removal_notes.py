@@ -13,19 +13,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from fscrawl.storage.layout import SNAP, is_machine, removal_of, removal_path
 from fscrawl.storage.numbering import believable
-
-
-class Files(Protocol):
-    """The part of `TreeFiles` that is used here."""
-
-    def names(self, path: str) -> list[str]: ...
-    def read_or_torn(self, path: str) -> bytes | None: ...
-    def claim(self, path: str, data: bytes, *, fsync: bool = False) -> bool: ...
-    def remove(self, path: str) -> None: ...
+from fscrawl.store import TreeFiles
 
 
 class Note(NamedTuple):
@@ -64,7 +56,7 @@ NO_NOTE = Note()
 class RemovalNotes:
     """One process's view of the notes of a tree."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: TreeFiles) -> None:
         self._files = files
 
     def numbers(self) -> list[int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from fscrawl.config.settings import PolitenessSettings
-from fscrawl.frontier.shard_holder import ShardHolder
+from fscrawl.frontier.frontier import Frontier
 from fscrawl.storage.records import TreeRecord
 
 _LONG_REST_S = 5.0  # shorter rests are over before another machine could begin
@@ -21,7 +21,7 @@ _TOLD_CHARS = 4000
 class Rests:
     """The long rests of this machine's hosts, in seconds: clocks are never compared."""
 
-    def __init__(self, frontier: ShardHolder, record: TreeRecord, politeness: Callable[[], PolitenessSettings]) -> None:
+    def __init__(self, frontier: Frontier, record: TreeRecord, politeness: Callable[[], PolitenessSettings]) -> None:
         """`politeness`: gives the settings that are in force."""
         self._frontier = frontier
         self._record = record

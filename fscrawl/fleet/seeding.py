@@ -19,7 +19,7 @@ from fscrawl.config.watcher import EditWatcher
 from fscrawl.fleet.code_seeds import CodeSeeds, OfCode, no_seeds
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.frontier.flags import NO_FLAGS
-from fscrawl.frontier.shard_holder import ShardHolder
+from fscrawl.frontier.frontier import Frontier
 from fscrawl.sites.rules import files, too_many, unruled
 from fscrawl.sites.seeds import SeedUrls
 from fscrawl.store import Tree
@@ -36,7 +36,7 @@ class Seeding:
         self,
         tree: Tree,
         watch: EditWatcher,
-        frontier: ShardHolder,
+        frontier: Frontier,
         ledger: Ledger,
         warn: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,

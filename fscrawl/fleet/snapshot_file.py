@@ -29,15 +29,16 @@ import json
 import re
 import sys
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from fscrawl.errors import RecordError
 from fscrawl.fleet.lines import Found
 from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.url_state import FAILED, KIND_AT, WAITING, founds_of
 from fscrawl.storage.layout import SNAP, is_machine, snapshot_of, snapshot_path
+from fscrawl.store import TreeFiles
 
 GROUP = 65_536
 NO_DEPTH = 0xFFFF
@@ -48,16 +49,6 @@ _MOST_LINE_BYTES = 1 << 20  # of the text: a URL, and when it failed
 _HEAD_BYTES = 1 << 16
 _MOST_HEAD_BYTES = 1 << 24
 _KEPT_BYTES = 1 << 24  # a smaller snapshot is read once; a larger one once for its digest, and once for its content
-
-
-class Files(Protocol):
-    """The part of `TreeFiles` that is used here."""
-
-    def names(self, path: str) -> list[str]: ...
-    def size(self, path: str) -> int: ...
-    def read_range(self, path: str, offset: int, length: int) -> bytes | None: ...
-    def publish_chunks(self, path: str, make: Callable[[], Iterable[bytes]]) -> int: ...
-    def remove(self, path: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +162,7 @@ def _width(columns: str) -> int:
 class Snapshot:
     """A snapshot that can be read. Every method may raise RecordError: it is damaged, or was removed meanwhile."""
 
-    def __init__(self, files: Files, head: SnapshotHead, head_bytes: int) -> None:
+    def __init__(self, files: TreeFiles, head: SnapshotHead, head_bytes: int) -> None:
         """`head_bytes`: the length of the head's line."""
         self.head = head
         self._files = files
@@ -299,7 +290,7 @@ def _little_endian(column: array[int]) -> array[int]:
     return column
 
 
-def open_snapshot(files: Files, shard: int, epoch: int, number: int) -> Snapshot:
+def open_snapshot(files: TreeFiles, shard: int, epoch: int, number: int) -> Snapshot:
     """Open a snapshot by one small read and a look at its size; RecordError if it is torn or missing.
 
     Damage in the middle is found by `check` only.
@@ -322,7 +313,7 @@ def open_snapshot(files: Files, shard: int, epoch: int, number: int) -> Snapshot
     return Snapshot(files, head, len(line))
 
 
-def list_snapshots(files: Files) -> dict[int, list[tuple[int, int]]]:
+def list_snapshots(files: TreeFiles) -> dict[int, list[tuple[int, int]]]:
     """List the (epoch, number) of each shard's snapshots, the newest first."""
     return snapshots_in(files.names(SNAP))
 

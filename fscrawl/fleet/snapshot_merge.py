@@ -28,7 +28,7 @@ from typing import Any
 from fscrawl.errors import RecordError
 from fscrawl.fleet.lines import Found, Line, Surveyed
 from fscrawl.fleet.log_writer import Place
-from fscrawl.fleet.snapshot_file import GROUP, NO_DEPTH, Columns, Files, Snapshot, SnapshotHead, column_bytes
+from fscrawl.fleet.snapshot_file import GROUP, NO_DEPTH, Columns, Snapshot, SnapshotHead, column_bytes
 from fscrawl.fleet.terms import Terms
 from fscrawl.fleet.url_state import (
     DIGITS,
@@ -42,12 +42,13 @@ from fscrawl.fleet.url_state import (
     fact_of_found,
     fact_of_told,
 )
+from fscrawl.store import TreeFiles
 
 _COUNT_OF_KIND = {WAITING: "waiting", FAILED: "failed"}
 
 
 def write(
-    files: Files,
+    files: TreeFiles,
     previous: Snapshot | None,
     lines: Iterable[Line],
     *,

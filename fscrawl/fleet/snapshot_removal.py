@@ -19,10 +19,11 @@ from itertools import pairwise
 from fscrawl.errors import RecordError
 from fscrawl.fleet.log_reader import LogReader
 from fscrawl.fleet.log_writer import Place
-from fscrawl.fleet.logs import LogFiles
+from fscrawl.fleet.logs import TreeLogs
 from fscrawl.fleet.removal_notes import NO_NOTE, Note, RemovalNotes
-from fscrawl.fleet.snapshot_file import Files, SnapshotHead, list_snapshots, open_snapshot
+from fscrawl.fleet.snapshot_file import SnapshotHead, list_snapshots, open_snapshot
 from fscrawl.storage.layout import snapshot_path
+from fscrawl.store import TreeFiles
 
 
 def removable_segments(
@@ -70,8 +71,8 @@ class Removal:
 
     def __init__(
         self,
-        files: Files,
-        logs: LogFiles,
+        files: TreeFiles,
+        logs: TreeLogs,
         notes: RemovalNotes,
         shards: int,
         clock: Callable[[], float] = time.monotonic,

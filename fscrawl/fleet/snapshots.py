@@ -12,30 +12,25 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from fscrawl.errors import RecordError
 from fscrawl.fleet import snapshot_merge
 from fscrawl.fleet.lines import Line
 from fscrawl.fleet.log_reader import Cut, LogReader, without_blocks
 from fscrawl.fleet.log_writer import SEGMENT_BYTES, Place
-from fscrawl.fleet.logs import LogFiles
+from fscrawl.fleet.logs import TreeLogs
 from fscrawl.fleet.removal_notes import NO_NOTE, RemovalNotes, numbers_in
-from fscrawl.fleet.removal_notes import Files as NoteFiles
-from fscrawl.fleet.snapshot_file import Files, Snapshot, SnapshotHead, open_snapshot, snapshots_in
+from fscrawl.fleet.snapshot_file import Snapshot, SnapshotHead, open_snapshot, snapshots_in
 from fscrawl.fleet.snapshot_removal import Removal
-from fscrawl.fleet.terms import Files as TermFiles
 from fscrawl.fleet.terms import Term, Terms
 from fscrawl.storage.layout import SNAP
 from fscrawl.storage.numbering import believable
+from fscrawl.store import TreeFiles
 
 _BEGINNING = Place(0, 0)
 _LISTING_S = 1.0  # so long a listing is used again: many shards are taken at once
 _TRIES = 2  # of reading a snapshot that is whole by its digest
-
-
-class SnapshotFiles(Files, TermFiles, NoteFiles, Protocol):
-    """The part of `TreeFiles` that is used here."""
 
 
 class Snapshots:
@@ -43,8 +38,8 @@ class Snapshots:
 
     def __init__(
         self,
-        files: SnapshotFiles,
-        logs: LogFiles,
+        files: TreeFiles,
+        logs: TreeLogs,
         machine: str,
         *,
         shards: int,

@@ -14,7 +14,6 @@ import contextlib
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Protocol
 
 import msgspec
 
@@ -23,6 +22,7 @@ from fscrawl.fleet.label_figures import Coverage, LabelFigure
 from fscrawl.fleet.not_stored import NotStoredFigures
 from fscrawl.frontier.host_figures import HostFigure
 from fscrawl.storage.layout import status_path
+from fscrawl.store import TreeFiles
 
 MOST_HOSTS = 200
 _FIRST_S = 1.0  # until then, others see the figures of the runs before
@@ -55,21 +55,12 @@ class StatusFile(msgspec.Struct, frozen=True, omit_defaults=True):
 EMPTY = StatusFile()
 
 
-class Files(Protocol):
-    """The part of `TreeFiles` that is used here."""
-
-    machine: str
-
-    def publish(self, path: str, data: bytes) -> None: ...
-    def read_or_torn(self, path: str) -> bytes | None: ...
-
-
 class StatusWriter:
     """Writes the file of one machine. Only the main loop uses it."""
 
     def __init__(
         self,
-        files: Files,
+        files: TreeFiles,
         figures: Callable[[], StatusFile],
         hosts: Callable[[float, int], Mapping[str, HostFigure]],
         clock: Callable[[], float] = time.monotonic,
@@ -105,7 +96,7 @@ class StatusWriter:
                 self._written = figures
 
 
-def read_status(files: Files, machine: str) -> StatusFile:
+def read_status(files: TreeFiles, machine: str) -> StatusFile:
     """Read a machine's file; `EMPTY` if there is none, or one that no machine wrote. TreeError as of any file."""
     return status_in(files.read_or_torn(status_path(machine)) or b"")
 

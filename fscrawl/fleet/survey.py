@@ -18,7 +18,7 @@ from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.lines import Found, Told
 from fscrawl.fleet.recovery import errors_of, may_have_pages_of, records_of
 from fscrawl.frontier.flags import SITEMAP, SITEMAP_PART, Flags, flags_of, labelled
-from fscrawl.frontier.shard_holder import ShardHolder
+from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.shards import Location
 from fscrawl.frontier.stored import StoredOnTree
 from fscrawl.labels import sound
@@ -38,7 +38,7 @@ class Survey:
     def __init__(
         self,
         tree: Tree,
-        frontier: ShardHolder,
+        frontier: Frontier,
         ledger: Ledger,
         stored: StoredOnTree,
         warn: Callable[[str], None],

@@ -24,12 +24,13 @@ import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from fscrawl.config.settings import Settings
 from fscrawl.frontier.scope import members_of
 from fscrawl.storage.layout import TERMS, heartbeat_path, term_path
 from fscrawl.storage.records import TreeRecord
+from fscrawl.store import TreeFiles
 from fscrawl.urls import site
 
 _DIGITS = 16
@@ -198,28 +199,6 @@ _FITS: dict[str, Callable[[Any], bool]] = {
 _MAY_BE_MISSING = {"sites", "sitemaps"}
 
 
-class ReadFiles(Protocol):
-    """The part of `TreeFiles` by which terms are read."""
-
-    def read_or_torn(self, path: str) -> bytes | None: ...
-
-
-class Files(ReadFiles, Protocol):
-    """The part of `TreeFiles` that is used here."""
-
-    def publish(self, path: str, data: bytes) -> None: ...
-
-
-class OldFiles(ReadFiles, Protocol):
-    """The part of `TreeFiles` by which old terms are removed."""
-
-    machine: str
-
-    def names(self, path: str) -> list[str]: ...
-    def modified_at(self, path: str) -> float | None: ...
-    def remove(self, path: str) -> None: ...
-
-
 class Terms:
     """The present term of this machine, and which others cover it.
 
@@ -227,7 +206,7 @@ class Terms:
     sitemaps_were_off   one of the others, whose files were read so far, has none
     """
 
-    def __init__(self, files: Files, current: Term, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, files: TreeFiles, current: Term, clock: Callable[[], float] = time.monotonic) -> None:
         self._files = files
         self._clock = clock
         self.sitemaps_were_off = False
@@ -277,7 +256,7 @@ class OldTerms:
     to all later ones that these may never have been read, so it stays (`Terms.sitemaps_were_off`).
     """
 
-    def __init__(self, files: OldFiles) -> None:
+    def __init__(self, files: TreeFiles) -> None:
         self._files = files
         self._generations: dict[str, float] = {}  # of the terms that were read, by digest
 
@@ -307,7 +286,7 @@ class ReadOnlyTerms:
     current    the present term, as far as this process knows
     """
 
-    def __init__(self, files: ReadFiles, current: Term) -> None:
+    def __init__(self, files: TreeFiles, current: Term) -> None:
         self.current = current
         self._files = files
         self._terms: dict[str, Term | None] = {current.digest: current}
@@ -326,7 +305,7 @@ class ReadOnlyTerms:
         return term is not None and term.covers(self.current)
 
 
-def read_term(files: ReadFiles, digest: str) -> Term | None:
+def read_term(files: TreeFiles, digest: str) -> Term | None:
     """Read a term's file; None if it is missing, or is not that of the term that its name says."""
     if not _DIGEST.match(digest):
         return None

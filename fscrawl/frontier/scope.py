@@ -9,23 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Protocol
 
+from fscrawl.config.settings import CrawlSettings
 from fscrawl.request import is_spelling, url_of
 from fscrawl.urls import MAX_URL_CHARS, bad_port, hostname, normalise, site
 from fscrawl.util.expressions import Expressions
-
-
-class Limits(Protocol):
-    """The part of `settings.CrawlSettings` that is used here."""
-
-    @property
-    def scope(self) -> str: ...
-    @property
-    def allow(self) -> tuple[str, ...]: ...
-    @property
-    def deny(self) -> tuple[str, ...]: ...
-
 
 BAD_PORT = "bad-port"  # what `Scope.refuses` gives for a bad port, which no setting permits
 TRAP = "trap"  # and for a path that grows without end
@@ -55,7 +43,7 @@ def members_of(mode: str, seeds: Iterable[str]) -> frozenset[str]:
 class Scope:
     """The rules by which a URL belongs to the crawl or not."""
 
-    def __init__(self, crawl: Limits, seeds: frozenset[str]) -> None:
+    def __init__(self, crawl: CrawlSettings, seeds: frozenset[str]) -> None:
         """`seeds`: normal forms."""
         self.mode = crawl.scope
         self._members = members_of(self.mode, seeds)

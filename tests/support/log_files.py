@@ -54,7 +54,7 @@ class Store:
 
 
 class LogsInMemory:
-    """One machine's view of a store: `LogFiles`.
+    """One machine's view of a store: `TreeLogs`.
 
     calls       how often each kind of call was made: open, size, read, list, append, make
     read_bytes, written_bytes
@@ -96,7 +96,7 @@ class LogsInMemory:
         self.sizes = {}
         self.hidden = set()
 
-    # -- LogFiles
+    # -- TreeLogs
 
     def log_machines(self) -> list[str]:
         self.calls["list"] += 1

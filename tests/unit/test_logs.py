@@ -9,8 +9,8 @@ import pytest
 
 from fscrawl.commands import crawling as crawl
 from fscrawl.errors import TreeBusyError, TreeError
-from fscrawl.fleet.heartbeat import Peer
 from fscrawl.fleet.leases import Lease, Machinery
+from fscrawl.fleet.peer import Peer
 from fscrawl.storage.append_log import Log, newest, tail
 from fscrawl.storage.probe_directory import ProbeDirectory
 from fscrawl.storage.records import TreeRecord

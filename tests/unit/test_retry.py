@@ -10,11 +10,11 @@ from fscrawl.admin.retry import retry
 from fscrawl.config.settings import END
 from fscrawl.errors import TreeBusyError, TreeError
 from fscrawl.fleet import command_log, log_writer
-from fscrawl.fleet.heartbeat import Peer
 from fscrawl.fleet.lines import Found
 from fscrawl.fleet.log_reader import LogReader
 from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.logs import Logs, TreeLogs
+from fscrawl.fleet.peer import Peer
 from fscrawl.frontier.flags import Flags, format_flags
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, TreeRecord, new_machinery
 from fscrawl.store import Tree, create

@@ -14,9 +14,9 @@ import pytest
 from fscrawl import cli
 from fscrawl.errors import PlantedError, RecordError, TreeError
 from fscrawl.fleet.generations import Generations
-from fscrawl.fleet.heartbeat import Peer
 from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.logs import Logs
+from fscrawl.fleet.peer import Peer
 from fscrawl.storage import kinds, segments, temporary
 from fscrawl.storage.append_log import same_file
 from fscrawl.storage.atomic import publish, temporary_owner

@@ -22,6 +22,7 @@ from fscrawl.errors import SettingsError
 from fscrawl.fleet import heartbeat
 from fscrawl.fleet.beat import Hello, parse_lines
 from fscrawl.fleet.leases import Machinery
+from fscrawl.fleet.peer import Peer
 from fscrawl.monitor.resuming import host_of, to_resume
 from fscrawl.monitor.snapshot import Observer
 from fscrawl.monitor.state import state_of
@@ -91,7 +92,7 @@ class Machines:
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
         self._machinery = Machinery(tree)
-        self._peers: dict[str, heartbeat.Peer] = {}
+        self._peers: dict[str, Peer] = {}
         self._hellos: dict[str, list[Hello]] = {}
         self.seen: set[str] = set()  # with heartbeats while `watch` looked
         self.silent: set[str] = set()  # without
@@ -99,9 +100,9 @@ class Machines:
         for peer, hellos in in_turn_if_slow(self._meet, names, READERS):
             self._peers[peer.machine], self._hellos[peer.machine] = peer, hellos
 
-    def _meet(self, name: str) -> tuple[heartbeat.Peer, list[Hello]]:
+    def _meet(self, name: str) -> tuple[Peer, list[Hello]]:
         """Read the log of a machine; on a slow share, other threads read others."""
-        peer = heartbeat.Peer(name, 0.0)
+        peer = Peer(name, 0.0)
         hellos = _hellos(self._machinery.read_heartbeats(name, 0, most=_HELLO_BYTES))
         peer.read(self._machinery, 0.0)
         return peer, hellos
@@ -210,7 +211,7 @@ def stored(tree: Tree, chosen: Settings) -> tuple[int, int]:
     return snapshot.total("pages"), snapshot.total("bytes")
 
 
-def _is_over(peer: heartbeat.Peer) -> bool:
+def _is_over(peer: Peer) -> bool:
     return peer.left or (peer.greeting is not None and heartbeat.is_gone(peer.greeting))
 
 

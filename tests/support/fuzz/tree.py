@@ -15,11 +15,11 @@ from fscrawl.fleet.blocks import encode_block
 from fscrawl.fleet.ending import Told as ToldByBeat
 from fscrawl.fleet.ending import all_agree
 from fscrawl.fleet.generations import Generations, cut_of, refresh_of
-from fscrawl.fleet.heartbeat import Peer
 from fscrawl.fleet.lines import Found, Told, format_line, parse_lines
 from fscrawl.fleet.log_reader import LogReader
 from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.ownership import Fleet
+from fscrawl.fleet.peer import Peer
 from fscrawl.fleet.snapshot_file import open_snapshot
 from fscrawl.fleet.snapshot_merge import write
 from fscrawl.fleet.terms import Term, Terms

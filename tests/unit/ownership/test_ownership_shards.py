@@ -5,7 +5,7 @@ import pytest
 from fscrawl.errors import MemoryGone, TreeError
 from fscrawl.fleet import ownership
 from fscrawl.fleet.assignment import assign
-from fscrawl.fleet.shared import Changes
+from fscrawl.fleet.ownership import Changes
 from tests.support.shared_tree import SHARDS, beats
 
 ALL = range(SHARDS)
