@@ -261,7 +261,7 @@ def test_hostile_documents_in_the_dataset(root: Path, tmp_path: Path, capsys: py
     capsys.readouterr()
     assert cli.main(["merge", "--root", str(root), "--out", str(out), "--processes", "1"]) == 0
     said = capsys.readouterr().err
-    assert "is missing or not whole" in said
+    assert "is missing or incomplete" in said
     rows = {row["url"].partition(f":{web.port}")[2]: row for row in _rows(out)}
     assert {path for path in answers if path.endswith(".pdf")} <= set(rows)
     assert rows["/good.pdf"]["text"] == "good"

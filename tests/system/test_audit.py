@@ -48,7 +48,7 @@ class Tree:
     def __init__(self, root: Path, web: Web) -> None:
         self.root = root
         self._web = web
-        self.machine = next(path.stem for path in (root / ".fscrawl/machines").iterdir() if ".labels" not in path.name)
+        self.machine = next(path.stem for path in (root / ".fscrawl/machines").glob("*.log"))
 
     def file(self, directory: str, path: str, host: str = HOSTS[0]) -> Path:
         url = self._web.url(host, path)

@@ -28,7 +28,7 @@ def _wanted(web: Web) -> set[str]:
 
 def _beating(root: Path) -> int:
     """Count the machines that have begun to beat."""
-    return sum(log.read_bytes().count(b'"beat"') > 1 for log in (root / ".fscrawl/machines").glob("*"))
+    return sum(log.read_bytes().count(b'"beat"') > 1 for log in (root / ".fscrawl/machines").glob("*.log"))
 
 
 def test_deleted_while_it_runs(root: Path) -> None:

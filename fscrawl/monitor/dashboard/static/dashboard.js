@@ -266,10 +266,10 @@ class Chart {
     write(this.top, `${this.format(peak)}${this.unit}`);
     write(this.axis.firstChild, clock(curves.since, lasts(curves)));
     write(this.axis.lastChild, clock(curves.since + (curves.count - 1) * curves.step_s, lasts(curves)));
-    this.show(totals);
+    this.describe(totals);
   }
 
-  show(totals) {
+  describe(totals) {
     let at = this.at;
     if (at === null) for (at = totals.length - 1; at > 0 && totals[at] === null;) at -= 1;
     const value = `${this.format(totals[at])}${totals[at] === null ? "" : this.unit}`;
