@@ -53,6 +53,7 @@ class StatusFile(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 EMPTY = StatusFile()
+_DECODER = msgspec.json.Decoder(StatusFile)  # made once, see `storage.records`
 
 
 class StatusWriter:
@@ -105,5 +106,5 @@ def status_in(data: bytes) -> StatusFile:
     """Read the bytes of such a file."""
     if len(data) <= _MOST_BYTES:
         with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return msgspec.json.decode(data, type=StatusFile)
+            return _DECODER.decode(data)
     return EMPTY

@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 import time
 from datetime import UTC, datetime
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import msgspec
 from msgspec.structs import force_setattr, replace
@@ -77,11 +77,12 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
         if data.count(b'"') > _MOST_QUOTES:  # short strings would take twenty times their size in memory
             raise RecordError("it has more values than a record can have")
         try:
-            return msgspec.json.decode(data, type=cls)
+            found: Self = _DECODERS[cls].decode(data)
         except msgspec.ValidationError as error:
             raise RecordError(str(error)) from error
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise RecordError(f"not JSON: {error}") from error
+        return found
 
 
 def _writable(value: object) -> object:
@@ -357,3 +358,9 @@ class RobotsRecord(Record, frozen=True, omit_defaults=True):
     fetched_at: str
     status: int
     text: str
+
+
+# Made once, by the thread that imports this: msgspec 0.22 crashes if two threads are the first to decode a type.
+_DECODERS: dict[type[Record], msgspec.json.Decoder[Any]] = {
+    kind: msgspec.json.Decoder(kind) for kind in Record.__subclasses__()
+}

@@ -1,6 +1,8 @@
 """The files of the tree as bytes."""
 
 import json
+import subprocess
+import sys
 
 import msgspec
 import pytest
@@ -228,3 +230,31 @@ def test_requests_take_the_place_of_links() -> None:
     assert (silent.links_to(nofollow=False), silent.links_to(nofollow=True)) == ((), ("b", "c"))
     assert PageRecord.from_json(page.to_json()) == page
     assert b"requests" not in msgspec.structs.replace(page, requests=None, rules=None).to_json()
+
+
+_FIRST = """
+import os, sys, threading
+from fscrawl.storage.records import PageRecord
+
+def read():
+    barrier.wait()
+    PageRecord.from_json(data)
+
+data = sys.argv[1].encode()
+sys.setswitchinterval(1e-6)
+for _ in range(20):
+    if not (child := os.fork()):
+        barrier = threading.Barrier(8)
+        threads = [threading.Thread(target=read) for _ in range(8)]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+@pytest.mark.gate
+def test_the_first_records_are_read_by_many_threads():
+    """msgspec 0.22 crashes if two threads are the first to decode a type."""
+    done = subprocess.run([sys.executable, "-c", _FIRST, PAGE.to_json()], capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
