@@ -255,6 +255,6 @@ for _ in range(20):
 
 @pytest.mark.gate
 def test_the_first_records_are_read_by_many_threads():
-    """msgspec 0.22 crashes if two threads are the first to decode a type."""
+    """With msgspec 0.22, a process crashes if two threads are the first to decode a type."""
     done = subprocess.run([sys.executable, "-c", _FIRST, PAGE.to_json()], capture_output=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
