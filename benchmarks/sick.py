@@ -63,7 +63,7 @@ def _beside_harm() -> bool:
 
 
 def _rendered() -> bool:
-    if executable.find(None) is None:
+    if executable.find() is None:
         print("no Chromium is installed, so nothing was rendered: apt-get install chromium-headless-shell")
         return True
     alone = sick_rendered.healthy_pages("alone", SECONDS_RENDERED)
