@@ -259,7 +259,7 @@ def _report_broken(job: Job, batches: list[BatchResult], warn: Warn) -> None:
 
 
 def _report_unread(batches: list[BatchResult], warn: Warn) -> None:
-    """Say of how many documents text or items are missing. They are in the dataset all the same."""
+    """Say of how many documents text, values or items are missing. They are in the dataset all the same."""
     unread: Counter[str] = Counter()
     for batch in batches:
         unread.update(batch.unread)

@@ -328,9 +328,8 @@ def _failures(tree: Tree, filters: Filters) -> Iterator[Failure]:
     for record in in_turn_if_slow(partial(_read_failure, tree), names(tree, ERRS, filters), THREADS):
         if record is not None and filters.includes(record.url, record.failed_at):
             yield _failure(record)
-    tree.check_directories(
-        (LINKS, ERRS)
-    )  # without one, there seem to be no failures, or those of stored pages come back
+    # Without one of them, there seem to be no failures, or those of stored pages come back.
+    tree.check_directories((LINKS, ERRS))
 
 
 def _read_failure(tree: Tree, name: tuple[str, str]) -> ErrorRecord | None:

@@ -22,6 +22,7 @@ from fscrawl.fleet.label_figures import Coverage, LabelFigure
 from fscrawl.fleet.not_stored import NotStoredFigures
 from fscrawl.frontier.host_figures import HostFigure
 from fscrawl.storage.layout import status_path
+from fscrawl.storage.records import encoded
 from fscrawl.store import TreeFiles
 
 MOST_HOSTS = 200
@@ -91,7 +92,7 @@ class StatusWriter:
     def _write(self, figures: StatusFile) -> None:
         """Write the file if it says something else than before. The crawl goes on if it cannot be written."""
         if figures != self._written:
-            data = msgspec.json.encode(msgspec.structs.replace(figures, at=datetime.now(UTC)))
+            data = encoded(msgspec.structs.replace(figures, at=datetime.now(UTC)))
             with contextlib.suppress(TreeError):
                 self._files.publish(status_path(self._files.machine), msgspec.json.format(data, indent=1) + b"\n")
                 self._written = figures

@@ -13,12 +13,13 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from fscrawl.frontier.host_scheduler import HostScheduler
-from fscrawl.frontier.hosts import Host
+if TYPE_CHECKING:  # who reads the figures of machines needs no scheduler
+    from fscrawl.frontier.host_scheduler import HostScheduler
+    from fscrawl.frontier.hosts import Host
 
 
 class Cause(StrEnum):

@@ -1,6 +1,6 @@
 """How a machine's hosts do, for people: which fail, and how many were given up. It decides nothing.
 
-The main loop writes it; another thread may call `figures`.
+The main loop writes it; another thread may read `gave_up`.
 """
 
 from __future__ import annotations

@@ -66,10 +66,7 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def to_json(self) -> bytes:
         """Give the file's bytes: one JSON object in UTF-8, ended by a newline."""
-        try:
-            return msgspec.json.encode(self) + b"\n"
-        except UnicodeEncodeError:  # half of a surrogate pair becomes a question mark
-            return msgspec.json.encode(_writable(msgspec.to_builtins(self))) + b"\n"
+        return encoded(self) + b"\n"
 
     @classmethod
     def from_json(cls, data: bytes) -> Self:
@@ -83,6 +80,14 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise RecordError(f"not JSON: {error}") from error
         return found
+
+
+def encoded(struct: msgspec.Struct) -> bytes:
+    """Give a struct as JSON in UTF-8; half of a surrogate pair becomes a question mark."""
+    try:
+        return msgspec.json.encode(struct)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_writable(msgspec.to_builtins(struct)))
 
 
 def _writable(value: object) -> object:

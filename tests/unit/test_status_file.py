@@ -84,6 +84,15 @@ def test_written_and_read() -> None:
     assert read_status(world.files, "other") == EMPTY
 
 
+def test_half_of_a_surrogate_pair() -> None:
+    """A message of a failure may have what UTF-8 cannot write: the file is written all the same."""
+    world = World()
+    left_out = NotStored(hosts=lambda: {"a.example": "odd \ud800"})
+    world.figures = StatusFile(not_stored=left_out.figures())
+    world.writer.write_last()
+    assert read_status(world.files, "m").not_stored.hosts == {"a.example": "odd ?"}
+
+
 def test_as_often_as_a_beat() -> None:
     """Who looks at a crawl that has just begun sees its figures after a second, not those of the run before."""
     assert World().go_on(25) == [0.0, 1.0, 3.0, 7.0, 12.0, 17.0, 22.0]
