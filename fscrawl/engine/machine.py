@@ -283,7 +283,9 @@ class Machine:
             self._pool.reconfigure(self._config())
         unable = self._browsers.keep(self._settings.render) or self._edits.must_leave
         self._error = self._error or unable
-        self._bookkeeper.status_file.write_if_due(time.monotonic(), self._membership.beat_s)
+        self._bookkeeper.status_file.write_if_due(
+            time.monotonic(), self._membership.beat_s, self._membership.known.ready
+        )
         self._frontier.scheduler.paused = self._edits.paused_hosts
         self._show()
         self._say_why_idle()

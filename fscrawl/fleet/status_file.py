@@ -2,10 +2,10 @@
 
 None of it stands in the heartbeats, since a log keeps every beat. Nothing that machines decide depends on it.
 
-Promise: the file has `MOST_HOSTS` hosts and `_MOST_LABELS` labels at most. The main loop spends half a percent of its
-time on it. Times in it are seconds that remain at the moment `at`, by the machine's own clock, as in its beats. So
-nobody has to compare the clocks of two machines. A machine that leaves writes it once more, without hosts. One that is
-killed has not counted what it stored since its last one.
+Promise: the file has `MOST_HOSTS` hosts and `_MOST_LABELS` labels at most. To put it together takes half a percent
+of the main loop's time. Times in it are seconds that remain at the moment `at`, by the machine's own clock, as in its
+beats. So nobody has to compare the clocks of two machines. A machine that leaves writes it once more, without hosts.
+One that is killed has not counted what it stored since its last one.
 """
 
 from __future__ import annotations
@@ -73,17 +73,24 @@ class StatusWriter:
         self._hosts = hosts
         self._clock = clock
         self._written = EMPTY
+        self._ready = 0
         self._pause_s = _FIRST_S
-        self._due = 0.0
+        self._soon = self._due = 0.0
 
-    def write_if_due(self, now: float, beat_s: float) -> None:
-        """Write the file if a pause is over: of a second at first, and of `beat_s` later."""
-        if now < self._due:
+    def write_if_due(self, now: float, beat_s: float, ready: int) -> None:
+        """Write the file if a pause is over: of a second at first, and of `beat_s` later.
+
+        `ready`: how many shards it counts wholly; if they are not as many as before, a second is enough.
+        """
+        if now < (self._due if ready == self._ready else self._soon):
             return
-        figures = self._figures()
-        self._write(msgspec.structs.replace(figures, hosts=dict(self._hosts(now, MOST_HOSTS))))
-        self._due = now + max(self._pause_s, _TIMES_ITS_COST * (self._clock() - now))
+        figures = msgspec.structs.replace(self._figures(), hosts=dict(self._hosts(now, MOST_HOSTS)))
+        cost_s = self._clock() - now
+        self._soon = now + max(_FIRST_S, _TIMES_ITS_COST * cost_s)
+        self._due = now + max(self._pause_s, _TIMES_ITS_COST * cost_s)
         self._pause_s = min(2 * self._pause_s, max(beat_s, _FIRST_S))
+        self._ready = ready
+        self._write(figures)
 
     def write_last(self) -> None:
         """Write the file: the machine leaves, and has nothing to say of hosts any more."""

@@ -15,7 +15,12 @@ class Desk:
     def __init__(self) -> None:
         self.done: list[str] = []
         self.membership = SimpleNamespace(
-            beat_s=5.0, trouble=lambda patience_s: None, tick=lambda starved: False, fenced=False, busy=False
+            beat_s=5.0,
+            known=SimpleNamespace(ready=0),
+            trouble=lambda patience_s: None,
+            tick=lambda starved: False,
+            fenced=False,
+            busy=False,
         )
         self.edits = SimpleNamespace(
             paused=False,
@@ -45,7 +50,7 @@ class Desk:
             "_frontier": frontier,
             "_browsers": SimpleNamespace(keep=lambda settings: None),
             "_bookkeeper": SimpleNamespace(
-                status_file=SimpleNamespace(write_if_due=lambda now, beat_s: None),
+                status_file=SimpleNamespace(write_if_due=lambda now, beat_s, ready: None),
                 is_behind=False,
                 go_on=lambda: None,
                 put_off_telling=lambda: None,

@@ -45,22 +45,24 @@ class World:
     def __init__(self, costs_s: float = 0.0) -> None:
         self.files = Files()
         self.figures = StatusFile()
+        self.ready = self.stored = 0
         self.now = 1000.0
         self.writer = StatusWriter(
             self.files, lambda: self.figures, lambda now, most: HOSTS, lambda: self.now + costs_s
         )
 
-    def count(self, stored: int) -> None:
-        self.figures = StatusFile(labels={"a": LabelFigure(stored=stored)})
+    def store_a_page(self) -> None:
+        self.stored += 1
+        self.figures = StatusFile(labels={"a": LabelFigure(stored=self.stored)})
 
     def go_on(self, seconds: float) -> list[float]:
         """Let time pass, a tenth of a second at a time, and store a page in each; give when the file was written."""
         written = []
         for tenth in range(round(10 * seconds)):
             self.now += 0.1
-            self.count(tenth)
+            self.store_a_page()
             before = self.files.writes
-            self.writer.write_if_due(self.now, BEAT_S)
+            self.writer.write_if_due(self.now, BEAT_S, self.ready)
             written += [round(tenth / 10, 1)] * (self.files.writes - before)
         return written
 
@@ -74,7 +76,7 @@ def test_written_and_read() -> None:
     world.figures = StatusFile(
         known=Coverage(3, 5), labels={"ü ": LabelFigure(1, 0, 1, 2)}, not_stored=left_out.figures()
     )
-    world.writer.write_if_due(world.now, BEAT_S)
+    world.writer.write_if_due(world.now, BEAT_S, ready=0)
     found = read_status(world.files, "m")
     assert found.written_at > 1.7e9
     assert (found.known, found.labels, found.hosts) == (world.figures.known, world.figures.labels, HOSTS)
@@ -98,6 +100,29 @@ def test_as_often_as_a_beat() -> None:
     assert World().go_on(25) == [0.0, 1.0, 3.0, 7.0, 12.0, 17.0, 22.0]
 
 
+def test_soon_after_shards_have_come() -> None:
+    """Then `status` may count what is pending."""
+    world = World()
+    world.go_on(14)
+    world.ready = 3
+    assert world.go_on(4) == [0.0]
+    world.ready = 4
+    assert world.go_on(1) == [0.0]
+
+
+def test_a_share_that_is_slow() -> None:
+    """Only what the main loop itself does for the file is rationed: not the time that the share takes to write it."""
+    world = World()
+    publish = world.files.publish
+
+    def slowly(path: str, data: bytes) -> None:
+        world.now += 0.05
+        publish(path, data)
+
+    world.files.publish = slowly  # type: ignore[method-assign]
+    assert [round(each) for each in world.go_on(13)] == [0, 1, 3, 7, 12]
+
+
 def test_seldom_if_it_costs_much() -> None:
     """What takes a tenth of a second to put together is written every twenty seconds."""
     assert [round(each) for each in World(costs_s=0.1).go_on(61)] == [0, 20, 40, 60]
@@ -107,10 +132,10 @@ def test_nothing_new() -> None:
     """A file that would say the same is not written; if it cannot be written, the crawl goes on."""
     world = World()
     world.files.is_full = True
-    world.writer.write_if_due(world.now, BEAT_S)
+    world.writer.write_if_due(world.now, BEAT_S, ready=0)
     world.files.is_full = False
     for second in range(100):
-        world.writer.write_if_due(world.now + second, BEAT_S)
+        world.writer.write_if_due(world.now + second, BEAT_S, ready=0)
     assert world.files.writes == 1
 
 
