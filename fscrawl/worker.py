@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection
 from fscrawl.errors import TreeBusyError
 from fscrawl.fleet.heartbeat import Permit
 from fscrawl.frontier.task import PageTask, RobotsTask, Task
+from fscrawl.handlers.circles import is_unanswered
 from fscrawl.handlers.context import Context
 from fscrawl.handlers.costs import costly_s
 from fscrawl.handlers.crawl_config import CrawlConfig
@@ -121,7 +122,8 @@ class Worker:
             return self._refreshes.fetch(task)
         known = self._pages.look_up(task) if may_be_there else None
         if known is not None:
-            return known
+            is_open = known.moved and is_unanswered(self._context, task)
+            return self._refreshes.fetch(task) if is_open else known
         is_sitemap = task.flags.sitemap and "#" not in task.url  # nothing names a sitemap that is no plain GET
         handler = self._sitemaps if is_sitemap else self._pages
         return handler.fetch(task)

@@ -99,6 +99,7 @@ class Bookkeeper:
         self._undone: deque[Iterator[None]] = deque()  # what is left of outcomes with many links
         self._links_left = 0  # of these
         self._telling = Telling()
+        self._led_back: dict[str, Stored] = {}  # key of a page that is asked for once more → what led back to it
         self._has_warned = False  # of log-ins that lead back to pages of other machines
 
     @property
@@ -180,32 +181,46 @@ class Bookkeeper:
         self._count_label(task, outcome.kind, outcome.replaced)
         self._progress.event(task.url, outcome.kind, status=outcome.status, bytes=outcome.bytes)
         self._judge_host(task, exchange)
-        if outcome.again is not None and self._gets_cookie(outcome.again.url):
-            self._ask_again(outcome.again, task.url)
-        if outcome.later:
+        if (
+            outcome.again is not None
+            and self._gets_cookie(outcome.again.url)
+            and self._waits_for(outcome.again, outcome)
+        ):
+            self._frontier.finish(task, exchange.asked_at)
+        elif outcome.later:
             self._frontier.cut.update(outcome.cut or {})
             self._telling.add(outcome)
         else:
             self._run(self._tell_stored(outcome))
 
-    def _ask_again(self, task: PageTask, led_back_by: str) -> None:
-        """Ask once more for a page to which a log-in has led back, if it is ours: another machine lacks the cookie."""
-        if self._frontier.holds(self._frontier.shard_of(task)):
-            self._frontier.retry(task, time.monotonic())
-        elif not self._has_warned:
+    def _waits_for(self, page: PageTask, led_back: Stored) -> bool:
+        """Ask once more for a page to which a log-in has led back, if it is ours: another machine lacks the cookie.
+
+        Tells whether the redirect that led back is to be told only later: when the page has answered, or by the next
+        holder of its shard, who asks for it again.
+        """
+        if self._frontier.retry(page, time.monotonic()):
+            self._led_back[page.key] = led_back
+            return True
+        if not self._frontier.holds(self._frontier.shard_of(led_back.task)):
+            return True
+        if not self._has_warned:
             self._has_warned = True
             self._progress.warn(
-                f"{led_back_by} leads back to {task.url} with a cookie, but another machine has that page, and stores"
-                ' it as a redirect; log-ins for several hosts need crawl.partition = "site", which is fixed when a tree'
-                " is made"
+                f"{led_back.task.url} leads back to {page.url} with a cookie, but another machine has that page, and"
+                ' stores it as a redirect; log-ins for several hosts need crawl.partition = "site", which is fixed when'
+                " a tree is made"
             )
+        return False
 
     def _tell_stored(self, outcome: Stored) -> Iterator[None]:
-        task = outcome.task
-        moved = outcome.kind == "redirect"
+        yield from self._discover_stored(outcome)
+        self._finish(outcome.task, outcome.exchange.asked_at, stored=outcome.kind == "page", told=True)
+
+    def _discover_stored(self, outcome: Stored) -> Iterator[None]:
+        task, moved = outcome.task, outcome.kind == "redirect"
         yield from self._discover(task, outcome.links, outcome.term, outcome.cut, outcome.sitemaps, moved=moved)
         self._membership.told(task, outcome.term)
-        self._finish(task, outcome.exchange.asked_at, stored=outcome.kind == "page", told=True)
 
     def _unchanged(self, outcome: Unchanged) -> None:
         self.counts.unchanged += 1
@@ -310,6 +325,12 @@ class Bookkeeper:
         if page is not None:
             asked_at, stored = asked_at or page.exchange.asked_at, stored or page.kind == "page"
         self._frontier.finish(task, asked_at, stored=stored, told=told, failed=failed)
+        if (told or failed) and isinstance(task, PageTask) and (led_back := self._led_back.pop(task.key, None)):
+            self._run(self._tell_led_back(led_back))
+
+    def _tell_led_back(self, outcome: Stored) -> Iterator[None]:
+        yield from self._discover_stored(outcome)
+        self._frontier.tell(outcome.task)
 
     def _record_worker_death(self, task: Task) -> TreeError | None:
         """Write an error record for a page that killed its worker twice; give the error if that is not possible."""

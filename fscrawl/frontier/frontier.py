@@ -41,7 +41,6 @@ from fscrawl.frontier.scratch import Scratch
 from fscrawl.frontier.shards import Location, Shard, Shards, probable_host
 from fscrawl.frontier.stored import StoredPages
 from fscrawl.frontier.task import PageTask, RobotsTask, Task
-from fscrawl.frontier.url_table import UrlTable
 
 _CROWDED = 10_000
 _Depths = Sequence[int]
@@ -331,28 +330,40 @@ class Frontier:
             self._pages_in_flight.pop(task.key, None)
             if shard in self._held and failed:
                 self._held[shard].table.failed(urls.fingerprint(task.key))
-            elif shard in self._held and told:
-                self._tell(task, self._held[shard].table)
+            elif told:
+                self.tell(task)
         self.scheduler.finish(task.host, asked_at, stored=stored)
 
-    def _tell(self, task: PageTask, table: UrlTable) -> None:
-        fingerprint = urls.fingerprint(task.key)
-        table.told(fingerprint, task.depth)
-        if table.deep and not table.settled(fingerprint):
-            self._hosts.push(self._by_name[task.host], task.depth, task.referrer, task.url, task.flags.to_tell())
-
-    def retry(self, task: PageTask | RobotsTask, at: float) -> None:
-        """Before its `finish`, or when another page has led back to it: try a task once more, not before `at`."""
+    def tell(self, task: PageTask) -> None:
+        """At its `finish`, or after it: take in that the links of a page are in the logs, by the depth of the task."""
         number = self.shard_of(task)
         if (shard := self._held.get(number)) is None:
             return
+        fingerprint = urls.fingerprint(task.key)
+        shard.table.told(fingerprint, task.depth)
+        if shard.table.deep and not shard.table.settled(fingerprint):
+            host = self._by_name.get(task.host) or self._meet(task.host, task.url, number, shard)
+            if host is not None:
+                self._hosts.push(host, task.depth, task.referrer, task.url, task.flags.to_tell())
+                if not host.in_heap:
+                    self.scheduler.schedule(host)
+
+    def retry(self, task: PageTask | RobotsTask, at: float) -> bool:
+        """Before its `finish`, or when another page has led back to it: try a task once more, not before `at`.
+
+        Tells whether that is possible: its shard is held, and its domain has not too many hosts.
+        """
+        number = self.shard_of(task)
+        if (shard := self._held.get(number)) is None:
+            return False
         host = self._by_name.get(task.host) or self._meet(task.host, task.url, number, shard)
         if host is None:
-            return
+            return False
         if isinstance(task, RobotsTask):
             self.scheduler.retry_robots(host, at)
         else:
             self._retries.add(task, at)
+        return True
 
     def give_back(self, task: Task) -> None:
         """Before its `finish`: make a task pending again as the same attempt; it keeps its `check`."""

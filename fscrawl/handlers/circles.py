@@ -1,10 +1,11 @@
 """A circle of redirects: a page leads to a log-in, which sets a cookie and leads back to the page.
 
 The page is stored as a redirect by then, and with the cookie it may answer otherwise. So it is asked for once more. If
-it is a redirect again, that is followed as any other, but the page is not asked for a third time.
+it is a redirect again, that is followed as any other, but the page is not asked for a third time: its record says so.
 
 Here the circle is seen. The machine knows whether the page would get a cookie now (see `engine.outcomes`): another
-worker may have got it.
+worker may have got it. The redirect that leads back is told only when the page was asked for once more: if the machine
+dies before that, or the shard goes to another one, the next holder has no cookie, and so asks for that redirect again.
 
 A page that is stored, and redirects when it is refreshed, stays as it is until the tree shows that the redirect leads
 to an answer: a circle is none. What the tree does not know of the way is asked for first, step by step, and then the
@@ -39,18 +40,34 @@ def back_to(context: Context, task: PageTask, target: str) -> PageTask | None:
     """
     if task.flags.led_back or context.jar_of(task.url) is None:
         return None
-    first = step = _redirect(context.tree, target)
-    for steps in range(1, MOST_REDIRECTS + 1):
-        if first is None or step is None:
-            return None
+    circle = _circle(context.tree, task.url, target)
+    if not circle:
+        return None
+    first = circle[0]
+    flags = Flags(refresh=True, label=sound(first.label), redirects=task.flags.redirects + 1)
+    return PageTask(target, urls.host(target), urls.key(target), first.depth, first.referrer, 0, flags=flags)
+
+
+def is_unanswered(context: Context, task: PageTask) -> bool:
+    """Tell whether a stored redirect leads back to a page that was not asked for since, although a cookie was set."""
+    record = _redirect(context.tree, task.url)
+    if record is None or context.jar_of(task.url) is None:
+        return False
+    circle = _circle(context.tree, task.url, record.links[0])
+    return bool(circle) and any("set-cookie" in each.headers for each in (record, *circle))
+
+
+def _circle(tree: Tree, url: str, target: str) -> list[PageRecord]:
+    """Give the stored redirects from `target` to `url`; none if it does not lead there, or was asked for once more."""
+    steps: list[PageRecord] = []
+    following = target
+    while following != url:
+        step = _redirect(tree, following)
+        if step is None or len(steps) == MOST_REDIRECTS or (not steps and step.led_back):
+            return []
+        steps.append(step)
         (following,) = step.links
-        if following == task.url:
-            if task.flags.redirects > 2 * steps:  # it was led to by a whole circle before: this is the second one
-                return None
-            flags = Flags(refresh=True, label=sound(first.label), redirects=task.flags.redirects + 1)
-            return PageTask(target, urls.host(target), urls.key(target), first.depth, first.referrer, 0, flags=flags)
-        step = _redirect(context.tree, following)
-    return None
+    return steps
 
 
 @dataclass(frozen=True, slots=True)

@@ -219,7 +219,8 @@ class Writer:
         if old is not None and old.kind == "page" and (kept := kept_since(self._context, task, target, answer)):
             return kept
         redirect = target or locations(answer.headers)[0]
-        record = page_record(task, answer, self._tree.machine, outlinks, redirect=redirect)
+        led_back = task.flags.led_back or None
+        record = page_record(task, answer, self._tree.machine, outlinks, redirect=redirect, led_back=led_back)
         stored = self.put(task, answer, record, None, old=old)
         return stored._replace(again=back_to(self._context, task, outlinks[0])) if outlinks else stored
 

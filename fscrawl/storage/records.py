@@ -161,6 +161,7 @@ class PageRecord(Record, frozen=True, omit_defaults=True):
     title             text of <title>, each run of white space replaced by one space
     redirect          normal form of a redirect's target, or the spelling of the request that follows; what the server
                       sent, if that is no URL. Such a page has no body
+    led_back          it is a redirect still, although it was asked for once more after a log-in led back to it
     skipped           why there is no body, e.g. `type application/pdf`
     like_html         it has no body because of its type, and what was sent begins like HTML
     nofollow          outlinks marked rel=nofollow (or all, on a page whose meta robots says so): kept, and not followed
@@ -215,6 +216,7 @@ class PageRecord(Record, frozen=True, omit_defaults=True):
     label: str | None = None
     rendered: RenderRecord | None = None
     ip: str | None = None
+    led_back: bool | None = None
 
     def __post_init__(self) -> None:
         _withhold(self)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import itertools
 import json
+import signal
 import socket
+import time
 from pathlib import Path
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
 from fscrawl import cli
-from tests.support.crawling import check_tree, crawl, errors, pages
+from tests.support.crawling import Running, check_tree, command, crawl, errors, pages
 from tests.support.single_sign_on import ADDRESS, SingleSignOn, titles
 from tests.support.single_sign_on import ALL as ALL_OF_SITE
 from tests.support.trees import contents
@@ -134,6 +136,25 @@ def test_a_log_in_that_fails(root: Path, anew: bool) -> None:
         asked = web.count()
         assert crawl(root, "--reseed").code == 1
         assert web.count() == asked
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_the_machine_ends_between(root: Path, number: int) -> None:
+    """The log-in has led back, and the page is not asked for yet: the next run, which has no cookie, logs in anew."""
+    shop = Shop()
+    with shop.web as web:
+        slow = {"politeness.delay": 1.5}
+        with Running(command(root, seeds=[shop.url(0)], settings=slow)) as running:
+            running.until(lambda: any("/callback" in each.path for each in web.exchanges), "the log-in has led back")
+            time.sleep(0.8)  # so that logs are flushed; in another 0.7 s the page would be asked for
+            running.signal(number, group=number == signal.SIGKILL)
+            running.process.wait(20)
+        assert web.count(SHOP, "/0") == 1
+        settings = root / "crawl.toml"
+        settings.write_text(settings.read_text().replace("delay = 1.5", "delay = 0"))
+        assert crawl(root).code == 0
+    assert titles(root) == ALL
 
 
 def test_in_a_session(root: Path, tmp_path: Path) -> None:
