@@ -5,8 +5,8 @@
     who has said what   lines, blocks, log_writer, log_reader (log_walk, log_window), command_log
     past runs           pack, past_runs, packing
     what counts         rules, rulebook, terms, generations
-    what is known       ledger, hearing, intake, survey (recovery), url_state, snapshots (snapshot_file, snapshot_merge,
-                        snapshot_removal), housekeeping, tidying
+    what is known       ledger, hearing, intake, survey (recovery), url_state, tidying
+    a cache of it       snapshots (snapshot_file, snapshot_merge), housekeeping
     all together        membership, ending
     for readers only    all_lines
 

@@ -61,7 +61,6 @@ class AllLines:
         self._shards = range(tree.record.shards) if shards is None else shards
         self._said = dict(said or {})
         self._with_beats = frozenset(self._said)
-        self._least: dict[str, Place] | None = None  # by machine, the least place of all snapshots
 
     # -- snapshots
 
@@ -107,10 +106,6 @@ class AllLines:
     def _note_places(self, head: SnapshotHead) -> None:
         for machine, place in head.at.items():
             self._said[machine] = max(place, self._said.get(machine, _BEGINNING))
-        if self._least is None:
-            self._least = dict(head.at)
-        else:
-            self._least = {m: min(place, head.at[m]) for m, place in self._least.items() if m in head.at}
 
     # -- logs
 
@@ -139,25 +134,16 @@ class AllLines:
     def _lines_of(self, machine: str, forgiven: Place) -> Iterator[Line]:
         said = self._said.get(machine, _BEGINNING)
         segments = self._logs.log_segments(machine)
-        begin = Place(segments[0], 0) if segments else _BEGINNING
         end = max(LogReader(self._logs, machine).end_of(machine), said)
-        walk = Walk(self._logs, machine, self._shards, self.named, begin, end, forgiven=forgiven, skips=True)
-        if begin < end:
-            yield from chain.from_iterable(walk.blocks())
-        cut = self._missing_before(machine, begin) or _cut_of(walk, machine, said, end)
+        walk = Walk(self._logs, machine, self._shards, self.named, _BEGINNING, end, forgiven=forgiven, skips=True)
+        yield from chain.from_iterable(walk.blocks())
+        cut = _cut_of(walk, machine, said, end)
         if cut is not None and cut.expected > forgiven and not self._is_lost_with_a_pack(machine, segments):
             self.cuts[machine] = cut
 
     def _is_lost_with_a_pack(self, machine: str, segments: Sequence[int]) -> bool:
         """Tell whether nothing is there of a machine that a snapshot names, as of those whose pack is lost."""
         return not segments and machine not in self._with_beats and bool(self._logs.lost_packs())
-
-    def _missing_before(self, machine: str, begin: Place) -> Cut | None:
-        """Tell whether segments were removed of which a snapshot does not have all."""
-        if not begin.segment or self._least is None:
-            return None
-        least = self._least.get(machine, _BEGINNING)
-        return Cut(machine, begin, least) if least.segment < begin.segment else None
 
 
 def _cut_of(walk: Walk, machine: str, said: Place, end: Place) -> Cut | None:

@@ -38,7 +38,6 @@ def write_command_log(tree: Tree, lines: Iterable[Line]) -> int:
             if writer.unflushed_bytes >= _FLUSH_EVERY_BYTES:
                 writer.flush()
         writer.flush()
-        writer.leave_long_segment()
     finally:
         with interrupts.later():  # an empty heartbeat log would be one of a machine that has not said hello yet
             writer.close()

@@ -1,5 +1,5 @@
-"""Housekeeping: snapshots bound what a taker must read, and let the oldest segments of logs be removed. Packs bound how
-many files past runs leave (`packing`). Terms that cannot count any more go, too.
+"""Housekeeping: snapshots bound what a taker must read. Packs bound how many files past runs leave (`packing`). Terms
+that cannot count any more go, too.
 
 A snapshot of a shard is made from files only: the one before, and the shard's lines in all logs since then. So it can
 be made by a thread of its own, while the main loop goes on. Only the holder of a shard makes one; one that a machine
@@ -27,7 +27,7 @@ from fscrawl.fleet.terms import OldTerms
 
 _FEWEST_LINES = 4096  # since the last snapshot of a shard: fewer are read in no time
 _PART = 0.5  # of the URLs of a shard: so all snapshots together cost no more than twice the last one
-_QUIET_BYTES = 256 * 1024 * 1024  # of all logs: then a quiet shard gets a snapshot, too, or no segment could go
+_QUIET_BYTES = 256 * 1024 * 1024  # of all logs, which the taker of a quiet shard would read without a snapshot
 _PAUSE_S = 1.0
 _CLOSE_S = 5.0  # for a chunk that is being written
 _FIRST_REMOVAL_S = 10.0  # after the start, and more than caches live between two looks: many runs are short
@@ -118,16 +118,13 @@ class Housekeeping:
                 return True
         if now >= self._next_removal:
             self._next_removal = now + next(self._pauses, _REMOVAL_PAUSE_S)
-            # A log of one segment has none that may go: short runs leave many.
-            machines = [machine for machine, place in self._ledger.ends().items() if place.segment]
-            self._start(lambda: self._remove(machines))
+            self._start(self._remove)
             return True
         return False
 
-    def _remove(self, machines: list[str]) -> None:
+    def _remove(self) -> None:
         self._try(lambda: self._packing.remove(self._settled_s))  # files of another user may have to stay
-        self._try(lambda: self._old_terms.remove(self._ledger.rules.term))
-        self._snapshots.remove_old(machines, self._settled_s)
+        self._old_terms.remove(self._ledger.rules.term)
 
     def _most_worthwhile(self) -> int | None:
         """Give the shard with the most new lines, if they are many beside what its snapshot has."""

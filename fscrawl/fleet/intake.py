@@ -168,18 +168,19 @@ class Intake:
         ends = self._ledger.ends()
         new = shards & self._new
         self._new -= new
-        for some, starts in ((new, self._ledger.first_places() if new else {}), (shards - new, None)):
+        for some, has_snapshots in ((new, False), (shards - new, True)):
             if some:
                 self._reading.append(some)
-                self._chores.append(self._catch_up(some, starts, ends))
+                self._chores.append(self._catch_up(some, ends, has_snapshots=has_snapshots))
 
-    def _catch_up(self, shards: set[int], starts: Mapping[str, Place] | None, ends: dict[str, Place]) -> Iterator[None]:
+    def _catch_up(self, shards: set[int], ends: dict[str, Place], *, has_snapshots: bool) -> Iterator[None]:
         """Fold what snapshots and logs say of `shards`, up to `ends`. What is dropped meanwhile is left out.
 
-        `starts`: where to begin in each log if nobody has held the shards before, so that there is no snapshot.
+        `has_snapshots`: somebody may have held the shards before.
         """
         waiting: list[Found] = []
-        for shard in sorted(shards) if starts is None else ():
+        starts: Mapping[str, Place] | None = None if has_snapshots else {}
+        for shard in sorted(shards) if has_snapshots else ():
             at = yield from self._load_snapshot(shard, shards, waiting)
             self._ledger.hear_up_to(at)
             starts = at if starts is None else {m: min(place, at[m]) for m, place in starts.items() if m in at}
@@ -220,7 +221,7 @@ class Intake:
         """
         snapshot = self._snapshots.newest(shard)
         if snapshot is None:
-            return self._snapshots.begins_of(shard)
+            return {}
         try:
             for _ in self._fold(shard, snapshot, wanted, waiting) if shard in wanted else ():
                 yield

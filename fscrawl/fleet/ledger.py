@@ -16,14 +16,12 @@ logs before. So whoever reads the `t` line need not read the page's record again
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from fscrawl import urls
-from fscrawl.errors import TreeError
 from fscrawl.fleet.lines import Found, Line, Surveyed, Told
 from fscrawl.fleet.log_reader import Cut, LogReader, packs_of
 from fscrawl.fleet.log_writer import LogChanged, LogWriter, Place, hash_of_places
@@ -101,15 +99,9 @@ class Ledger:
         """Make the own log, before there is anything to say: a listing may show a new file late."""
         self._writer.open()
 
-    def end(self, *, others_agree: bool) -> None:
-        """Let others read all that was said, and say nothing more.
-
-        The last segment of a log is never removed, so a long one is followed by another, which only says what counts
-        of it. `others_agree`: on where this log ends, so it must not change any more.
-        """
+    def end(self) -> None:
+        """Let others read all that was said, and say nothing more."""
         self.flush()
-        if not others_agree:
-            self.leave_long_segment()
         self.close()
 
     def close(self) -> None:
@@ -234,13 +226,6 @@ class Ledger:
         if now - self._flushed_at >= pause_s or self._writer.unflushed_bytes >= _MOST_UNFLUSHED_BYTES:
             self.flush()
 
-    def leave_long_segment(self) -> bool:
-        """Begin another segment if the last one is long; tell whether the log ends elsewhere now."""
-        place = self.place
-        with contextlib.suppress(TreeError):  # it only saves space
-            self._guarded(self._writer.leave_long_segment)
-        return self.place != place
-
     # -- hearing
 
     def meet(self, ends: Mapping[str, Place | None]) -> None:
@@ -255,7 +240,6 @@ class Ledger:
 
     def _read_heads(self, log: tuple[str, Place | None]) -> None:
         machine, end = log
-        self._reader.begin_at(machine, self._first_place(machine, end))
         for _ in self._reader.read(machine, (), until=end):
             pass
 
@@ -268,8 +252,6 @@ class Ledger:
         for machine, end in ends.items():
             if machine == self._machine:
                 continue
-            if machine not in self._reader.places:
-                self._reader.begin_at(machine, self._first_place(machine, end))
             owed = self._owed.get(machine, BEGINNING)
             until = max(owed, end or owed) if owed > self.read_to(machine) else end
             for line in self._reader.read(machine, self._frontier.shards, until=until):
@@ -287,19 +269,6 @@ class Ledger:
             if place > max(self.read_to(machine), self._reader.forgiven.get(machine, BEGINNING)):
                 self._owed[machine] = max(place, self._owed.get(machine, BEGINNING))
         self.hear(dict.fromkeys(sorted(self._owed)))
-
-    def first_places(self) -> dict[str, Place]:
-        """Give where each log begins. The first segments of an old log may have been removed."""
-        return {machine: self._first_place(machine, end) for machine, end in self.ends().items()}
-
-    def _first_place(self, machine: str, end: Place | None) -> Place:
-        """Give where a log begins. `end`: where it ends; None: that is not known."""
-        if end is not None and end.segment == 0:
-            return BEGINNING
-        for segment in self._files.log_segments(machine):  # a listing may still show one that was removed
-            if self._files.segment_size(machine, segment) is not None:
-                return Place(segment, 0)
-        return BEGINNING
 
     def machines(self) -> list[str]:
         """List the machines that have a log, this one too."""

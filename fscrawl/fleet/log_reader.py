@@ -95,10 +95,6 @@ class LogReader:
         finally:
             view.close()
 
-    def begin_at(self, machine: str, place: Place) -> None:
-        """Begin the live reading of a log at `place`: what was before has been removed."""
-        self.places.setdefault(machine, place)
-
     def read_shards(self, machine: str, shards: Container[int], start: Place, end: Place) -> Iterator[Line]:
         """Give the lines of `shards` in the blocks from `start` to `end`. Moves no place.
 

@@ -25,7 +25,6 @@ from fscrawl.storage.layout import log_path
 from fscrawl.storage.segments import SegmentEnd
 
 SEGMENT_BYTES = 16 * 1024 * 1024
-_LONG = 1 / 16  # of a full segment: so much of a run that is over may stay for good
 _TAIL_BYTES = 256  # of a segment, by which it is known again: the end of the last block, and a short log's first line
 
 
@@ -177,15 +176,6 @@ class LogWriter:
         self._segment += 1
         self._counted = 0
         self._spoilt = False  # after the number: see `_may_have_grown`
-
-    def leave_long_segment(self) -> None:
-        """Begin another segment if the last one is long. Nothing is flushed.
-
-        The last segment of a log is never removed. So a log that may be over should end with a short one.
-        """
-        if self._counted >= _LONG * self._segment_bytes and self._counted > len(self._first_line()):
-            self._leave_segment()
-            self._write(b"")
 
     def _first_line(self) -> bytes:
         return format_first(First(self._machine, self._segment, self._counts))

@@ -109,10 +109,6 @@ class TreeLogs:
         """Open a segment for appending; it is made if it is missing, and its name is durable. Raises OSError."""
         return self._files.segment_end(log_path(machine, segment))
 
-    def remove_segment(self, machine: str, segment: int) -> None:
-        """Remove a segment; it may be missing."""
-        self._files.remove(log_path(machine, segment))
-
     def lost_packs(self) -> list[int]:
         """List the packs that cannot be read: what past runs have said may be lost with them."""
         return self._past.lost

@@ -120,7 +120,7 @@ class Membership:
         self._rulebook = Rulebook(watch, tree.record, made, self._forgive, refresh_before, caches_s=caches_s)
         self.ledger = self._make_ledger()
         logs, warn_of_file = TreeLogs(tree, self._machinery.past), unless_gone(tree, self._warn)
-        self._snapshots = Snapshots(tree.files, logs, tree.machine, shards=shards, warn=warn_of_file, clock=clock)
+        self._snapshots = Snapshots(tree.files, logs, tree.machine, warn=warn_of_file, clock=clock)
         self._tidying = Tidying(tree, self.fleet, self._stored, clock)
         of_survey = (tree, self._frontier, self.ledger, self._stored, self._warn)
         self.survey = Survey(*of_survey, refresh_before=lambda: self.refresh_before, tidy_up=self._tidying.host)
@@ -187,7 +187,7 @@ class Membership:
         """Flush the log, and say goodbye, which frees the leases."""
         self._housekeeping.close()
         self.seeding.close()
-        self.ledger.end(others_agree=finished and bool(self.fleet.live_peers(self._clock())))
+        self.ledger.end()
         self._state = self._state_now()
         try:
             self._heart.stop(finished=finished)
@@ -333,14 +333,9 @@ class Membership:
         return max(min(_STARVED_ROUND_S, beat_s / 4) if often else beat_s, self._hearing.least_pause_s)
 
     def _update(self) -> None:
-        """Update the counters of the next beat. If others wait for a change, beat at once.
-
-        A long segment is left before any beat says idle: who reads that may agree on where the logs end, and leave.
-        """
+        """Update the counters of the next beat. If others wait for a change, beat at once."""
         state = self._state_now()
         is_news = state.idle and state != self._state
-        if is_news and self.ledger.leave_long_segment():
-            state = self._state_now()
         is_news = is_news or state.ready != self._state.ready  # who looks on must not count what went elsewhere
         self._state = state
         if is_news:

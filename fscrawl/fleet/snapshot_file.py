@@ -29,7 +29,7 @@ import json
 import re
 import sys
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
@@ -315,13 +315,8 @@ def open_snapshot(files: TreeFiles, shard: int, epoch: int, number: int) -> Snap
 
 def list_snapshots(files: TreeFiles) -> dict[int, list[tuple[int, int]]]:
     """List the (epoch, number) of each shard's snapshots, the newest first."""
-    return snapshots_in(files.names(SNAP))
-
-
-def snapshots_in(names: Iterable[str]) -> dict[int, list[tuple[int, int]]]:
-    """Give those among the names of files."""
     found: dict[int, list[tuple[int, int]]] = {}
-    for name in names:
+    for name in files.names(SNAP):
         named = snapshot_of(name)
         if named is not None:
             found.setdefault(named[0], []).append(named[1:])

@@ -1,17 +1,17 @@
 """The snapshots of a tree, as one machine uses them: it reads the newest, makes new ones, and removes old ones.
 
-What is in a snapshot is told in `snapshot_file`, how it is made in `snapshot_merge`, what is removed in
-`snapshot_removal`.
+What is in a snapshot is told in `snapshot_file`, how it is made in `snapshot_merge`. A snapshot is only a cache of what
+the logs say: nobody must wait for one, and all of them may be deleted at any time.
 
-Promise: a snapshot that is torn or damaged is skipped, and the one before it is used. A snapshot is made only if the
-logs gave all that they should.
+Promise: a snapshot that is torn or damaged is skipped, and the one before it is used, or the logs from their
+beginnings. A snapshot is made only if the logs gave all that they should.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from fscrawl.errors import RecordError
@@ -20,11 +20,9 @@ from fscrawl.fleet.lines import Line
 from fscrawl.fleet.log_reader import Cut, LogReader, without_blocks
 from fscrawl.fleet.log_writer import SEGMENT_BYTES, Place
 from fscrawl.fleet.logs import TreeLogs
-from fscrawl.fleet.removal_notes import NO_NOTE, RemovalNotes, numbers_in
-from fscrawl.fleet.snapshot_file import Snapshot, SnapshotHead, open_snapshot, snapshots_in
-from fscrawl.fleet.snapshot_removal import Removal
+from fscrawl.fleet.snapshot_file import Snapshot, SnapshotHead, list_snapshots, open_snapshot
 from fscrawl.fleet.terms import Term, Terms
-from fscrawl.storage.layout import SNAP
+from fscrawl.storage.layout import snapshot_path
 from fscrawl.storage.numbering import believable
 from fscrawl.store import TreeFiles
 
@@ -42,20 +40,16 @@ class Snapshots:
         logs: TreeLogs,
         machine: str,
         *,
-        shards: int,
         warn: Callable[[str], None] = lambda text: None,  # noqa: ARG005
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`shards`: of the whole crawl. `warn`: is told of snapshots that are damaged."""
+        """`warn`: is told of snapshots that are damaged."""
         self._files = files
         self._warn = warn
         self._clock = clock
         self._reader = LogReader(logs, machine)  # its own: a thread must not disturb the live reading
-        self._notes = RemovalNotes(files)
-        self._removal = Removal(files, logs, self._notes, shards, clock)
         self._listed: dict[int, list[tuple[int, int]]] = {}
         self._listed_at = float("-inf")
-        self._note = (0, NO_NOTE)  # the newest one, with its number
         self._made: dict[int, tuple[int, int]] = {}  # shard → the last one made here, which a listing may not show yet
         self._heads: dict[int, _Last] = {}
         self._stopped = False
@@ -87,18 +81,7 @@ class Snapshots:
     def _list(self) -> None:
         if self._clock() - self._listed_at < _LISTING_S:
             return
-        names = self._files.names(SNAP)
-        number = max(numbers_in(names), default=0)
-        if number != self._note[0]:
-            note = self._notes.read(number) if number else NO_NOTE
-            # If it cannot be read, nothing may be gone. It may be an old view of it, so it is read with each listing.
-            self._note = (0, NO_NOTE) if note is None else (number, note)
-        self._listed, self._listed_at = snapshots_in(names), self._clock()  # last: the other thread goes by it
-
-    def begins_of(self, shard: int) -> dict[str, Place]:
-        """Give where logs begin for a shard without a snapshot; a log that is not in it begins with its segment 0."""
-        self._list()
-        return {machine: Place(begin, 0) for machine, begin in self._note[1].begins_of(shard).items()}
+        self._listed, self._listed_at = list_snapshots(self._files), self._clock()
 
     def could_not_read(self, head: SnapshotHead) -> None:
         """Take in that a snapshot was whole, and could not be read all the same.
@@ -144,7 +127,7 @@ class Snapshots:
             head = snapshot_merge.write(
                 self._files,
                 previous,
-                self._lines(shard, previous.head.at if previous else self.begins_of(shard), ends),
+                self._lines(shard, previous.head.at if previous else {}, ends),
                 shard=shard,
                 epoch=epoch,
                 number=max(believable(numbers), default=0) + 1,
@@ -158,6 +141,7 @@ class Snapshots:
             if previous is not None:
                 self.could_not_read(previous.head)
             raise RecordError(f"no snapshot of shard {shard} was made: {error}") from error
+        self._remove_old(shard)
         self._made[shard] = (epoch, head.number)
         self._heads[shard] = _Last.of(head)
         return head
@@ -194,18 +178,14 @@ class Snapshots:
             if cut is not None and cut.expected > start and (cut.found or start) < end:
                 raise _CutError
 
-    # -- removing
-
-    def remove_old(self, machines: Iterable[str], wait_s: float) -> None:
-        """Remove old snapshots, and the segments of logs that no shard needs any more (see `Removal.remove`)."""
-        self._removal.remove(machines, wait_s)
+    def _remove_old(self, shard: int) -> None:
+        """Remove the snapshots of a shard but the newest one, which others may just be reading."""
+        for old in self._names(shard)[1:]:
+            self._files.remove(snapshot_path(shard, *old))
 
 
 def said_bytes(ends: Mapping[str, Place]) -> int:
-    """Give how much machines have said up to these places in their logs, those segments included that were removed.
-
-    It may be less: a segment need not be full when the next one begins.
-    """
+    """Give how much machines have said up to these places in their logs; more, if a segment is not full."""
     return sum(place.segment * SEGMENT_BYTES + place.bytes for place in ends.values())
 
 

@@ -58,14 +58,13 @@ _NUMBER = "(?:0|[1-9][0-9]{0,14})"  # as machines write them; a longer one was m
 FILE_PATTERNS = {
     MACHINES: re.compile(rf"(?:{_MACHINE}\.(?:log|status\.json)|past\.{_NUMBER})\Z"),
     LEASES: re.compile(rf"{_NUMBER}\.{_NUMBER}\Z"),
-    SNAP: re.compile(rf"(?:{_NUMBER}\.{_NUMBER}|removed)\.{_NUMBER}\Z"),
+    SNAP: re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}\Z"),
     AGAIN: re.compile(rf"(?!0){_NUMBER}\Z"),
     TERMS: re.compile(r"[0-9a-f]{16}\.json\Z"),
     ROBOTS: re.compile(rf"{_HOST}\.json\Z"),
 }
 _LOG_SUFFIX = ".log"
 _STATUS_SUFFIX = ".status.json"
-_REMOVAL = "removed."
 _PAST = "past."
 _HOST_BEGINS = 150  # letters that distinguish hosts well enough for a file that is there for a moment
 _A_NUMBER = re.compile(rf"{_NUMBER}\Z")
@@ -304,21 +303,6 @@ def snapshot_of(name: str) -> tuple[int, int, int] | None:
         return None
     shard, epoch, number = map(int, numbers)
     return shard, epoch, number
-
-
-def removal_path(number: int) -> str:
-    """Give the path of a note that says which segments of logs may be gone."""
-    return f"{SNAP}/{_REMOVAL}{number}"
-
-
-def removal_of(name: str) -> int | None:
-    """Give the number of such a note; None if the file is none.
-
-    >>> removal_of("removed.2"), removal_of("removed"), removal_of("12.3.1")
-    (2, None, None)
-    """
-    number = name.removeprefix(_REMOVAL)
-    return int(number) if number != name and _is_number(number) else None
 
 
 def again_path(generation: int) -> str:

@@ -110,7 +110,7 @@ class Made:
         """Make a snapshot of all that logs say of a shard."""
         machines = TreeLogs(self.tree).log_machines()
         ends = {machine: self.end_of(machine) for machine in machines}
-        snapshots = Snapshots(self.tree.files, TreeLogs(self.tree), "m-1-aa", shards=SHARDS)
+        snapshots = Snapshots(self.tree.files, TreeLogs(self.tree), "m-1-aa")
         return self.root / snapshots.make(shard, 1, ends, self.term(settings)).path
 
     def snapshots(self, settings=SETTINGS):

@@ -59,7 +59,7 @@ def say(tree, *lines, machine="h-9-bb"):
 def snapshot(tree, shard, term=None):
     """Make a snapshot of all that logs say of a shard, and remove the logs."""
     logs = TreeLogs(tree.tree)
-    snapshots = Snapshots(tree.tree.files, logs, "m-1-aa", shards=tree.tree.record.shards)
+    snapshots = Snapshots(tree.tree.files, logs, "m-1-aa")
     ends = {machine: LogReader(logs, "").end_of(machine) for machine in logs.log_machines()}
     assert snapshots.make(shard, 1, ends, term or term_of(tree))
     shutil.rmtree(tree.root / ".fscrawl/log")

@@ -131,9 +131,6 @@ class LogsInMemory:
     def check_known(self, packs):
         pass
 
-    def remove_segment(self, machine: str, segment: int) -> None:
-        self.store.remove(machine, segment)
-
     def retry_log(self, machine: str, call: Callable[[], T]) -> T:
         for left in reversed(range(TRIES)):
             try:

@@ -64,7 +64,7 @@ def test_logs(tree):
 
 def make_snapshot(tree):
     logs = TreeLogs(tree)
-    snapshots = Snapshots(tree.files, logs, "m-1-aa", shards=16)
+    snapshots = Snapshots(tree.files, logs, "m-1-aa")
     term = Term.of(Settings(), [], tree.record, 0)
     return snapshots.make(3, 1, {"m-1-aa": LogReader(logs, "").end_of("m-1-aa")}, term)
 

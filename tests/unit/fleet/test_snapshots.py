@@ -6,10 +6,9 @@ from fscrawl import urls
 from fscrawl.config.settings import CrawlSettings, Settings
 from fscrawl.fleet.lines import Found, Surveyed, Told
 from fscrawl.fleet.log_writer import LogWriter, Place
-from fscrawl.fleet.removal_notes import Note
 from fscrawl.fleet.snapshots import Snapshots
 from fscrawl.fleet.terms import Term
-from fscrawl.storage.layout import removal_path, snapshot_path
+from fscrawl.storage.layout import snapshot_path
 from fscrawl.storage.records import TreeRecord
 from tests.support.log_files import LogsInMemory
 from tests.support.snapshot_files import SHARD, FilesInMemory, content, url
@@ -33,7 +32,7 @@ class Crawl:
         self.snapshots = self.another()
 
     def another(self):
-        return Snapshots(self.files, self.logs, "me", shards=512, warn=self.warned.append, clock=self.clock)
+        return Snapshots(self.files, self.logs, "me", warn=self.warned.append, clock=self.clock)
 
     def say(self, machine, *lines):
         """Write lines into a machine's log, as one block."""
@@ -184,42 +183,12 @@ def test_a_term_of_its_own(crawl):
     assert (head.term, head.told, head.untold) == (wide.digest, 0, 1)
 
 
-def test_remove_old(crawl):
-    """Snapshots that a later one has followed long ago are removed."""
+def test_old_ones_are_removed(crawl):
+    """The one before the newest stays: another machine may just be reading it."""
     crawl.say("n", found(0))
-    for _ in range(3):
+    for _ in range(4):
         crawl.make()
-    crawl.snapshots.remove_old(["n"], 60)
-    crawl.clock.now += 61
-    crawl.make()
-    crawl.snapshots.remove_old(["n"], 60)
-    assert crawl.files.removed == [snapshot_path(SHARD, 1, number) for number in (2, 1)]
     assert crawl.files.names(".fscrawl/snap") == ["7.1.3", "7.1.4"]
-
-
-def test_a_note_that_cannot_be_read_yet(crawl):
-    """An old view of a note is no word for the rest of the run: segments that it names would be taken for cut off."""
-    path = removal_path(1)
-    crawl.files.there[path] = b""
-    assert crawl.snapshots.begins_of(SHARD) == {}
-    crawl.files.there[path] = Note({"n": 2}).to_json()
-    crawl.clock.now += 2
-    assert crawl.snapshots.begins_of(SHARD) == {"n": Place(2, 0)}
-
-
-def test_a_note_that_another_thread_reads(crawl, monkeypatch):
-    """Who asks meanwhile is not told that there is none."""
-    crawl.files.there[removal_path(1)] = Note({"n": 2}).to_json()
-    read, begins = crawl.files.read_or_torn, []
-
-    def slow(path):
-        monkeypatch.setattr(crawl.files, "read_or_torn", read)
-        begins.append(crawl.snapshots.begins_of(SHARD))
-        return read(path)
-
-    monkeypatch.setattr(crawl.files, "read_or_torn", slow)
-    assert crawl.snapshots.newest(SHARD) is None
-    assert begins == [{"n": Place(2, 0)}]
 
 
 def test_at_is_a_place(crawl):

@@ -276,7 +276,7 @@ def test_a_first_line_that_was_cut_and_written_on(make_writer, write, reader, fi
     """
     writer = make_writer(segment_bytes=30)
     write(writer, found(1))
-    writer.leave_long_segment()
+    write(writer, found(1, 1))
     place = writer.place
     assert (place.segment, list(reader.read("a", SHARD))) == (1, lines(0))
     store.cut("a", 1, cut_to)

@@ -177,3 +177,20 @@ def test_snapshots_do_not_name_runs_that_said_nothing(world):
     c = world.join("c")
     c.settle()
     assert c.frontier.pending == 1
+
+
+def test_all_snapshots_are_deleted(world):
+    """They are only a cache: who takes the shard reads the logs."""
+    world.create(HOME)
+    a = world.join("a")
+    a.tick()
+    a.finish(a.take(), [url(MINE[0], str(n)) for n in range(9)])
+    for _ in range(2):
+        path = world.root / snapshot(a).path
+    a.leave()
+    for path in path.parent.iterdir():
+        path.unlink()
+    b = world.join("b")
+    b.settle()
+    assert b.frontier.pending == 9
+    assert not list((world.root / ".fscrawl/again").iterdir())
