@@ -33,7 +33,6 @@ from fscrawl.engine.usable import check_edit
 from fscrawl.engine.watchdog import Watchdog
 from fscrawl.errors import EXIT_BY_SIGNAL, EXIT_OK, EXIT_UNUSABLE_RESULT, FscrawlError, MemoryGone, NoBrowserError
 from fscrawl.fleet.beat import Beat
-from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.membership import Membership
 from fscrawl.fleet.recovery import remove_own_temporaries
 from fscrawl.frontier.frontier import Frontier
@@ -123,8 +122,8 @@ class Machine:
         return self._bookkeeper.counts
 
     @property
-    def said(self) -> Place:
-        """Up to where others may have read what this machine has said."""
+    def said(self) -> int:
+        """How many bytes others may have read of what this machine has said."""
         return self._membership.ledger.place
 
     @property
@@ -206,7 +205,8 @@ class Machine:
 
     def _config(self) -> CrawlConfig:
         near = near_to(self._edits.seeds, self._settings.rules)
-        return CrawlConfig(self._settings, near, self._membership.rules.term.digest, self._membership.refresh_before)
+        rules = self._membership.rules
+        return CrawlConfig(self._settings, near, rules.generation, rules.links, rules.refresh_before)
 
     def _exit_code(self) -> int:
         if self._interrupts:

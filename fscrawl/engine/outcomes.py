@@ -181,11 +181,9 @@ class Bookkeeper:
         self._count_label(task, outcome.kind, outcome.replaced)
         self._progress.event(task.url, outcome.kind, status=outcome.status, bytes=outcome.bytes)
         self._judge_host(task, exchange)
-        if (
-            outcome.again is not None
-            and self._gets_cookie(outcome.again.url)
-            and self._waits_for(outcome.again, outcome)
-        ):
+        if self._is_stale(outcome):
+            self._tell_later(task, exchange, stored=outcome.kind == "page")
+        elif self._waits(outcome):
             self._frontier.finish(task, exchange.asked_at)
         elif outcome.later:
             self._frontier.cut.update(outcome.cut or {})
@@ -193,12 +191,15 @@ class Bookkeeper:
         else:
             self._run(self._tell_stored(outcome))
 
-    def _waits_for(self, page: PageTask, led_back: Stored) -> bool:
+    def _waits(self, led_back: Stored) -> bool:
         """Ask once more for a page to which a log-in has led back, if it is ours: another machine lacks the cookie.
 
         Tells whether the redirect that led back is to be told only later: when the page has answered, or by the next
         holder of its shard, who asks for it again.
         """
+        page = led_back.again
+        if page is None or not self._gets_cookie(page.url):
+            return False
         if self._frontier.retry(page, time.monotonic()):
             self._led_back[page.key] = led_back
             return True
@@ -219,8 +220,17 @@ class Bookkeeper:
 
     def _discover_stored(self, outcome: Stored) -> Iterator[None]:
         task, moved = outcome.task, outcome.kind == "redirect"
-        yield from self._discover(task, outcome.links, outcome.term, outcome.cut, outcome.sitemaps, moved=moved)
-        self._membership.told(task, outcome.term)
+        yield from self._discover(task, outcome.links, outcome.cut, outcome.sitemaps, moved=moved)
+        self._membership.told(task)
+
+    def _is_stale(self, outcome: Stored | Unchanged | Known | RobotsKnown) -> bool:
+        """Tell whether the links of an outcome were chosen by the rules of an older generation."""
+        return outcome.generation != self._membership.rules.generation
+
+    def _tell_later(self, task: PageTask, exchange: Exchange | None, *, stored: bool = False) -> None:
+        """Let the links of a stored page be told from its record, by the rules of the present generation."""
+        self._frontier.give_back(task._replace(check=True, flags=task.flags.to_tell()))
+        self._finish(task, exchange.asked_at if exchange else None, stored=stored)
 
     def _unchanged(self, outcome: Unchanged) -> None:
         self.counts.unchanged += 1
@@ -229,22 +239,28 @@ class Bookkeeper:
         why = {"error": outcome.class_, "message": outcome.message} if outcome.class_ else {}
         self._progress.event(outcome.task.url, "unchanged", status=outcome.status, bytes=0, **why)
         self._judge_host(outcome.task, outcome.exchange, outcome.class_, outcome.message)
-        self._run(self._tell_unchanged(outcome))
+        if self._is_stale(outcome):
+            self._tell_later(outcome.task, outcome.exchange)
+        else:
+            self._run(self._tell_unchanged(outcome))
 
     def _tell_unchanged(self, outcome: Unchanged) -> Iterator[None]:
-        yield from self._discover(outcome.task, outcome.links, outcome.term, outcome.cut)
-        self._membership.told(outcome.task, outcome.term)
+        yield from self._discover(outcome.task, outcome.links, outcome.cut)
+        self._membership.told(outcome.task)
         self._finish(outcome.task, outcome.exchange.asked_at, told=True)
 
     def _known(self, outcome: Known) -> Iterator[None]:
         task = outcome.task
         if outcome.failed_at:
             self._membership.failed(task, outcome.failed_at)
-        elif outcome.term:
+        elif outcome.generation and self._is_stale(outcome):
+            self._tell_later(task, None)
+            return
+        elif outcome.generation:
             moved = outcome.moved
-            yield from self._discover(task, outcome.links, outcome.term, outcome.cut, outcome.sitemaps, moved=moved)
-            self._membership.told(task, outcome.term)
-        self._finish(task, None, told=bool(outcome.term), failed=bool(outcome.failed_at))
+            yield from self._discover(task, outcome.links, outcome.cut, outcome.sitemaps, moved=moved)
+            self._membership.told(task)
+        self._finish(task, None, told=bool(outcome.generation), failed=bool(outcome.failed_at))
 
     def _failed_for_now(self, outcome: FailedForNow) -> None:
         task, exchange = outcome.task, outcome.exchange
@@ -295,8 +311,8 @@ class Bookkeeper:
 
     def _tell_robots(self, outcome: RobotsKnown) -> Iterator[None]:
         task, exchange = outcome.task, outcome.exchange
-        if self._settings().reads_sitemaps:  # it may have been asked for before an edit
-            yield from self._in_parts(outcome.sitemaps, 0, "", Flags(SITEMAP), task.host, outcome.term)
+        if self._settings().reads_sitemaps and not self._is_stale(outcome):  # else the survey reads what it names
+            yield from self._in_parts(outcome.sitemaps, 0, "", Flags(SITEMAP), task.host)
         self._frontier.finish(task, exchange.asked_at if exchange else None)
 
     def _probed(self, outcome: Probed) -> None:
@@ -377,7 +393,6 @@ class Bookkeeper:
         self,
         task: PageTask,
         links: tuple[str, ...],
-        term: str,
         cut: Mapping[str, Sequence[int]] | None,
         sitemaps: tuple[str, ...] = (),
         *,
@@ -385,7 +400,6 @@ class Bookkeeper:
     ) -> Iterator[None]:
         """Take in the outlinks of a page, or what a sitemap names: parts, or itself where it has `moved`.
 
-        `term`: the rules by which they were chosen.
         `moved`: the page is a redirect, and its target one more of those in a row.
         """
         if cut:
@@ -393,14 +407,14 @@ class Bookkeeper:
         label, redirects = task.flags.label, task.flags.redirects + 1 if moved else 0
         flags = flags_of(label=label, redirects=redirects)
         if task.flags.sitemap:
-            yield from self._in_parts(links, task.depth, task.key, flags, task.host, term)
+            yield from self._in_parts(links, task.depth, task.key, flags, task.host)
             of_sitemaps = flags_of(task.flags.sitemap if moved else SITEMAP_PART, label=label, redirects=redirects)
-            yield from self._in_parts(sitemaps, task.depth, task.key, of_sitemaps, task.host, term)
+            yield from self._in_parts(sitemaps, task.depth, task.key, of_sitemaps, task.host)
         else:
-            yield from self._in_parts(links, task.depth + 1, task.key, flags, task.host, term)
+            yield from self._in_parts(links, task.depth + 1, task.key, flags, task.host)
 
     def _in_parts(
-        self, links: tuple[str, ...], depth: int, referrer: str, flags: Flags, host: str, term: str = ""
+        self, links: tuple[str, ...], depth: int, referrer: str, flags: Flags, host: str
     ) -> Iterator[None]:
         """Take in links. `referrer`: key of the page that has them, on `host`."""
         self._links_left += len(links)
@@ -409,7 +423,7 @@ class Bookkeeper:
                 yield
             part = links[begin : begin + _LINKS_AT_ONCE]
             self._links_left -= len(part)
-            self._membership.discover(part, depth, referrer, flags, host, term)
+            self._membership.discover(part, depth, referrer, flags, host)
 
     def _judge_host(self, task: Task, exchange: Exchange, class_: str = "", message: str = "") -> None:
         """Take in how the host does, and whether the network of this machine is gone."""

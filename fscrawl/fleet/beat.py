@@ -52,10 +52,11 @@ class Beat:
 
     number        of this beat; None in a goodbye
     idle          the machine has nothing to do and waits for nothing
-    log           the flushed end of its log: segment, bytes; None if the line does not say
+    generation    in which it works; 0: in none yet
+    log           how many bytes of its log in this generation are flushed; None if the line does not say
     read          a hash of the places up to which it has read all logs, its own among them
     held          a hash of the leases that it holds, with their epochs
-    term          names the rules by which it judges URLs. These four decide when the crawl is over
+    rules         a digest of those by which it judges URLs. These four decide when the crawl is over
     shards        how many it holds
     ready         of how many of these it has all URLs that are known, so that `pending` counts them
     needed        how many shards of the whole tree have URLs, as far as it knows; None if it has not looked yet
@@ -79,10 +80,11 @@ class Beat:
 
     number: int | None = None
     idle: bool = False
-    log: tuple[int, int] | None = None
+    generation: int = 0
+    log: int | None = None
     read: str = ""
     held: str = ""
-    term: str = ""
+    rules: str = ""
     shards: int | None = None
     ready: int = 0
     needed: int | None = None
@@ -198,10 +200,11 @@ def _beat(facts: dict[str, Any], at: float, rests: bool) -> Beat:
     return Beat(
         number=_whole_or_none(get("beat")),
         idle=get("idle") is True,
-        log=_place_or_none(get("log")),
+        generation=_whole(get("generation")),
+        log=_whole_or_none(get("log")),
         read=_text(get("read")),
         held=_text(get("held")),
-        term=_text(get("term")),
+        rules=_text(get("rules")),
         shards=_whole_or_none(get("shards")),
         ready=_whole(get("ready")),
         needed=_whole_or_none(get("needed")),
@@ -230,12 +233,6 @@ def _beat(facts: dict[str, Any], at: float, rests: bool) -> Beat:
 def _is_number(value: Any) -> bool:
     """Tell whether it is a number that can be counted with: NaN and infinity compare as false."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MOST
-
-
-def _place_or_none(value: Any) -> tuple[int, int] | None:
-    if isinstance(value, list) and len(value) == 2 and all(_is_number(number) for number in value):
-        return int(value[0]), int(value[1])
-    return None
 
 
 def _whole_or_none(value: Any) -> int | None:
@@ -298,9 +295,11 @@ def line_of(line: Line) -> bytes:
     return json.dumps(facts, separators=(",", ":")).encode() + b"\n"
 
 
-def command_log(hello: Hello, log: tuple[int, int]) -> bytes:
-    """Write the whole heartbeat log of a command that has written a log up to `log`, and takes no part in the crawl."""
-    goodbye = {"bye": True, "finished": False, "log": log}
+def command_log(hello: Hello, generation: int, log: int) -> bytes:
+    """Write the whole heartbeat log of a command that has written `log` bytes into a log of a generation, and takes no
+    part in the crawl.
+    """
+    goodbye = {"bye": True, "finished": False, "generation": generation, "log": log}
     return "".join(json.dumps(facts) + "\n" for facts in (_identity(hello), goodbye)).encode()
 
 
@@ -313,10 +312,11 @@ def _counters(beat: Beat) -> dict[str, Any]:
     facts = {
         "beat": beat.number,
         "idle": beat.idle,
+        "generation": beat.generation,
         "log": beat.log,
         "read": beat.read or None,
         "held": beat.held or None,
-        "term": beat.term or None,
+        "rules": beat.rules or None,
         "shards": beat.shards,
         "ready": beat.ready,
         "needed": beat.needed,

@@ -54,12 +54,12 @@ def hello(machine: str) -> Hello:
     return Hello(machine, os.uname().nodename, boot, pidns, pid, _start_of(pid) or "", format=FORMAT)
 
 
-def sign(log: Log, machine: str, end: tuple[int, int]) -> None:
-    """Write the whole heartbeat log of a command that has written a log up to `end`, and takes no part in the crawl.
+def sign(log: Log, machine: str, generation: int, end: int) -> None:
+    """Write the whole heartbeat log of a command that has written `end` bytes into a log, and takes no part in the crawl.
 
     It is written at once: without the goodbye, others would take the command for a machine that is there to work.
     """
-    log.append(command_log(hello(machine), end))
+    log.append(command_log(hello(machine), generation, end))
     log.close()
 
 

@@ -3,7 +3,7 @@
     arriving     the shard is held, and pages of it from an earlier holding are still in flight: their hosts are asked.
                  Or it waits for others that are: shards come into the frontier together
     reading      the frontier has the shard; the newest snapshot and the logs are read (catch up)
-    surveying    what is stored of it and was not told by the present rules is read from the records
+    surveying    what is stored of it and was not told in this generation is read from the records
     complete     everything that is known of the shard is in the frontier
 
 While a shard is being read the frontier already hands out its URLs. That is safe: for a while after a take each task is
@@ -24,9 +24,7 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from fscrawl.errors import RecordError
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.lines import Found, Line, Surveyed
-from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.snapshot_file import Snapshot
-from fscrawl.fleet.snapshots import Snapshots
 from fscrawl.fleet.survey import Survey
 from fscrawl.frontier.frontier import Frontier
 
@@ -44,7 +42,6 @@ class Intake:
         self,
         frontier: Frontier,
         ledger: Ledger,
-        snapshots: Snapshots,
         survey: Survey,
         *,
         caches_s: float,
@@ -59,7 +56,6 @@ class Intake:
         """
         self._frontier = frontier
         self._ledger = ledger
-        self._snapshots = snapshots
         self._survey = survey
         self._caches_s = caches_s
         self._prepare = prepare
@@ -153,7 +149,7 @@ class Intake:
             return
         self._arriving -= shards
         self._ledger.flush()  # what was said of them before is read back with all else
-        deep = self._ledger.rules.max_depth is not None
+        deep = self._ledger.rules.links.is_deep
         for shard in shards:
             taken_at = self._taken_at[shard]
             # Until now the hosts may have been asked: by the holder before, or by this machine, for what was in flight.
@@ -173,13 +169,13 @@ class Intake:
                 self._reading.append(some)
                 self._chores.append(self._catch_up(some, ends, has_snapshots=has_snapshots))
 
-    def _catch_up(self, shards: set[int], ends: dict[str, Place], *, has_snapshots: bool) -> Iterator[None]:
+    def _catch_up(self, shards: set[int], ends: dict[str, int], *, has_snapshots: bool) -> Iterator[None]:
         """Fold what snapshots and logs say of `shards`, up to `ends`. What is dropped meanwhile is left out.
 
         `has_snapshots`: somebody may have held the shards before.
         """
         waiting: list[Found] = []
-        starts: Mapping[str, Place] | None = None if has_snapshots else {}
+        starts: Mapping[str, int] | None = None if has_snapshots else {}
         for shard in sorted(shards) if has_snapshots else ():
             at = yield from self._load_snapshot(shard, shards, waiting)
             self._ledger.hear_up_to(at)
@@ -214,12 +210,13 @@ class Intake:
 
     def _load_snapshot(
         self, shard: int, wanted: set[int], waiting: list[Found]
-    ) -> Generator[None, None, Mapping[str, Place]]:
+    ) -> Generator[None, None, Mapping[str, int]]:
         """Fold the newest readable snapshot of a shard; return from where on each log is to be read.
 
         `waiting`: gets the URLs that are pending in it.
         """
-        snapshot = self._snapshots.newest(shard)
+        snapshots = self._ledger.snapshots
+        snapshot = snapshots.newest(shard)
         if snapshot is None:
             return {}
         try:
@@ -228,20 +225,13 @@ class Intake:
                 if shard not in wanted:
                     break
         except RecordError:  # it was removed meanwhile, since there is a newer one
-            self._snapshots.could_not_read(snapshot.head)
+            snapshots.could_not_read(snapshot.head)
             return (yield from self._load_snapshot(shard, wanted, waiting))
         return snapshot.head.at
 
     def _fold(self, shard: int, snapshot: Snapshot, wanted: set[int], waiting: list[Found]) -> Iterator[None]:
-        covers = self._ledger.covers(snapshot.head.term)
         for told in snapshot.told():
-            if covers:
-                self._frontier.load(shard, told.fingerprints, told.known, told.told)
-            else:
-                self._frontier.load_known(shard, told.fingerprints, told.known)
-            yield
-        for untold in snapshot.untold():
-            self._frontier.load_known(shard, untold.fingerprints, untold.known)
+            self._frontier.load(shard, told.fingerprints, told.known, told.told)
             yield
         for failed in snapshot.failed():
             self._frontier.load_failed(shard, failed.fingerprints, failed.known)
@@ -249,45 +239,37 @@ class Intake:
         for found in snapshot.pending():
             yield from self._take(found, wanted, waiting)
             yield
-        self._ledger.fold(Surveyed(shard, snapshot.head.surveyed))
-        if not covers or snapshot.head.untold:
-            self._ledger.uncovered.add(shard)
+        if snapshot.head.surveyed:
+            self._ledger.fold(Surveyed(shard))
 
     # -- surveys
 
     def _plan_survey(self, shard: int) -> None:
         """Decide whether the records of a shard must be read, and when its directories may be listed.
 
-        A listing may be old. If nobody has listed the shard in this generation, what its last holder stored must be in
-        the listing. Else the logs know of every page, and the listing only says of which the records may be there.
+        A listing may be old: nobody has listed the shard in this generation, so what its last holder stored must be in
+        the listing.
         """
-        if not self._needs_survey(shard):
-            return
-        taken_at = self._taken_at[shard]
-        is_surveyed = self._ledger.is_surveyed(shard)
-        self._to_survey[shard] = 0.0 if taken_at is None or is_surveyed else taken_at + self._caches_s
-
-    def _needs_survey(self, shard: int) -> bool:
-        return shard in self._ledger.uncovered or not self._ledger.is_surveyed(shard)
+        if not self._ledger.is_surveyed(shard):
+            taken_at = self._taken_at[shard]
+            self._to_survey[shard] = 0.0 if taken_at is None else taken_at + self._caches_s
 
     def _begin_surveys(self, now: float) -> None:
         due = {shard for shard, at in self._to_survey.items() if at <= now}
         for shard in due:
             del self._to_survey[shard]
-        shards = set(filter(self._needs_survey, due))  # the last holder may have said meanwhile that it made the survey
+        # The last holder may have said meanwhile that it made the survey.
+        shards = {shard for shard in due if not self._ledger.is_surveyed(shard)}
         if not shards:
             return
-        self._ledger.uncovered -= shards
         self._surveying.append(shards)
         self._chores.append(self._survey_all(shards))
 
     def _survey_all(self, shards: set[int]) -> Iterator[None]:
-        generation = self._ledger.rules.generation
         yield from self._survey.run(shards)
         self._surveying.remove(shards)
         self._frontier.drop_settled()
         for shard in shards:
-            self._ledger.fold(Surveyed(shard, generation))
+            self._ledger.fold(Surveyed(shard))
             if shard not in self._survey.refreshing:  # the next holder must look for what was not fetched again
-                self._ledger.say(Surveyed(shard, generation))
-            self._plan_survey(shard)  # once more, if marks were heard meanwhile that do not count
+                self._ledger.say(Surveyed(shard))

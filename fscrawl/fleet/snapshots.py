@@ -1,4 +1,4 @@
-"""The snapshots of a tree, as one machine uses them: it reads the newest, makes new ones, and removes old ones.
+"""The snapshots of a generation, as one machine uses them: it reads the newest, makes new ones, and removes old ones.
 
 What is in a snapshot is told in `snapshot_file`, how it is made in `snapshot_merge`. A snapshot is only a cache of what
 the logs say: nobody must wait for one, and all of them may be deleted at any time.
@@ -17,16 +17,12 @@ from typing import NamedTuple
 from fscrawl.errors import RecordError
 from fscrawl.fleet import snapshot_merge
 from fscrawl.fleet.lines import Line
-from fscrawl.fleet.log_reader import Cut, LogReader, without_blocks
-from fscrawl.fleet.log_writer import SEGMENT_BYTES, Place
-from fscrawl.fleet.logs import TreeLogs
+from fscrawl.fleet.log_reader import Damage, LogReader
 from fscrawl.fleet.snapshot_file import Snapshot, SnapshotHead, list_snapshots, open_snapshot
-from fscrawl.fleet.terms import Term, Terms
+from fscrawl.fleet.url_logs import UrlLogs
 from fscrawl.storage.layout import snapshot_path
-from fscrawl.storage.numbering import believable
 from fscrawl.store import TreeFiles
 
-_BEGINNING = Place(0, 0)
 _LISTING_S = 1.0  # so long a listing is used again: many shards are taken at once
 _TRIES = 2  # of reading a snapshot that is whole by its digest
 
@@ -37,14 +33,17 @@ class Snapshots:
     def __init__(
         self,
         files: TreeFiles,
-        logs: TreeLogs,
+        logs: UrlLogs,
         machine: str,
         *,
+        deep: bool,
         warn: Callable[[str], None] = lambda text: None,  # noqa: ARG005
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`warn`: is told of snapshots that are damaged."""
+        """`deep`: the link rules have a limit of depth. `warn`: is told of snapshots that are damaged."""
         self._files = files
+        self._generation = logs.generation
+        self._deep = deep
         self._warn = warn
         self._clock = clock
         self._reader = LogReader(logs, machine)  # its own: a thread must not disturb the live reading
@@ -61,7 +60,7 @@ class Snapshots:
         """Open a shard's newest snapshot that is whole, and check all of it; None if there is none."""
         for epoch, number in self._names(shard):
             try:
-                snapshot = open_snapshot(self._files, shard, epoch, number)
+                snapshot = open_snapshot(self._files, self._generation, shard, epoch, number)
                 snapshot.check()
             except RecordError as error:
                 self._warn(f"{error}; an older snapshot or the logs are read instead")
@@ -72,16 +71,13 @@ class Snapshots:
 
     def _names(self, shard: int) -> list[tuple[int, int]]:
         """Give the (epoch, number) of a shard's snapshots, the newest first."""
-        self._list()
+        if self._clock() - self._listed_at >= _LISTING_S:
+            self._listed = list_snapshots(self._files, self._generation)
+            self._listed_at = self._clock()
         names = set(self._listed.get(shard, ()))
         if shard in self._made:
             names.add(self._made[shard])
         return sorted((name for name in names if self._failures[shard, *name] < _TRIES), reverse=True)
-
-    def _list(self) -> None:
-        if self._clock() - self._listed_at < _LISTING_S:
-            return
-        self._listed, self._listed_at = list_snapshots(self._files), self._clock()
 
     def could_not_read(self, head: SnapshotHead) -> None:
         """Take in that a snapshot was whole, and could not be read all the same.
@@ -101,41 +97,36 @@ class Snapshots:
     # -- making
 
     @property
-    def cuts(self) -> dict[str, Cut]:
-        """The logs that hold less than they should, as `LogReader.cuts`: no snapshot is made of them.
+    def damaged(self) -> Mapping[str, Damage]:
+        """By machine, the logs that are damaged: no snapshot is made of them."""
+        return self._reader.damaged
 
-        The caller waits before it believes, makes a generation, and calls `forgive`.
-        """
-        return self._reader.cuts
+    def make(self, shard: int, epoch: int, ends: Mapping[str, int]) -> SnapshotHead | None:
+        """Make a snapshot of all that logs say of a shard up to `ends`, and remove old ones; give its head.
 
-    def forgive(self, machine: str, expected: Place) -> None:
-        """Report no cut of a log up to `expected`: a generation was made, so what is gone is said again."""
-        self._reader.forgive(machine, expected)
-
-    def make(self, shard: int, epoch: int, ends: Mapping[str, Place], term: Term) -> SnapshotHead | None:
-        """Make a snapshot of all that logs say of a shard up to `ends`; give its head; None if a log seems to be cut,
-        or `stop` was called.
+        None if a log seems to be damaged, or `stop` was called.
 
         epoch   in which this machine holds the shard
         ends    by machine, how far this machine has read its log; of its own the flushed end
-        term    of the head; read while the main loop may go on to another
         """
         previous = self.newest(shard)
-        at = self._places(previous, ends)
         numbers = [number for its_epoch, number in self._names(shard) if its_epoch == epoch]
+        before = previous.head.at if previous else {}
+        at = {machine: max(ends.get(machine, 0), before.get(machine, 0)) for machine in {*ends, *before}}
         try:
             head = snapshot_merge.write(
                 self._files,
                 previous,
-                self._lines(shard, previous.head.at if previous else {}, ends),
+                self._lines(shard, before, at),
+                generation=self._generation,
                 shard=shard,
                 epoch=epoch,
-                number=max(believable(numbers), default=0) + 1,
-                terms=Terms(self._files, term),
-                at=at,
+                number=max(numbers, default=0) + 1,
+                deep=self._deep,
+                at={machine: place for machine, place in at.items() if place},
                 go_on=self._go_on,
             )
-        except (_CutError, _StoppedError):
+        except (_DamageError, _StoppedError):
             return None
         except (RecordError, ValueError) as error:
             if previous is not None:
@@ -154,39 +145,18 @@ class Snapshots:
         if self._stopped:
             raise _StoppedError
 
-    def _places(self, previous: Snapshot | None, ends: Mapping[str, Place]) -> dict[str, Place]:
-        """Give up to where in each log the new snapshot goes.
-
-        The one before may go further than this machine has read, since another machine made it. Its places count, but
-        not where a log was cut since then: a place behind the end of a log would be taken for another cut. Logs in
-        which nothing was said are left out: short runs may have left thousands, and each snapshot would name them all.
-        """
-        at = {machine: place for machine, place in ends.items() if place != without_blocks(machine)}
-        for machine, place in (previous.head.at if previous else {}).items():
-            end = ends.get(machine)
-            if end is None or (place > end and self._reader.end_of(machine) >= place):
-                at[machine] = place
-        return at
-
-    def _lines(self, shard: int, starts: Mapping[str, Place], ends: Mapping[str, Place]) -> Iterator[Line]:
+    def _lines(self, shard: int, starts: Mapping[str, int], ends: Mapping[str, int]) -> Iterator[Line]:
         """Give the shard's lines in all logs from `starts` to `ends`."""
         for machine, end in ends.items():
             self._go_on()
-            start = starts.get(machine, _BEGINNING)
-            yield from self._reader.read_shards(machine, {shard}, start, end)
-            cut = self._reader.cuts.get(machine)
-            if cut is not None and cut.expected > start and (cut.found or start) < end:
-                raise _CutError
+            yield from self._reader.read_shards(machine, {shard}, starts.get(machine, 0), end)
+            if machine in self._reader.damaged:
+                raise _DamageError
 
     def _remove_old(self, shard: int) -> None:
         """Remove the snapshots of a shard but the newest one, which others may just be reading."""
         for old in self._names(shard)[1:]:
-            self._files.remove(snapshot_path(shard, *old))
-
-
-def said_bytes(ends: Mapping[str, Place]) -> int:
-    """Give how much machines have said up to these places in their logs; more, if a segment is not full."""
-    return sum(place.segment * SEGMENT_BYTES + place.bytes for place in ends.values())
+            self._files.remove(snapshot_path(self._generation, shard, *old))
 
 
 class _Last(NamedTuple):
@@ -197,14 +167,14 @@ class _Last(NamedTuple):
 
     @classmethod
     def of(cls, head: SnapshotHead) -> _Last:
-        return cls(head.urls, said_bytes(head.at))
+        return cls(head.urls, sum(head.at.values()))
 
 
 _NO_LAST = _Last()
 
 
-class _CutError(Exception):
-    """A log seems to be cut."""
+class _DamageError(Exception):
+    """A log seems to be damaged."""
 
 
 class _StoppedError(Exception):

@@ -1,9 +1,9 @@
-"""The survey: everything that is stored of some shards, and was not told by the present rules, is told from its record.
+"""The survey: everything that is stored of some shards, and was not told in this generation, is told from its record.
 
 The records are the truth, and the logs only an index of them. A survey is needed for a shard of which no log says that
-it was surveyed in this generation, and after the settings were widened. Nothing is fetched for it, with one exception:
-sitemaps were turned on since, and the tree has no robots.txt of a host that has pages. Then one of these pages goes to
-a worker, which tells it, and its host is asked for robots.txt first.
+it was surveyed in this generation. Nothing is fetched for it, with one exception: sitemaps are to be read, and the tree
+has no robots.txt of a host that has pages. Then one of these pages goes to a worker, which tells it, and its host is
+asked for robots.txt first.
 
 Promise: after a survey, a log has a told mark of every record that was listed and could be read, behind the lines of
 its links; but not of pages that a refresh is to fetch again, which are pending then.
@@ -43,10 +43,9 @@ class Survey:
         stored: StoredOnTree,
         warn: Callable[[str], None],
         *,
-        refresh_before: Callable[[], str],
         tidy_up: Callable[[str], None],
     ) -> None:
-        """`refresh_before`: pages older than this are fetched again, "": none. `tidy_up(host)`: called for each."""
+        """`tidy_up(host)`: called for each."""
         self.hosts_left = self.hosts_in_all = self.records_read = 0
         self.refreshing: set[int] = set()  # shards with a page that a worker fetches or reads again, and then tells
         self._tree = tree
@@ -54,7 +53,6 @@ class Survey:
         self._ledger = ledger
         self._stored = stored
         self._warn = warn
-        self._refresh_before = refresh_before
         self._tidy_up = tidy_up
 
     def run(self, shards: set[int]) -> Iterator[None]:
@@ -73,7 +71,7 @@ class Survey:
             for page in records_of(self._tree, host, self._wants(host, shards, is_told), self._warn):
                 if page is not None:
                     self.records_read += 1
-                    if sitemaps is None and self._ledger.rules.admit(page.url, labelled(sound(page.label))):
+                    if sitemaps is None and self._admits(page):
                         self._stored.robots_first.add(host)
                         self._leave_to_worker(page)
                         sitemaps = ()
@@ -103,16 +101,15 @@ class Survey:
 
     def _sitemaps_of(self, host: str) -> tuple[str, ...] | None:
         """Give the sitemaps that a host's robots.txt names; None if its robots.txt must be asked for."""
-        rules = self._ledger.rules
-        if not rules.sitemaps:
+        if not self._ledger.rules.links.sitemaps:
             return ()
         record = self._tree.robots(host)
         if record is None:
-            return None if self._ledger.sitemaps_were_off else ()
+            return None
         base = urls.normalise(record.url)
         if base is None or urls.host(base) != host or not 200 <= record.status < 300:
             return ()
-        return rules.scope.sitemaps(robots.Rules(record.text, "").sitemaps, base)
+        return self._ledger.rules.chosen.sitemaps(robots.Rules(record.text, "").sitemaps, base)
 
     def _leave_to_worker(self, page: PageRecord) -> None:
         """Let a worker read a page, in place of this survey, and tell it."""
@@ -128,24 +125,25 @@ class Survey:
         of_task = labelled(sound(page.label))
         told = by_present_rules(page, self._ledger.rules.sites)
         if told is None:  # a worker reads the body by the present rules of its site, and tells the page then
-            if self._is_old(page) and not self._ledger.rules.admit(page.url, of_task):
+            if self._is_old(page) and not self._admits(page):
                 return  # the worker would fetch it: it is not to be refreshed, and its links wait for another run
             self._leave_to_worker(page)
             return
         page = told
         depth = self._know(Found(location.shard, page.depth, page.referrer, page.url, of_task), location)
-        rules = self._ledger.rules
-        if self._is_old(page) and rules.admit(page.url, of_task):
+        if self._is_old(page) and self._admits(page):
             self._frontier.add(page.url, depth, page.referrer, location, Flags(refresh=True, label=of_task.label))
             self.refreshing.add(location.shard)
             return  # it is told when it has been refreshed
-        links = [url for url in page.links_to(nofollow=rules.nofollow) if rules.scope.refuses(url) is None]
+        rules = self._ledger.rules
+        all_links = page.links_to(nofollow=rules.links.follow_nofollow)
+        links = [url for url in all_links if rules.chosen.refuses(url) is None]
         self._ledger.discover(links, depth + page.depth_of_links - page.depth, page.key, of_task, location.host)
         kind = SITEMAP if page.redirect else SITEMAP_PART  # it may be an index that has moved
         of_sitemaps = flags_of(kind, label=of_task.label)
-        sitemaps = rules.scope.sitemaps(page.sitemaps or (), page.url)
+        sitemaps = rules.chosen.sitemaps(page.sitemaps or (), page.url)
         self._ledger.discover(sitemaps, depth, page.key, of_sitemaps, location.host)
-        self._settle(Told(location.shard, page.key, depth, rules.term.digest))
+        self._settle(Told(location.shard, page.key, depth))
 
     def _tell_failure(self, error: ErrorRecord) -> None:
         location = self._frontier.location(error.url)
@@ -154,7 +152,7 @@ class Survey:
         flags = flags_of(error.sitemap or "", label=sound(error.label))
         found = Found(location.shard, error.depth, error.referrer, error.url, flags)
         depth = self._know(found, location)
-        self._settle(Told(location.shard, error.key, depth, self._ledger.rules.term.digest, error.failed_at))
+        self._settle(Told(location.shard, error.key, depth, error.failed_at))
 
     def _know(self, found: Found, location: Location) -> int:
         """Say a URL if the logs do not have it yet; return its least depth. It does not become pending."""
@@ -168,5 +166,9 @@ class Survey:
         self._frontier.mark_told(told.shard, urls.fingerprint(told.key), told.depth, failed=bool(told.failed_at))
 
     def _is_old(self, page: PageRecord) -> bool:
-        before = self._refresh_before()
+        before = self._ledger.rules.refresh_before
         return bool(before) and page.is_older_than(before)
+
+    def _admits(self, page: PageRecord) -> bool:
+        """Tell whether a page may be fetched now."""
+        return self._ledger.rules.refuses(page.url, page.depth, labelled(sound(page.label))) is None

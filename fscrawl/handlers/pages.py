@@ -55,8 +55,8 @@ class PageHandler:
             task = task._replace(flags=flags_of(sitemap, label=label, redirects=task.flags.redirects))
         record = told_again(self._context, task.host, record)
         fresh, cut = self._context.fresh_links.of(record, task.depth)
-        named = self._context.scope.sitemaps(record.sitemaps or (), task.url)
-        return Known(task, fresh, cut, named, self._context.term, moved=record.redirect is not None)
+        named = self._context.chosen.sitemaps(record.sitemaps or (), task.url)
+        return Known(task, fresh, cut, named, self._context.generation, moved=record.redirect is not None)
 
     def give_up(self, task: PageTask) -> Outcome:
         """Write down that the host was given up, and why; what the tree has stays as it is."""

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from fscrawl import urls
 from fscrawl.config.settings import Settings
 from fscrawl.config.written_requests import line_of, written_request
-from fscrawl.fleet.terms import ReadOnlyTerms
+from fscrawl.fleet.rules import LinkRules
 from fscrawl.frontier.flags import parse_flags
 from fscrawl.frontier.host_figures import SLOW_S
 from fscrawl.frontier.scope import BAD_PORT, TRAP, WHY_TRAP, Scope
 from fscrawl.http.error_classes import HELP
 from fscrawl.monitor.explain.facts import Explanation, Mark, Reason
 from fscrawl.monitor.explain.inlinks import Inlink
-from fscrawl.monitor.explain.mentions import rule_against, terms_of_links
+from fscrawl.monitor.explain.mentions import ReadLinks, rule_against
 from fscrawl.monitor.machine_status import MachineStatus
 from fscrawl.monitor.resuming import to_resume
 from fscrawl.monitor.snapshot import Snapshot
@@ -64,14 +64,14 @@ class Why:
         tree: Tree,
         settings: Settings,
         seeds: frozenset[str],
-        terms: ReadOnlyTerms,
+        own: LinkRules,
         it: Explanation,
         snapshot: Snapshot,
     ) -> None:
         self._tree = tree
         self._settings = settings
         self._seeds = seeds
-        self._terms = terms
+        self._own = own
         self._it = it
         self._snapshot = snapshot
 
@@ -210,9 +210,9 @@ class Why:
         return None
 
     def _gone(self, mark: Mark) -> Reason:
-        who = f"the log of {mark.machine}" if mark.machine else "a snapshot"
         what = f"it failed at {mark.failed_at}" if mark.failed_at else "it was stored"
-        text = f"{what}, as {who} says, and its record is gone; machines do not fetch it again by themselves"
+        gone = "its record is gone; machines do not fetch it again by themselves"
+        text = f"{what}, as the log of {mark.machine} says, and {gone}"
         return Reason("gone", text, f"{command('audit', self._tree.root)} --repair")
 
     def _undiscovered(self, url: str, *, left_out: bool) -> Reason:
@@ -246,18 +246,17 @@ class Why:
     def _not_in_a_log(self, url: str, followed: list[Inlink]) -> Reason:
         """Say why no log has a URL to which pages link."""
         root = self._tree.root
-        terms_of = terms_of_links(self._tree, (urls.key(link.url) for link in followed))
-        if any(self._terms.covers(term) for terms in terms_of.values() for term in terms):
+        read = ReadLinks(self._tree, (urls.key(link.url) for link in followed))
+        if read.keys and read.rules is not None and read.rules.covers(self._own):
             text = "a page links to it, and is marked as done, but no log has the link"
             return Reason("lost", text, f"{command('audit', root)} --repair")
         advice = f"the next crawl reads the page's record again:  {command('crawl', root)}"
         for link in followed:
-            for digest in sorted(terms_of.get(urls.key(link.url), ())):
-                term = self._terms.get(digest)
-                rule = rule_against(term, url, link.depth) if term is not None else None
-                if rule is not None:
-                    text = f"{link.url} links to it, and its links were read when it was outside: crawl.{rule}"
-                    return Reason("links-read-by-other-rules", text, advice)
+            was_read = urls.key(link.url) in read.keys and read.rules is not None
+            rule = rule_against(read.rules, url, link.depth) if was_read else None
+            if rule is not None:
+                text = f"{link.url} links to it, and its links were read when it was outside: crawl.{rule}"
+                return Reason("links-read-by-other-rules", text, advice)
         return Reason("links-not-read-yet", "pages link to it, and their links are not read (again) yet", advice)
 
 
