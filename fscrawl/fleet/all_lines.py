@@ -12,17 +12,16 @@ for each machine. Cuts for which a generation was made already are not reported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from itertools import chain
 
 from fscrawl.errors import RecordError
 from fscrawl.fleet.generations import Generations, cut_of
 from fscrawl.fleet.lines import Line
-from fscrawl.fleet.log_reader import Cut, LogReader, cuts_of_packs
+from fscrawl.fleet.log_reader import Cut, LogReader
 from fscrawl.fleet.log_walk import Walk
-from fscrawl.fleet.log_writer import Place
+from fscrawl.fleet.log_writer import Place, without_blocks
 from fscrawl.fleet.logs import TreeLogs
-from fscrawl.fleet.past_runs import PastRuns
 from fscrawl.fleet.snapshot_file import Snapshot, SnapshotHead, list_snapshots, open_snapshot
 from fscrawl.storage.layout import snapshot_path
 from fscrawl.store import Tree
@@ -44,23 +43,16 @@ class AllLines:
         tree: Tree,
         shards: Container[int] | None = None,
         said: Mapping[str, Place] | None = None,
-        packs: int = 0,
     ) -> None:
-        """`shards`: only what is said of these; None: of all. `said`: by machine, the end of its log by its beats.
-
-        `packs`: of past runs, so many as some beat knows.
-        """
+        """`shards`: only what is said of these; None: of all. `said`: by machine, the end of its log by its beats."""
         self.cuts: dict[str, Cut] = {}
         self.damaged: dict[str, str] = {}
         self.named: set[int] = set()
         self._tree = tree
         self._files = tree.files
-        past = PastRuns(tree.files)
-        past.expect(packs)
-        self._logs = TreeLogs(tree, past)
+        self._logs = TreeLogs(tree)
         self._shards = range(tree.record.shards) if shards is None else shards
         self._said = dict(said or {})
-        self._with_beats = frozenset(self._said)
         self._least: dict[str, Place] | None = None  # by machine, the least place of all snapshots
 
     # -- snapshots
@@ -120,7 +112,6 @@ class AllLines:
         for machine in self._machines() if machines is None else sorted(machines):
             for line in self._lines_of(machine, forgiven.get(machine, _BEGINNING)):
                 yield machine, line
-        self.cuts |= cuts_of_packs(self._logs.lost_packs(), forgiven)
 
     def _machines(self) -> list[str]:
         return list(dict.fromkeys([*self._logs.log_machines(), *sorted(self._said)]))
@@ -141,16 +132,14 @@ class AllLines:
         segments = self._logs.log_segments(machine)
         begin = Place(segments[0], 0) if segments else _BEGINNING
         end = max(LogReader(self._logs, machine).end_of(machine), said)
+        if end == without_blocks(machine):  # it need not be there
+            return
         walk = Walk(self._logs, machine, self._shards, self.named, begin, end, forgiven=forgiven, skips=True)
         if begin < end:
             yield from chain.from_iterable(walk.blocks())
         cut = self._missing_before(machine, begin) or _cut_of(walk, machine, said, end)
-        if cut is not None and cut.expected > forgiven and not self._is_lost_with_a_pack(machine, segments):
+        if cut is not None and cut.expected > forgiven:
             self.cuts[machine] = cut
-
-    def _is_lost_with_a_pack(self, machine: str, segments: Sequence[int]) -> bool:
-        """Tell whether nothing is there of a machine that a snapshot names, as of those whose pack is lost."""
-        return not segments and machine not in self._with_beats and bool(self._logs.lost_packs())
 
     def _missing_before(self, machine: str, begin: Place) -> Cut | None:
         """Tell whether segments were removed of which a snapshot does not have all."""

@@ -18,7 +18,6 @@ from fscrawl.fleet.heartbeat import is_worth_a_look
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.ownership import Fleet
-from fscrawl.fleet.past_runs import PastRuns
 from fscrawl.fleet.peer import Peer
 
 _LOOKS_A_ROUND = 50
@@ -30,11 +29,10 @@ _MOST_OF_DEAD_AFTER = 1 / 3  # between two beats: half of it without one, and th
 class Hearing:
     """Reads logs for one machine. Only the main loop uses it."""
 
-    def __init__(self, fleet: Fleet, ledger: Ledger, past: PastRuns, caches_s: float) -> None:
+    def __init__(self, fleet: Fleet, ledger: Ledger, caches_s: float) -> None:
         self.somebody_is_hungry = False
         self._fleet = fleet
         self._ledger = ledger
-        self._past = past
         self._caches_s = caches_s
         self._looked_at: dict[str, float] = {}  # log of a machine that is not live → when it was last read
         self._live = 0
@@ -54,15 +52,13 @@ class Hearing:
         """Read the heads of all logs that there are; to begin with."""
         ends: dict[str, Place | None] = dict.fromkeys([*self._ledger.machines(), *self._fleet.peers])
         for peer in self._fleet.peers.values():
-            if self._writes_no_more(peer):
-                self._looked_at[peer.machine] = now
             if peer.bye is not None:
+                self._looked_at[peer.machine] = now
                 ends[peer.machine] = said_end(peer)
         self._ledger.meet(ends)
 
     def hear(self, now: float, *, starved: bool) -> None:
         """Read what is new."""
-        self._past.expect(max((peer.last().packs for peer in self._fleet.peers.values()), default=0))
         live = self._fleet.live_peers(now)
         self._live = len(live)
         self.somebody_is_hungry = any(peer.last().pending == 0 for peer in live)
@@ -87,15 +83,11 @@ class Hearing:
             looked_at = self._looked_at.get(peer.machine)
             if looked_at is not None and not is_worth_a_look(now, looked_at, peer.grown_at, self._caches_s):
                 continue
-            is_read = self._writes_no_more(peer) and self._said_end(peer.machine) is None
+            is_read = peer.bye is not None and self._said_end(peer.machine) is None
             if looked_at is None or now - looked_at >= (self._fleet.dead_after_s if is_read else 0.0):
                 self._looked_at[peer.machine] = now
                 chosen.append(peer.machine)
         return chosen
-
-    def _writes_no_more(self, peer: Peer) -> bool:
-        """Tell whether a log is as long as it will ever be: its machine has said goodbye, or is packed without one."""
-        return peer.bye is not None or self._past.where(peer.machine) is not None
 
     def _unsigned_ones(self, now: float) -> list[str]:
         """Give machines that have a log and no heartbeats, now and then.

@@ -202,19 +202,21 @@ class Heartbeat:
         """Do not wait for the next beat: something has changed that others wait for."""
         self._wake.set()
 
-    def stop(self, *, finished: bool = False) -> None:
-        """Write the goodbye, unless the file system hangs; TreeError if that could not be done.
+    def stop(self, *, finished: bool = False) -> bool:
+        """Write the goodbye, and return True; False if the file system hangs. TreeError if that could not be done.
 
         `finished`: the crawl is over.
         """
         self._over = True
         self._wake.set()
         self._thread.join(_JOIN_S)
-        if not self._thread.is_alive():
-            try:
-                self._write(Goodbye(replace(self._snapshot(), at=time.time()), finished))
-            finally:
-                self._log.close()
+        if self._thread.is_alive():
+            return False
+        try:
+            self._write(Goodbye(replace(self._snapshot(), at=time.time()), finished))
+        finally:
+            self._log.close()
+        return True
 
     def abandon(self) -> None:
         """Write nothing more, not even a goodbye: others must not take this machine's shards for complete.

@@ -1,5 +1,5 @@
-"""Housekeeping: snapshots bound what a taker must read, and let the oldest segments of logs be removed. Packs bound how
-many files past runs leave (`packing`). Terms that cannot count any more go, too.
+"""Housekeeping: snapshots bound what a taker must read, and let the oldest segments of logs be removed. Terms that
+cannot count any more go, too.
 
 A snapshot of a shard is made from files only: the one before, and the shard's lines in all logs since then. So it can
 be made by a thread of its own, while the main loop goes on. Only the holder of a shard makes one; one that a machine
@@ -17,11 +17,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 from fscrawl.errors import FscrawlError
-from fscrawl.fleet.hearing import said_end
 from fscrawl.fleet.intake import Intake
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.ownership import Fleet
-from fscrawl.fleet.packing import Packing
 from fscrawl.fleet.snapshots import Snapshots, said_bytes
 from fscrawl.fleet.terms import OldTerms
 
@@ -32,7 +30,6 @@ _PAUSE_S = 1.0
 _CLOSE_S = 5.0  # for a chunk that is being written
 _FIRST_REMOVAL_S = 10.0  # after the start, and more than caches live between two looks: many runs are short
 _REMOVAL_PAUSE_S = 3600.0
-_PACKING_PAUSE_S = 600.0
 
 
 class Aside(Protocol):
@@ -58,7 +55,6 @@ class Housekeeping:
         ledger: Ledger,
         intake: Intake,
         snapshots: Snapshots,
-        packing: Packing,
         old_terms: OldTerms,
         warn: Callable[[str], None],
         *,
@@ -71,7 +67,6 @@ class Housekeeping:
         self._ledger = ledger
         self._intake = intake
         self._snapshots = snapshots
-        self._packing = packing
         self._old_terms = old_terms
         self._warn = warn
         self._clock = clock
@@ -83,15 +78,13 @@ class Housekeeping:
         self._settled_s = 2 * caches_s + _FIRST_REMOVAL_S
         self._pauses = iter(2 * [min(self._settled_s, _REMOVAL_PAUSE_S)])
         self._next_removal = clock() + _FIRST_REMOVAL_S
-        self._next_packing = 0.0
-        self._packing_pauses = iter([min(2 * fleet.dead_after_s, _PACKING_PAUSE_S)])  # then it knows who is dead
 
     def step(self, now: float) -> None:
         """Begin a snapshot or a removal if one is due and nothing is under way."""
         if now < self._next_look or (self._work is not None and self._work.is_alive()):
             return
         self._next_look = now + _PAUSE_S
-        if self._begin_tidying(now):
+        if self._begin_removal(now):
             return
         shard = self._most_worthwhile()
         if shard is not None:
@@ -100,32 +93,17 @@ class Housekeeping:
             self._made_at[shard] = said_bytes(ends)
             self._start(lambda: self._snapshots.make(shard, epoch, ends, term))
 
-    def _begin_tidying(self, now: float) -> bool:
-        """Begin to pack or to remove if that is due, and this machine is the one that does it; tell whether it is."""
-        if min(self._ledger.needed, default=-1) not in self._fleet.held:
+    def _begin_removal(self, now: float) -> bool:
+        """Begin to remove if that is due, and this machine is the one that does it; tell whether it is."""
+        if now < self._next_removal or min(self._ledger.needed, default=-1) not in self._fleet.held:
             return False
-        if now >= self._next_packing:
-            self._next_packing = now + next(self._packing_pauses, _PACKING_PAUSE_S)
-            peers = self._fleet.peers.values()
-            past = {peer.machine: said_end(peer) for peer in peers if peer.bye is not None}
-            silent = {
-                peer.machine: said_end(peer)
-                for peer in peers
-                if peer.bye is None and not self._fleet.is_live(peer.machine, now)
-            }
-            if self._packing.is_due(past, silent):
-                self._start(lambda: self._packing.pack(past, silent))
-                return True
-        if now >= self._next_removal:
-            self._next_removal = now + next(self._pauses, _REMOVAL_PAUSE_S)
-            # A log of one segment has none that may go: short runs leave many.
-            machines = [machine for machine, place in self._ledger.ends().items() if place.segment]
-            self._start(lambda: self._remove(machines))
-            return True
-        return False
+        self._next_removal = now + next(self._pauses, _REMOVAL_PAUSE_S)
+        # A log of one segment has none that may go: short runs leave many.
+        machines = [machine for machine, place in self._ledger.ends().items() if place.segment]
+        self._start(lambda: self._remove(machines))
+        return True
 
     def _remove(self, machines: list[str]) -> None:
-        self._try(lambda: self._packing.remove(self._settled_s))  # files of another user may have to stay
         self._try(lambda: self._old_terms.remove(self._ledger.rules.term))
         self._snapshots.remove_old(machines, self._settled_s)
 
@@ -156,6 +134,5 @@ class Housekeeping:
     def close(self) -> None:
         """Let a snapshot that is being made end at once. If the share hangs, its temporary stays, and does no harm."""
         self._snapshots.stop()
-        self._packing.stop()
         if self._work is not None:
             self._work.join(_CLOSE_S)

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import json
 import os
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from fscrawl.fleet.logs import Logs
@@ -84,6 +83,6 @@ class Leases:
 class Machinery(Logs, Leases):
     """Logs and leases together: what a machine needs to take part in a crawl."""
 
-    def __init__(self, tree: Tree, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, tree: Tree) -> None:
         Leases.__init__(self, tree)
-        Logs.__init__(self, tree, clock)
+        Logs.__init__(self, tree)

@@ -25,7 +25,7 @@ from functools import lru_cache
 from fscrawl import urls
 from fscrawl.errors import TreeError
 from fscrawl.fleet.lines import Found, Line, Surveyed, Told
-from fscrawl.fleet.log_reader import Cut, LogReader, packs_of
+from fscrawl.fleet.log_reader import Cut, LogReader
 from fscrawl.fleet.log_writer import LogChanged, LogWriter, Place, hash_of_places
 from fscrawl.fleet.logs import TreeLogs
 from fscrawl.fleet.rules import Rules
@@ -34,7 +34,6 @@ from fscrawl.frontier.flags import NO_FLAGS, Flags
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.seen import RecentDepths
 from fscrawl.frontier.task import PageTask
-from fscrawl.storage.layout import MACHINES, pack_of
 from fscrawl.util.parallel import READERS
 from fscrawl.util.waiting import in_turn_if_slow
 
@@ -114,6 +113,11 @@ class Ledger:
 
     def close(self) -> None:
         self._writer.close()
+
+    def remove_if_empty(self) -> None:
+        """Leave no log of a run that has said nothing. After the goodbye: until then the heart's thread checks it."""
+        with contextlib.suppress(TreeError):  # it only saves space
+            self._writer.remove_if_empty()
 
     def check(self) -> None:
         """Raise LogChanged if the own log is not as this machine left it; called from the thread that beats."""
@@ -277,12 +281,9 @@ class Ledger:
         self.needed |= self._reader.needed
 
     def hear_up_to(self, places: Mapping[str, Place]) -> None:
-        """Hear logs as far as a snapshot has them. One that has less is cut, whatever its last beat says.
-
-        A log that is not there at all is not asked for: it may have been lost with its pack, which is a cut of its own.
-        """
+        """Hear logs as far as a snapshot has them. One that has less is cut, whatever its last beat says."""
         self._owed = {machine: place for machine, place in self._owed.items() if place > self.read_to(machine)}
-        for machine in places.keys() & self._reader.places.keys():
+        for machine in places.keys() - {self._machine}:
             place = places[machine]
             if place > max(self.read_to(machine), self._reader.forgiven.get(machine, BEGINNING)):
                 self._owed[machine] = max(place, self._owed.get(machine, BEGINNING))
@@ -387,7 +388,7 @@ class Ledger:
     @property
     def doubted(self) -> Collection[str]:
         """The logs that seem to be cut: it may also be an old view of the file, so they are looked at again."""
-        return {machine for machine in self._reader.cuts if pack_of(machine) is None}
+        return self._reader.cuts.keys()
 
     @property
     def has_doubts(self) -> bool:
@@ -396,21 +397,17 @@ class Ledger:
     def believed_cut(self, now: float, more: Mapping[str, Cut]) -> Cut | None:
         """Give a cut that has been seen for longer than any cache lives; None if there is none.
 
-        `more`: cuts that were seen when a snapshot was made. That of a pack counts for all logs in it.
+        `more`: cuts that were seen when a snapshot was made.
         """
         cuts = {**more, **self._reader.cuts}
         self._cut_since = {machine: self._cut_since.get(machine, now) for machine in cuts}
-        lost = {number for machine, cut in cuts.items() for number in packs_of(machine, cut.expected)}
-        cuts = {machine: cut for machine, cut in cuts.items() if self._files.packed_in(machine) not in lost}
         old = (cut for machine, cut in cuts.items() if now - self._cut_since[machine] >= self._caches_s)
         return next(old, None)
 
     def forgive(self, machine: str, expected: Place) -> None:
         """Go on from what a cut log still holds: a generation was made, so what is gone is said again."""
         if machine in self._reader.cuts:
-            is_log = pack_of(machine) is None
-            what = f"the log of {machine} was cut" if is_log else f"{MACHINES}/{machine} cannot be read"
-            self._warn(f"{what}; all records are read again")
+            self._warn(f"the log of {machine} was cut; all records are read again")
         self._reader.forgive(machine, expected)
         if self._owed.get(machine, BEGINNING) <= expected:
             self._owed.pop(machine, None)

@@ -13,18 +13,15 @@ if an append failed and had in fact been made.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
-from itertools import groupby
+from collections.abc import Container, Iterator
 from typing import TypeVar
 
-from fscrawl.fleet.blocks import First, format_first
 from fscrawl.fleet.lines import Line
 from fscrawl.fleet.log_walk import Cut, Walk
-from fscrawl.fleet.log_writer import Place
+from fscrawl.fleet.log_writer import Place, without_blocks
 from fscrawl.fleet.logs import TreeLogs
-from fscrawl.storage.layout import pack_name, pack_of
 
-__all__ = ["Cut", "LogReader", "without_blocks"]
+__all__ = ["Cut", "LogReader"]
 
 _BEGINNING = Place(0, 0)
 T = TypeVar("T")
@@ -54,9 +51,9 @@ class LogReader:
     def cuts(self) -> dict[str, Cut]:
         """Logs that hold less than was read, asked for, or promised by the next segment, by machine.
 
-        A log that is whole at a later look is not there any more. Packs that cannot be read are there, too.
+        A log that is whole at a later look is not there any more.
         """
-        return {**self._past, **self._live, **cuts_of_packs(self._files.lost_packs(), self.forgiven)}
+        return {**self._past, **self._live}
 
     def read(self, machine: str, shards: Container[int], *, until: Place | None = None) -> Iterator[Line]:
         """Read the new whole blocks of a log; give their lines of `shards`, and move its place on.
@@ -122,11 +119,7 @@ class LogReader:
         return walk
 
     def forgive(self, machine: str, expected: Place) -> None:
-        """Report no cut of a log up to `expected`: a generation was made for it, perhaps by another machine.
-
-        MemoryGone if it is a pack whose logs were read here, and others cannot read them any more.
-        """
-        self._files.check_known(packs_of(machine, expected))
+        """Report no cut of a log up to `expected`: a generation was made for it, perhaps by another machine."""
         self.forgiven[machine] = max(expected, self.forgiven.get(machine, _BEGINNING))
         cuts = [cuts[machine] for cuts in (self._live, self._past) if machine in cuts]
         if cuts and all(cut.expected <= self.forgiven[machine] for cut in cuts):
@@ -151,34 +144,6 @@ class LogReader:
         while (more := self._files.segment_size(machine, last + 1)) is not None:  # the listing may be out of date
             last, size = last + 1, more
         return Place(last, size or 0)
-
-
-def without_blocks(machine: str) -> Place:
-    """Give the end of a log in which nothing was said, as of most runs that find nothing to do: it need not be read."""
-    return Place(0, len(format_first(First(machine, 0, (0,)))))
-
-
-def cuts_of_packs(lost: Iterable[int], forgiven: Mapping[str, Place]) -> dict[str, Cut]:
-    """Give the cuts of packs that cannot be read: one for those with numbers in a row, so that one generation is made.
-
-    >>> cuts_of_packs([2, 5, 6, 7, 8], {"past.8": Place(0, 1)})["past.7"].expected
-    Place(segment=0, bytes=3)
-    """
-    mended = [packs_of(name, place) for name, place in forgiven.items()]
-    left = [number for number in lost if not any(number in packs for packs in mended)]
-    rows = (tuple(row) for _, row in groupby(enumerate(left), key=lambda item: item[1] - item[0]))
-    cuts = (Cut(pack_name(row[-1][1]), Place(0, len(row)), None) for row in rows)
-    return {cut.machine: cut for cut in cuts}
-
-
-def packs_of(name: str, expected: Place) -> range:
-    """Give the packs that a cut stands for; none if it is that of a log.
-
-    >>> packs_of("past.7", Place(0, 2)), packs_of("m-1-ab", Place(0, 2))
-    (range(6, 8), range(0, 0))
-    """
-    last = pack_of(name)
-    return range(0) if last is None else range(last + 1 - expected.bytes, last + 1)
 
 
 def _what_is_there(cut: Cut, place: Place) -> Place:

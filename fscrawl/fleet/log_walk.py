@@ -4,7 +4,8 @@ Vocabulary:
   place       the end of the last block that was read
   end         how far to go; the writer said that so much is there. None: as far as there is
   successor   the next segment whose first line is whole. It says how much counts of those before it
-  cut         something is missing: between the place and the end, or that a successor says counts
+  cut         something is missing: between the place and the end, or that a successor says counts. A log in which
+              nothing was said may be missing: its machine removes it when it leaves
   damage      bytes that cannot be read as a block although they are there. They may be a server's, that shows a file's
               size before its content. What does not count, since a successor says so, is no damage
   forgiven    a place; it was believed before that up to there something is missing
@@ -21,19 +22,15 @@ from typing import NamedTuple
 from fscrawl.fleet.blocks import FIRST_BEGINS, HEAD_BEGINS, First, Head, Part, heads_in, parse_first, parse_head
 from fscrawl.fleet.lines import Line, parse_lines
 from fscrawl.fleet.log_window import GAP_BYTES, HEAD_BYTES, ShrunkError, Window
-from fscrawl.fleet.log_writer import Place
+from fscrawl.fleet.log_writer import Place, without_blocks
 from fscrawl.fleet.logs import Segments
-from fscrawl.storage.layout import MACHINES, log_directory, pack_of
+from fscrawl.storage.layout import log_directory
 
 _SEARCH_BYTES = 1 << 20
 
 
 class Cut(NamedTuple):
-    """A log holds less than it should: up to `expected`. `found`: what is there; None if nothing is.
-
-    Packs that cannot be read are cut, too, those with numbers in a row together: then `machine` is the name of the last
-    one, and `expected` says how many they are.
-    """
+    """A log holds less than it should: up to `expected`. `found`: what is there; None if nothing is."""
 
     machine: str
     expected: Place
@@ -41,15 +38,12 @@ class Cut(NamedTuple):
 
     @property
     def path(self) -> str:
-        return log_directory(self.machine) if pack_of(self.machine) is None else f"{MACHINES}/{self.machine}"
+        return log_directory(self.machine)
 
     @property
     def text(self) -> str:
         """What is missing, for people."""
         segment, end = self.expected
-        if pack_of(self.machine) is not None:
-            which = "it cannot be read" if end == 1 else f"it and the {end - 1} packs before it cannot be read"
-            return f"{which}; what past runs have said is in packs"
         if self.found is None:
             return f"it is missing; it went up to byte {end} of segment {segment}"
         there = f"of segment {self.found.segment} {self.found.bytes} bytes can be read"
@@ -227,7 +221,7 @@ class Walk:
                 return self._behind_damage()
             self.resume = expected
         elif self._size is None:
-            if asked > max(self._forgiven, Place(0, 0)):
+            if asked > max(self._forgiven, without_blocks(self._machine)):
                 self._note(asked, None)
         elif asked > max(self._forgiven, Place(segment, self._size)):
             self._note(asked, Place(segment, self._size))

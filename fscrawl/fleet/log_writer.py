@@ -36,6 +36,11 @@ class Place(NamedTuple):
     bytes: int
 
 
+def without_blocks(machine: str) -> Place:
+    """Give the end of a log in which nothing was said: it need not be read, and may have been removed."""
+    return Place(0, len(format_first(First(machine, 0, (0,)))))
+
+
 def hash_of_places(places: Mapping[str, Place]) -> str:
     """Give a hash of places in logs; one at the beginning says nothing.
 
@@ -235,6 +240,11 @@ class LogWriter:
         if self._end is not None:
             self._end.close()
             self._end = None
+
+    def remove_if_empty(self) -> None:
+        """Remove the log, which is closed, if nothing was ever said in it. What a failed append has left may count."""
+        if self.place == without_blocks(self._machine) and self._segment == 0 and not self._spoilt:
+            self._files.remove_empty_log(self._machine)
 
 
 def _text_of(machine: str, place: Place, found: str) -> str:

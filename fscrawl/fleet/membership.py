@@ -39,7 +39,6 @@ from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.logs import TreeLogs
 from fscrawl.fleet.ownership import Fleet
-from fscrawl.fleet.packing import Packing
 from fscrawl.fleet.recovery import shards_of
 from fscrawl.fleet.rests import Rests
 from fscrawl.fleet.rulebook import Rulebook
@@ -113,13 +112,13 @@ class Membership:
     def _make_parts(self, refresh_before: str) -> None:
         tree, watch, clock, caches_s = self._tree, self._watch, self._clock, self._caches_s
         dead_after_s, shards = watch.settings.fleet.dead_after, tree.record.shards
-        self._machinery = Machinery(tree, clock)
+        self._machinery = Machinery(tree)
         self.permit = Permit()
         self.fleet = Fleet(self._machinery, tree.machine, dead_after_s, shards, caches_s=caches_s, clock=clock)
         made = Generations(tree.files)
         self._rulebook = Rulebook(watch, tree.record, made, self._forgive, refresh_before, caches_s=caches_s)
         self.ledger = self._make_ledger()
-        logs, warn_of_file = TreeLogs(tree, self._machinery.past), unless_gone(tree, self._warn)
+        logs, warn_of_file = TreeLogs(tree), unless_gone(tree, self._warn)
         self._snapshots = Snapshots(tree.files, logs, tree.machine, shards=shards, warn=warn_of_file, clock=clock)
         self._tidying = Tidying(tree, self.fleet, self._stored, clock)
         of_survey = (tree, self._frontier, self.ledger, self._stored, self._warn)
@@ -130,16 +129,16 @@ class Membership:
         self._intake = Intake(*parts, caches_s=caches_s, prepare=self._prepare, complete=seeds.add_of, clock=clock)
         kept = (self.fleet, self.ledger, self._intake, self._snapshots)
         self._edits = Edits(watch, self._rulebook, self._frontier, *kept, seeds, caches_s)
-        care = (Packing(tree.files, self._machinery.past, clock), OldTerms(tree.files), warn_of_file)
+        care = (OldTerms(tree.files), warn_of_file)
         self._housekeeping = Housekeeping(*kept, *care, caches_s=caches_s, clock=clock, aside=self._aside)
-        self._hearing = Hearing(self.fleet, self.ledger, self._machinery.past, caches_s)
+        self._hearing = Hearing(self.fleet, self.ledger, caches_s)
         self._rests = Rests(self._frontier, tree.record, lambda: watch.settings.politeness)
         self._claims = Claims(tree, self.fleet, caches_s, self._warn, self._confirm)
         self._ending = Ending(self.fleet, self.ledger, self._intake, self._frontier)
 
     def _make_ledger(self) -> Ledger:
         return Ledger(
-            TreeLogs(self._tree, self._machinery.past),
+            TreeLogs(self._tree),
             self._tree.machine,
             self._frontier,
             self.rules,
@@ -184,13 +183,14 @@ class Membership:
         self._round(now, starved=True)
 
     def leave(self, *, finished: bool) -> None:
-        """Flush the log, and say goodbye, which frees the leases."""
+        """Flush the log, and say goodbye, which frees the leases. Of a run that has said nothing, no log stays."""
         self._housekeeping.close()
         self.seeding.close()
         self.ledger.end(others_agree=finished and bool(self.fleet.live_peers(self._clock())))
         self._state = self._state_now()
         try:
-            self._heart.stop(finished=finished)
+            if self._heart.stop(finished=finished):
+                self.ledger.remove_if_empty()
         except TreeError as error:
             self._warn(f"{error}; nothing is lost, but others take over only after {self.fleet.dead_after_s:g} s")
 
@@ -220,7 +220,6 @@ class Membership:
             shards=state.shards,
             ready=state.ready,
             needed=state.needed,
-            packs=self._machinery.past.newest,
             dead_after=self.fleet.dead_after_s,
             rests=self._rests.to_tell(self._clock()),
         )
@@ -408,7 +407,7 @@ class Membership:
     # -- fencing
 
     def _end_fence(self, now: float) -> None:
-        self.fleet.observe_again(now)
+        self.fleet.observe(now)
         changes = self.fleet.look_again(now)
         self._handover.lose(changes.lost)
         self.fleet.check_held()

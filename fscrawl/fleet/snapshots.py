@@ -17,8 +17,8 @@ from typing import NamedTuple
 from fscrawl.errors import RecordError
 from fscrawl.fleet import snapshot_merge
 from fscrawl.fleet.lines import Line
-from fscrawl.fleet.log_reader import Cut, LogReader, without_blocks
-from fscrawl.fleet.log_writer import SEGMENT_BYTES, Place
+from fscrawl.fleet.log_reader import Cut, LogReader
+from fscrawl.fleet.log_writer import SEGMENT_BYTES, Place, without_blocks
 from fscrawl.fleet.logs import TreeLogs
 from fscrawl.fleet.removal_notes import NO_NOTE, RemovalNotes, numbers_in
 from fscrawl.fleet.snapshot_file import Snapshot, SnapshotHead, open_snapshot, snapshots_in

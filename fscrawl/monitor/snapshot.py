@@ -90,7 +90,6 @@ class Snapshot:
     over_pages         `.fscrawl` was made where pages were stored already: nobody has counted these
     unheard            number of machines that have logged URLs, and whose heartbeat logs are missing
     by_url             URLs are divided among the machines, and not hosts
-    lost_packs         number of packs of past runs that cannot be read: nobody knows what these runs have stored
     stopped_labels     the setting: labels of tasks to hold back
     seed_labels        those in seeds.txt, if any label is stopped
     not_stored         what is not stored, by its reasons, of all machines
@@ -107,7 +106,6 @@ class Snapshot:
     over_pages: bool = False
     unheard: int = 0
     by_url: bool = False
-    lost_packs: int = 0
     stopped_labels: tuple[str, ...] = ()
     seed_labels: frozenset[str] = frozenset()
     not_stored: NotStored = field(default_factory=NotStored)
@@ -132,7 +130,7 @@ class Snapshot:
         """
         counted_at = max((machine.greeted_at for machine in self.machines if machine.last.counted), default=0.0)
         dead = any(machine.state == "dead" and machine.greeted_at >= counted_at for machine in self.machines)
-        return not (self.over_pages or self.unheard or self.lost_packs or dead)
+        return not (self.over_pages or self.unheard or dead)
 
     @property
     def at_least(self) -> str:
@@ -261,7 +259,7 @@ class Observer:
         self._tree = tree
         self._settings = settings or (lambda: settings_of(tree))
         self._machinery = Machinery(tree)
-        self._logs = TreeLogs(tree, self._machinery.past)
+        self._logs = TreeLogs(tree)
         self._machines: dict[str, MachineStatus] = {}
         self._of_commands: dict[str, bool] = {}  # logs without heartbeats, as far as that is known
         self._gone = gone
@@ -285,13 +283,12 @@ class Observer:
         if error := next(filter(None, errors), None):
             raise error
         self._looked = True
-        self._machinery.past.expect(max((machine.last.packs for machine in machines), default=0))
         trouble = self._read_settings()
         for machine in self._machines.values():
             machine.state = self._state(machine, now, tick)
             silent_s = 0.0 if machine.state == "alive" else tick - machine.grown_at
             machine.forget_before(machine.last.at + silent_s - _KEPT_S)  # who looks on may do so for weeks
-        self._read_status_files(tick)  # with a listing of its own: a pack may have been made since this look has begun
+        self._read_status_files(tick)
         shown = [machine for machine in self._machines.values() if machine.took_part]
         snapshot = Snapshot(
             now,
@@ -305,7 +302,6 @@ class Observer:
             over_pages=bool(self._tree.record.over_pages),
             unheard=self._count_unheard(with_logs - self._machines.keys()),
             by_url=self._tree.record.partition == "url",
-            lost_packs=len(self._machinery.past.lost),
             stopped_labels=self._good.crawl.stopped_labels,
             seed_labels=self._seed_labels(tick),
             not_stored=self._not_stored(shown, tick),

@@ -44,7 +44,7 @@ MOST_BYTES = {
     TERMS: 256 * _MIB,  # the hosts of all seeds
     LOG: 256 * _MIB,  # a segment ends at 16 MiB, behind the links of one page
     SNAP: 64 * _GIB,
-    MACHINES: 64 * _MIB,  # a pack; a status file is smaller
+    MACHINES: 64 * _MIB,  # a status file
 }
 
 

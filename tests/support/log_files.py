@@ -122,17 +122,11 @@ class LogsInMemory:
             raise OSError(self.open_faults.pop(0), "as the test says")
         return _End(self, self.store.make((machine, segment)))
 
-    def lost_packs(self):
-        return []
-
-    def packed_in(self, machine):
-        return 0
-
-    def check_known(self, packs):
-        pass
-
     def remove_segment(self, machine: str, segment: int) -> None:
         self.store.remove(machine, segment)
+
+    def remove_empty_log(self, machine: str) -> None:
+        self.store.remove(machine, 0)
 
     def retry_log(self, machine: str, call: Callable[[], T]) -> T:
         for left in reversed(range(TRIES)):

@@ -46,10 +46,6 @@ class Liveness:
         ends = ((name, peer.last().log) for name, peer in self._fleet.peers.items())
         return {name: Place(*log) for name, log in ends if log is not None}
 
-    def packs(self) -> int:
-        """Give how many packs of past runs some machine has known."""
-        return max((peer.last().packs for peer in self._fleet.peers.values()), default=0)
-
     def is_dead(self, machine: str) -> bool:
         """Tell whether a machine is certainly dead. If it has no log, this is usually known only after `watch`."""
         peer = self._fleet.peers.get(machine)

@@ -174,7 +174,7 @@ class Scanner:
         self.cuts = lines.cuts
 
     def _all_lines(self) -> AllLines:
-        return AllLines(self._tree, said=self._liveness.ends(), packs=self._liveness.packs())
+        return AllLines(self._tree, said=self._liveness.ends())
 
     # -- the files of pages
 

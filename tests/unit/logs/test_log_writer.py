@@ -263,3 +263,26 @@ def test_a_long_segment_that_cannot_be_left(make_writer, store, files, write):
     files.open_faults = []
     write(writer, TWO)
     assert store.log("a")[1].startswith(b"L a 1 %d\nB " % len(store.log("a")[0]))
+
+
+def test_a_log_in_which_nothing_was_said_is_removed(writer, store, view):
+    """It was made only so that listings show it in time."""
+    writer.close()
+    writer.remove_if_empty()
+    assert store.log("a") == []
+
+
+@pytest.mark.parametrize("fault", [None, 20, -1, 0])
+def test_a_log_in_which_something_may_have_been_said_stays(writer, store, view, fault):
+    """An append that has failed may have been made: others may have read it."""
+    view.faults = [fault] * TRIES
+    writer.add(ONE, own=True)
+    if fault is None:
+        writer.flush()
+    else:
+        with pytest.raises(TreeError):
+            writer.flush()
+    writer.close()
+    before = store.log("a")
+    writer.remove_if_empty()
+    assert store.log("a") == before != []
