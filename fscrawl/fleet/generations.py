@@ -23,7 +23,6 @@ from typing import Any
 
 from fscrawl.fleet.log_writer import Place
 from fscrawl.storage.layout import AGAIN, again_of, again_path, is_machine
-from fscrawl.storage.numbering import believable
 from fscrawl.store import TreeFiles
 from fscrawl.util.parallel import READERS
 from fscrawl.util.waiting import in_turn_if_slow
@@ -41,7 +40,7 @@ class Generations:
 
     def newest(self) -> int:
         """Look for the newest generation; 0 if there is none. A listing may be old, and so may be a look by name."""
-        self._there.update(believable([*self._there, *self._listed()]))
+        self._there.update(self._listed())
         newest = max(self._there, default=0)
         while self._files.exists(again_path(newest + 1)):
             newest += 1

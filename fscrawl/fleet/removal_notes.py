@@ -16,7 +16,6 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from fscrawl.storage.layout import SNAP, is_machine, removal_of, removal_path
-from fscrawl.storage.numbering import believable
 from fscrawl.store import TreeFiles
 
 
@@ -81,4 +80,4 @@ class RemovalNotes:
 
 def numbers_in(names: Iterable[str]) -> list[int]:
     """Give the numbers of the notes among the names of files, in order."""
-    return believable(number for name in names if (number := removal_of(name)) is not None)
+    return sorted(number for name in names if (number := removal_of(name)) is not None)

@@ -25,7 +25,6 @@ from fscrawl.fleet.snapshot_file import Snapshot, SnapshotHead, open_snapshot, s
 from fscrawl.fleet.snapshot_removal import Removal
 from fscrawl.fleet.terms import Term, Terms
 from fscrawl.storage.layout import SNAP
-from fscrawl.storage.numbering import believable
 from fscrawl.store import TreeFiles
 
 _BEGINNING = Place(0, 0)
@@ -147,7 +146,7 @@ class Snapshots:
                 self._lines(shard, previous.head.at if previous else self.begins_of(shard), ends),
                 shard=shard,
                 epoch=epoch,
-                number=max(believable(numbers), default=0) + 1,
+                number=max(numbers, default=0) + 1,
                 terms=Terms(self._files, term),
                 at=at,
                 go_on=self._go_on,
