@@ -87,9 +87,10 @@ class Heart:
     def readmit(self) -> None:
         self.suspended = False
 
-    def stop(self, *, finished: bool = False) -> None:
+    def stop(self, *, finished: bool = False) -> bool:
         self._write(Goodbye(replace(self._snapshot(), at=1.7e9), finished))
         self._log.close()
+        return True
 
     def abandon(self) -> None: ...
 

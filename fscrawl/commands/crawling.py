@@ -28,7 +28,6 @@ from fscrawl.engine.run import Options, Result
 from fscrawl.engine.usable import check_fits, check_usable
 from fscrawl.errors import NotATreeError, OutputError, TreeError, UsageError, reason
 from fscrawl.fleet.anchor import cause_of
-from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.heartbeat import new_machine_id
 from fscrawl.fleet.logs import Logs
 from fscrawl.storage.inside import what_is_around
@@ -172,12 +171,7 @@ class Machines:
     def next(self) -> Machine:
         """Give the machine that goes on when the memory of the fleet was lost under the last one."""
         store.wait_for_deletion(self._root)
-        before = self._tree
         self._tree, self._settings, self.seeds, added = self._open([], {})
-        if self._tree.record.machinery == before.record.machinery:  # what the last machine wrote is not there any more
-            expected = self._machine.said if self._machine is not None else (0, 0)
-            reason = {"reason": "cut", "log": before.machine, "expected": list(expected)}
-            Generations(self._tree.files).advance(reason)
         self._how = replace(self._how, reseed=False, added_seeds=added)
         return self.first()
 

@@ -413,9 +413,7 @@ class Bookkeeper:
         else:
             yield from self._in_parts(links, task.depth + 1, task.key, flags, task.host)
 
-    def _in_parts(
-        self, links: tuple[str, ...], depth: int, referrer: str, flags: Flags, host: str
-    ) -> Iterator[None]:
+    def _in_parts(self, links: tuple[str, ...], depth: int, referrer: str, flags: Flags, host: str) -> Iterator[None]:
         """Take in links. `referrer`: key of the page that has them, on `host`."""
         self._links_left += len(links)
         for begin in range(0, len(links), _LINKS_AT_ONCE):

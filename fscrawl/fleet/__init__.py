@@ -3,7 +3,6 @@
     who is there        beat, heartbeat, logs, anchor
     who holds what      leases, assignment, ownership, claims, handover, fence, rests
     who has said what   lines, blocks, log_writer, log_reader (log_walk, log_window), command_log
-    past runs           pack, past_runs, packing
     what counts         rules, rulebook, terms, generations
     what is known       ledger, hearing, intake, survey (recovery), url_state, tidying
     a cache of it       snapshots (snapshot_file, snapshot_merge), housekeeping

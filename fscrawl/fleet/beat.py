@@ -60,7 +60,6 @@ class Beat:
     shards        how many it holds
     ready         of how many of these it has all URLs that are known, so that `pending` counts them
     needed        how many shards of the whole tree have URLs, as far as it knows; None if it has not looked yet
-    packs         how many packs of past runs it knows: if one of them is missing later, somebody has removed it
     dead_after    after so many seconds of silence it counts as dead, by its own settings; 0 if the line does not say.
                   A line that says more than ten minutes is read as ten minutes
     pages, bytes  how many more the tree has by this machine: a page that it fetched again is no new one. A machine that
@@ -88,7 +87,6 @@ class Beat:
     shards: int | None = None
     ready: int = 0
     needed: int | None = None
-    packs: int = 0
     dead_after: float = 0.0
     pages: int = 0
     stored: int = 0
@@ -208,7 +206,6 @@ def _beat(facts: dict[str, Any], at: float, rests: bool) -> Beat:
         shards=_whole_or_none(get("shards")),
         ready=_whole(get("ready")),
         needed=_whole_or_none(get("needed")),
-        packs=_whole(get("packs")),
         dead_after=min(_seconds(get("dead_after")), _MOST_DEAD_AFTER_S),
         pages=_signed(get("pages")),
         stored=_whole(get("stored", get("pages"))),
@@ -320,7 +317,6 @@ def _counters(beat: Beat) -> dict[str, Any]:
         "shards": beat.shards,
         "ready": beat.ready,
         "needed": beat.needed,
-        "packs": beat.packs or None,
         "dead_after": beat.dead_after or None,
         "pages": beat.pages,
         "stored": beat.stored,

@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable, Iterator
 
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.fleet.handover import Handover
+from fscrawl.fleet.hearing import Hearing
 from fscrawl.fleet.heartbeat import Heartbeat
+from fscrawl.fleet.housekeeping import Housekeeping
 from fscrawl.fleet.intake import Intake
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.fleet.rulebook import Rulebook
 from fscrawl.fleet.seeding import Seeding
-from fscrawl.fleet.hearing import Hearing
-from fscrawl.fleet.housekeeping import Housekeeping
 from fscrawl.frontier.flags import labelled
 from fscrawl.frontier.frontier import Frontier
 

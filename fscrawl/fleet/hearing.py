@@ -88,11 +88,10 @@ class Hearing:
                 self._looked_at.pop(machine, None)
                 continue
             peer, looked_at = self._fleet.peers.get(machine), self._looked_at.get(machine)
-            if peer is not None and looked_at is not None:
-                if not is_worth_a_look(now, looked_at, peer.grown_at, self._caches_s):
-                    continue
+            is_due = peer is None or looked_at is None or is_worth_a_look(now, looked_at, peer.grown_at, self._caches_s)
             is_read = peer is None or (peer.bye is not None and self._ledger.read_to(machine) >= said_end(peer))
-            if looked_at is None or now - looked_at >= (self._fleet.dead_after_s if is_read else 0.0):
+            pause_s = self._fleet.dead_after_s if is_read else 0.0
+            if is_due and (looked_at is None or now - looked_at >= pause_s):
                 self._looked_at[machine] = now
                 chosen.append(machine)
         return chosen

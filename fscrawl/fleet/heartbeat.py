@@ -55,7 +55,7 @@ def hello(machine: str) -> Hello:
 
 
 def sign(log: Log, machine: str, generation: int, end: int) -> None:
-    """Write the whole heartbeat log of a command that has written `end` bytes into a log, and takes no part in the crawl.
+    """Write the whole heartbeat log of a command that has written `end` bytes into a log, and does no more.
 
     It is written at once: without the goodbye, others would take the command for a machine that is there to work.
     """
@@ -202,19 +202,21 @@ class Heartbeat:
         """Do not wait for the next beat: something has changed that others wait for."""
         self._wake.set()
 
-    def stop(self, *, finished: bool = False) -> None:
-        """Write the goodbye, unless the file system hangs; TreeError if that could not be done.
+    def stop(self, *, finished: bool = False) -> bool:
+        """Write the goodbye, and return True; False if the file system hangs. TreeError if that could not be done.
 
         `finished`: the crawl is over.
         """
         self._over = True
         self._wake.set()
         self._thread.join(_JOIN_S)
-        if not self._thread.is_alive():
-            try:
-                self._write(Goodbye(replace(self._snapshot(), at=time.time()), finished))
-            finally:
-                self._log.close()
+        if self._thread.is_alive():
+            return False
+        try:
+            self._write(Goodbye(replace(self._snapshot(), at=time.time()), finished))
+        finally:
+            self._log.close()
+        return True
 
     def abandon(self) -> None:
         """Write nothing more, not even a goodbye: others must not take this machine's shards for complete.

@@ -12,13 +12,11 @@ from __future__ import annotations
 
 import json
 import os
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from fscrawl.fleet.logs import Logs
 from fscrawl.storage.layout import LEASES, is_machine, lease_of, lease_path
-from fscrawl.storage.numbering import LONGEST_STEP, believable
 from fscrawl.store import Tree
 
 
@@ -38,14 +36,8 @@ class Leases:
         self._files = tree.files
 
     def leases(self) -> list[tuple[int, int]]:
-        """List the (shard, epoch) of every lease; without epochs that somebody has made up."""
-        found = [lease for name in self._files.names(LEASES) if (lease := lease_of(name)) is not None]
-        if all(epoch <= LONGEST_STEP for _, epoch in found):
-            return found
-        by_shard: dict[int, list[int]] = {}
-        for shard, epoch in found:
-            by_shard.setdefault(shard, []).append(epoch)
-        return [(shard, epoch) for shard, epochs in by_shard.items() for epoch in believable(epochs)]
+        """List the (shard, epoch) of every lease."""
+        return [lease for name in self._files.names(LEASES) if (lease := lease_of(name)) is not None]
 
     def lease(self, shard: int, epoch: int) -> Lease:
         """Read who holds an epoch; the holder is "" if the lease is torn, or cannot be found though it is listed."""
@@ -76,14 +68,13 @@ class Leases:
             self.claim_lease(shard, epoch, holder)
 
     def drop_lease(self, shard: int, epoch: int) -> None:
-        """Remove an epoch that another one has followed long ago. A very high one stays: the next stands on it."""
-        if epoch <= LONGEST_STEP // 2:
-            self._files.remove(lease_path(shard, epoch))
+        """Remove an epoch that another one has followed long ago."""
+        self._files.remove(lease_path(shard, epoch))
 
 
 class Machinery(Logs, Leases):
     """Logs and leases together: what a machine needs to take part in a crawl."""
 
-    def __init__(self, tree: Tree, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, tree: Tree) -> None:
         Leases.__init__(self, tree)
-        Logs.__init__(self, tree, clock)
+        Logs.__init__(self, tree)

@@ -108,9 +108,12 @@ class Ledger:
     # -- beginning and end
 
     def end(self) -> None:
-        """Let others read all that was said, and say nothing more. A run that has said nothing leaves no log."""
+        """Let others read all that was said, and say nothing more."""
         self.flush()
         self.close()
+
+    def remove_if_empty(self) -> None:
+        """Remove the own log if nothing was said in it: others have read that it has no bytes."""
         if not self._writer.place and self.rules.generation:
             self._logs.remove(self._machine)
 

@@ -3,8 +3,8 @@
 Vocabulary:
   place      how many bytes of a log were read: the end of a block
   until      how many bytes its writer has said that it has
-  damage     a log holds less than was read or said, or bytes that were said cannot be read as blocks. An old view of the
-             file looks the same, so the caller waits before it believes that. Then the next generation begins
+  damage     a log holds less than was read or said, or bytes that were said cannot be read as blocks. An old view of
+             the file looks the same, so the caller waits before it believes that. Then the next generation begins
   tail       what stands behind all that was said, and is no whole block: its machine is writing, or was killed then.
              It counts for nobody, and is no damage
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from fscrawl.errors import MemoryGone
 from fscrawl.fleet.blocks import encode_block
 from fscrawl.fleet.lines import Line, format_line
-from fscrawl.fleet.logs import TreeLogs
+from fscrawl.fleet.url_logs import UrlLogs
 from fscrawl.storage.block_log import LogEnd
 
 _TAIL_BYTES = 256  # of a log, by which it is known again: the end of the last block
@@ -37,7 +37,7 @@ class LogChanged(MemoryGone):
 class _Flushed(NamedTuple):
     """What counts of the log: how many bytes, and the last of them."""
 
-    bytes: int
+    place: int
     tail: bytes
 
 
@@ -46,7 +46,7 @@ class LogWriter:
 
     def __init__(
         self,
-        logs: TreeLogs,
+        logs: UrlLogs,
         machine: str,
         *,
         holder_of: Callable[[int], str] = lambda shard: "",  # noqa: ARG005
@@ -103,7 +103,7 @@ class LogWriter:
     @property
     def place(self) -> int:
         """How many bytes of the log are flushed."""
-        return self._flushed.bytes
+        return self._flushed.place
 
     def open(self) -> None:
         """Make the log before there is anything to write: on sshfs, a listing shows a new file 20 s late."""
@@ -123,7 +123,7 @@ class LogWriter:
         self._logs.retry(self._machine, self._write_once)
 
     def _write_once(self) -> None:
-        end, block, begin = self._opened(), self._block, self._flushed.bytes
+        end, block, begin = self._opened(), self._block, self._flushed.place
         try:
             size = end.write(block, begin)
         except OSError:
@@ -138,7 +138,7 @@ class LogWriter:
         if self._end is None:
             end = self._logs.open_end(self._machine)
             self._end = end
-            begin = self._flushed.bytes
+            begin = self._flushed.place
             self._expect(end.size, min(max(begin, end.size), begin + len(self._block)))
         return self._end
 
@@ -154,16 +154,16 @@ class LogWriter:
         the client's cache forgets it. The last bytes find what a size does not: a server that came back with zeros.
         """
         flushed = self._flushed
-        if not flushed.bytes:
+        if not flushed.place:
             return
         path, view = self._logs.path(self._machine), self._logs.open_view(self._machine)
         if view is None:
-            raise LogChanged(_text_of(path, flushed.bytes, "it is gone"))
+            raise LogChanged(_text_of(path, flushed.place, "it is gone"))
         try:
-            if view.size < flushed.bytes:
-                raise LogChanged(_text_of(path, flushed.bytes, f"{view.size} bytes are there"))
-            if view.read(flushed.bytes - len(flushed.tail), len(flushed.tail)) != flushed.tail:
-                raise LogChanged(_text_of(path, flushed.bytes, "it ends with other bytes than were written"))
+            if view.size < flushed.place:
+                raise LogChanged(_text_of(path, flushed.place, f"{view.size} bytes are there"))
+            if view.read(flushed.place - len(flushed.tail), len(flushed.tail)) != flushed.tail:
+                raise LogChanged(_text_of(path, flushed.place, "it ends with other bytes than were written"))
         finally:
             view.close()
 

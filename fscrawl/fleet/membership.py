@@ -36,18 +36,13 @@ from fscrawl.fleet.intake import Intake
 from fscrawl.fleet.label_figures import Coverage, covers_all
 from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.ledger import Ledger
-from fscrawl.fleet.log_writer import Place
-from fscrawl.fleet.logs import TreeLogs
 from fscrawl.fleet.ownership import Fleet
-from fscrawl.fleet.packing import Packing
 from fscrawl.fleet.recovery import shards_of
 from fscrawl.fleet.rests import Rests
 from fscrawl.fleet.rulebook import Rulebook
 from fscrawl.fleet.rules import Rules
 from fscrawl.fleet.seeding import Seeding
-from fscrawl.fleet.snapshots import Snapshots
 from fscrawl.fleet.survey import Survey
-from fscrawl.fleet.terms import OldTerms, Terms
 from fscrawl.fleet.tidying import Tidying
 from fscrawl.frontier.flags import NO_FLAGS, Flags
 from fscrawl.frontier.frontier import Frontier
@@ -113,43 +108,54 @@ class Membership:
     def _make_parts(self, refresh_before: str) -> None:
         tree, watch, clock, caches_s = self._tree, self._watch, self._clock, self._caches_s
         dead_after_s, shards = watch.settings.fleet.dead_after, tree.record.shards
-        self._machinery = Machinery(tree, clock)
+        self._machinery = Machinery(tree)
         self.permit = Permit()
         self.fleet = Fleet(self._machinery, tree.machine, dead_after_s, shards, caches_s=caches_s, clock=clock)
-        made = Generations(tree.files)
-        self._rulebook = Rulebook(watch, tree.record, made, self._forgive, refresh_before, caches_s=caches_s)
-        self.ledger = self._make_ledger()
-        logs, warn_of_file = TreeLogs(tree, self._machinery.past), unless_gone(tree, self._warn)
-        self._snapshots = Snapshots(tree.files, logs, tree.machine, warn=warn_of_file, clock=clock)
+        generations, warn_of_file = Generations(tree.files), unless_gone(tree, self._warn)
+        self._rulebook = Rulebook(watch, generations, refresh_before, caches_s=caches_s)
+        self.ledger = Ledger(
+            tree.files,
+            tree.machine,
+            self._frontier,
+            self.rules,
+            caches_s=caches_s,
+            holder_of=self.fleet.holder,
+            warn=warn_of_file,
+            clock=clock,
+        )
         self._tidying = Tidying(tree, self.fleet, self._stored, clock)
-        of_survey = (tree, self._frontier, self.ledger, self._stored, self._warn)
-        self.survey = Survey(*of_survey, refresh_before=lambda: self.refresh_before, tidy_up=self._tidying.host)
+        self.survey = Survey(tree, self._frontier, self.ledger, self._stored, self._warn, tidy_up=self._tidying.host)
         self.seeding = Seeding(tree, watch, self._frontier, self.ledger, self._warn, clock, self._of_code)
         seeds = Seeds(watch, self._frontier, self.seeding)
-        parts = (self._frontier, self.ledger, self._snapshots, self.survey)
-        self._intake = Intake(*parts, caches_s=caches_s, prepare=self._prepare, complete=seeds.add_of, clock=clock)
-        kept = (self.fleet, self.ledger, self._intake, self._snapshots)
-        self._edits = Edits(watch, self._rulebook, self._frontier, *kept, seeds, caches_s)
-        care = (Packing(tree.files, self._machinery.past, clock), OldTerms(tree.files), warn_of_file)
-        self._housekeeping = Housekeeping(*kept, *care, caches_s=caches_s, clock=clock, aside=self._aside)
-        self._hearing = Hearing(self.fleet, self.ledger, self._machinery.past, caches_s)
+        self._intake = Intake(
+            self._frontier,
+            self.ledger,
+            self.survey,
+            caches_s=caches_s,
+            prepare=self._prepare,
+            complete=seeds.add_of,
+            clock=clock,
+        )
+        self._hearing = Hearing(self.fleet, self.ledger, caches_s)
+        self._housekeeping = Housekeeping(
+            self.fleet, self.ledger, self._intake, generations, warn_of_file, clock=clock, aside=self._aside
+        )
+        self._edits = Edits(
+            watch,
+            self._rulebook,
+            self._frontier,
+            self.fleet,
+            self.ledger,
+            self._intake,
+            hearing=self._hearing,
+            housekeeping=self._housekeeping,
+            seeds=seeds,
+            warn=self._warn,
+            caches_s=caches_s,
+        )
         self._rests = Rests(self._frontier, tree.record, lambda: watch.settings.politeness)
         self._claims = Claims(tree, self.fleet, caches_s, self._warn, self._confirm)
         self._ending = Ending(self.fleet, self.ledger, self._intake, self._frontier)
-
-    def _make_ledger(self) -> Ledger:
-        return Ledger(
-            TreeLogs(self._tree, self._machinery.past),
-            self._tree.machine,
-            self._frontier,
-            self.rules,
-            Terms(self._tree.files, self.rules.term),
-            caches_s=self._caches_s,
-            holder_of=self.fleet.holder,
-            begin_generation=self._rulebook.mend,
-            warn=self._warn,
-            clock=self._clock,
-        )
 
     # -- beginning and end
 
@@ -170,11 +176,10 @@ class Membership:
         self._fence = Fence(self._heart, self._warn)
         self._handover = Handover(self.fleet, self._frontier, self.ledger, self._intake, self._rests, self._heart)
         now = self._clock()
-        self.ledger.open()
         self.fleet.observe(now)
         self._claims.wait_for_old_permits(now)
         agreement.begin(self._watch.settings.code, self._heart.written, self.fleet, now, self._warn)
-        self._rulebook.begin(now, reseed=self._reseed, others=bool(self.fleet.live_peers(now)))
+        self._rulebook.begin(reseed=self._reseed, others=bool(self.fleet.live_peers(now)))
         self.ledger.use(self.rules)
         self._tidying.machinery()
         self._stored.list_hosts()
@@ -184,13 +189,14 @@ class Membership:
         self._round(now, starved=True)
 
     def leave(self, *, finished: bool) -> None:
-        """Flush the log, and say goodbye, which frees the leases."""
+        """Flush the log, and say goodbye, which frees the leases. Of a run that has said nothing, no log stays."""
         self._housekeeping.close()
         self.seeding.close()
         self.ledger.end()
         self._state = self._state_now()
         try:
-            self._heart.stop(finished=finished)
+            if self._heart.stop(finished=finished):
+                self.ledger.remove_if_empty()
         except TreeError as error:
             self._warn(f"{error}; nothing is lost, but others take over only after {self.fleet.dead_after_s:g} s")
 
@@ -213,14 +219,14 @@ class Membership:
         return replace(
             self._counters(),
             idle=state.idle,
+            generation=state.generation,
             log=state.log,
             read=state.read,
             held=state.held,
-            term=state.term,
+            rules=state.rules,
             shards=state.shards,
             ready=state.ready,
             needed=state.needed,
-            packs=self._machinery.past.newest,
             dead_after=self.fleet.dead_after_s,
             rests=self._rests.to_tell(self._clock()),
         )
@@ -244,10 +250,6 @@ class Membership:
     @property
     def rules(self) -> Rules:
         return self._rulebook.rules
-
-    @property
-    def refresh_before(self) -> str:
-        return self._rulebook.refresh_before
 
     @property
     def fenced(self) -> bool:
@@ -274,17 +276,15 @@ class Membership:
         """There are logs or records still to be read, or seeds to be made."""
         return self._intake.busy or self.seeding.is_busy
 
-    def discover(
-        self, links: Iterable[str], depth: int, referrer: str, flags: Flags = NO_FLAGS, of: str = "", term: str = ""
-    ) -> None:
-        """Take in URLs of a page. `of`: the host that names them, "" if none does. `term`: as for `Ledger.discover`."""
-        new_shards = self.ledger.discover(links, depth, referrer, flags, of, term)
+    def discover(self, links: Iterable[str], depth: int, referrer: str, flags: Flags = NO_FLAGS, of: str = "") -> None:
+        """Take in URLs of a page, as the generation chooses them. `of`: the host that names them, "" if none does."""
+        new_shards = self.ledger.discover(links, depth, referrer, flags, of)
         if any(not self._frontier.holds(shard) for shard in new_shards):  # perhaps no machine holds one: do not wait
             self._next_round = min(self._next_round, self._clock() + _SOON_S)
 
-    def told(self, task: PageTask, term: str) -> None:
-        """All links of a stored page were taken in. `term`: the rules by which they were filtered."""
-        self.ledger.told(task, term)
+    def told(self, task: PageTask) -> None:
+        """All links of a stored page were taken in."""
+        self.ledger.told(task)
 
     def failed(self, task: PageTask, failed_at: str) -> None:
         """A URL has failed for good, and has an error record."""
@@ -347,15 +347,16 @@ class Membership:
             and self._intake.is_done
             and self._tidying.is_done
             and self.seeding.is_done
-            and not (self._handover.releasing or self.fenced or self.ledger.has_doubts or self._rulebook.waits)
+            and not (self._handover.releasing or self.fenced or self.ledger.damaged or self._rulebook.waits)
             and self.ledger.is_flushed
         )
         return Beat(
             idle=idle,
+            generation=self.rules.generation,
             log=self.ledger.place,
             read=self.ledger.vector_hash() if idle else "",
             held=held_hash(self.fleet.held.items()) if idle else "",
-            term=self.rules.term.digest,
+            rules=self.rules.digest,
             shards=len(self.fleet.held),
             ready=len(self.fleet.held.keys() - self._intake.incomplete() - self._handover.releasing),
             needed=len(self.ledger.needed),
@@ -403,15 +404,9 @@ class Membership:
     # -- fencing
 
     def _end_fence(self, now: float) -> None:
-        self.fleet.observe_again(now)
+        self.fleet.observe(now)
         changes = self.fleet.look_again(now)
         self._handover.lose(changes.lost)
         self.fleet.check_held()
         self._take(changes.adopted)
         self._fence.take_down()
-
-    # -- cuts of logs
-
-    def _forgive(self, log: str, expected: Place) -> None:
-        self.ledger.forgive(log, expected)
-        self._snapshots.forgive(log, expected)

@@ -33,7 +33,7 @@ from fscrawl.fleet.heartbeat import is_gone, is_worth_a_look
 from fscrawl.fleet.leases import Lease, Machinery
 from fscrawl.fleet.peer import Heard, Peer
 from fscrawl.storage.caches import CACHES_LIVE_S
-from fscrawl.storage.layout import MACHINERY, heartbeat_path, lease_path
+from fscrawl.storage.layout import MACHINERY, lease_path
 from fscrawl.util.parallel import READERS
 from fscrawl.util.waiting import in_turn_if_slow
 
@@ -103,24 +103,17 @@ class Fleet:
 
     # -- who is there
 
-    def observe_again(self, now: float) -> None:
-        """Observe after a pause. Ask by name for packs, too: this machine may have been packed meanwhile."""
-        self._shared.ask_for_packs()
-        self.observe(now)
-
     def observe(self, now: float, *, idle_s: float = 0.0) -> None:
         """Read new heartbeats; logs of dead machines are read less often. `now`: the time before the first is read.
 
         `idle_s`: the next heartbeat of a machine that says that it is idle is not looked for before so many seconds.
 
         On a slow share several logs are read at the same time: each past run has left one, and weeks leave thousands.
-        MemoryGone if others have packed what this machine has left: it stood still for weeks, and they do not hear it.
         """
         self._forgive_what_was_not_seen(now)
         due = []
-        for machine in dict.fromkeys([*self._shared.machines(), *self.peers]):  # in the order of packs
+        for machine in dict.fromkeys([*self._shared.machines(), *self.peers]):
             if machine == self.machine:
-                self._check_not_packed()
                 continue
             if machine not in self.peers:
                 self.peers[machine] = Peer(machine, now, proven=self._observed_at is not None)
@@ -131,11 +124,6 @@ class Fleet:
                 due.append(peer)
         self._hear(due, now)
         self._observed_at = now
-
-    def _check_not_packed(self) -> None:
-        if self._shared.is_packed(self.machine):
-            path = heartbeat_path(self.machine)
-            raise MemoryGone(f"{path}: it was silent for so long that others took it for that of a past run")
 
     def _forgive_what_was_not_seen(self, now: float) -> None:
         """A peer's silence counts only while this machine can look at the logs.
@@ -157,8 +145,7 @@ class Fleet:
 
     def _listen(self, peer: Peer) -> _Look:
         """Read what a log has grown by; other threads read others. Nothing is taken in."""
-        # Asked before reading: what it wrote last is there.
-        over = self._shared.is_packed(peer.machine) or self._is_gone(peer)
+        over = self._is_gone(peer)  # asked before reading: what it wrote last is there
         try:
             return _Look(peer, over, peer.listen(self._shared))
         except TreeError as error:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.fleet.generations import Generation, Generations, seconds_between
-from fscrawl.fleet.rules import LinkRules, Rules
+from fscrawl.fleet.rules import Rules
 
 _LEAST_SLACK_S = 600.0  # between the starts of machines that are to refresh the same pages
 _SLACK = 0.1  # of the age that pages must have: who says seven days does not mind half a day
@@ -112,7 +112,7 @@ class Rulebook:
         return Change(edited, seeds, retake)
 
     def _go_by(self, found: Generation, now: float, *, edited: bool) -> None:
-        """Work in the newest generation, or begin the next one if it does not do. `edited`: this machine's own rules."""
+        """Work in the newest generation, or begin the next one if that does not do. `edited`: the own rules are new."""
         own = self.rules.own
         self.waits = found.links is None or not found.links.covers(own)
         if self.waits:

@@ -146,7 +146,7 @@ class Rules(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """A digest of the generation and of all that decides which URLs are fetched: machines agree on it at the end."""
+        """A digest of the generation and of all that decides which URLs are fetched: machines agree on it at last."""
         text = f"{self.generation} {self.own.digest} {' '.join(sorted(self.stopped))}"
         return hashlib.sha224(text.encode()).hexdigest()[:_DIGITS]
 

@@ -53,7 +53,7 @@ the next crawl rebuilds it from ../links. Do not edit these files; edit ../crawl
 (settings) and ../seeds.txt (one URL a line).
 
   tree.json   format, crawl id, number of shards, id of this directory
-  machines/   the heartbeats of each machine: a JSON line each; past.<n> holds those of past runs
+  machines/   the heartbeats of each machine: a JSON line each
   leases/     which machine holds which shard; the highest epoch holds
   log/        what each machine has found, and which pages are done
   snap/       what is known of a shard, and up to which place in every log

@@ -53,14 +53,13 @@ _MACHINE = "[A-Za-z0-9_-][A-Za-z0-9._-]*"
 _HOST = "[a-z0-9_-][a-z0-9._-]*"
 _NUMBER = "(?:0|[1-9][0-9]{0,14})"  # as machines write them; a longer one was made up
 FILE_PATTERNS = {
-    MACHINES: re.compile(rf"(?:{_MACHINE}\.(?:log|status\.json)|past\.{_NUMBER})\Z"),
+    MACHINES: re.compile(rf"{_MACHINE}\.(?:log|status\.json)\Z"),
     LEASES: re.compile(rf"{_NUMBER}\.{_NUMBER}\Z"),
     ROBOTS: re.compile(rf"{_HOST}\.json\Z"),
 }
 RULES, LOG, SNAP = "rules.json", "log", "snap"  # in the directory of a generation
 _LOG_SUFFIX = ".log"
 _STATUS_SUFFIX = ".status.json"
-_PAST = "past."
 _HOST_BEGINS = 150  # letters that distinguish hosts well enough for a file that is there for a moment
 _A_NUMBER = re.compile(rf"{_NUMBER}\Z")
 _A_MACHINE = re.compile(rf"{_MACHINE}\Z")
@@ -219,21 +218,6 @@ def status_of(name: str) -> str | None:
     """
     machine = name.removesuffix(_STATUS_SUFFIX)
     return machine if machine != name and is_machine(machine) else None
-
-
-def pack_name(number: int) -> str:
-    """Give the name of a pack: what past runs have left, in one file of MACHINES."""
-    return f"{_PAST}{number}"
-
-
-def pack_of(name: str) -> int | None:
-    """Give the number of a pack; None if the file is none.
-
-    >>> pack_of("past.2"), pack_of("past.2.log"), pack_of("past")
-    (2, None, None)
-    """
-    number = name.removeprefix(_PAST)
-    return int(number) if number != name and _is_number(number) else None
 
 
 def is_machine(name: str) -> bool:

@@ -74,12 +74,6 @@ class Mount:
     def is_planted(self, machine):
         return False
 
-    def is_packed(self, machine):
-        return False
-
-    def ask_for_packs(self):
-        pass
-
     def read_newest_heartbeats(self, machine, offset):
         data = self._server.logs.get(machine, b"")[offset:]
         return data, offset + len(data)

@@ -69,6 +69,7 @@ class Heart:
     def stop(self, **facts):
         self.ended = Goodbye(self._snapshot(), **facts)
         self._write(self.ended)
+        return True
 
     def abandon(self):
         self.ended = ABANDONED
@@ -311,8 +312,8 @@ class World:
 
     def log(self, machine):
         """Give all that a machine has said of URLs."""
-        directory = self.root / ".fscrawl" / "log" / machine
-        return b"".join((directory / f"{n}.log").read_bytes() for n in range(len(list(directory.iterdir()))))
+        segments = (self.root / ".fscrawl" / "log" / machine).glob("*.log")
+        return b"".join(path.read_bytes() for path in sorted(segments, key=lambda path: int(path.stem)))
 
     def join(self, name, **options):
         return Member(self, name, **options)

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
-import time
 from pathlib import Path
 
-import pytest
-
-from fscrawl.fleet import packing
-from fscrawl.fleet.leases import Machinery
-from fscrawl.store import Tree
 from tests.support.crawling import Running, check_tree, command, pages
 from tests.support.web import Web, linked_site, slowly
 
@@ -63,35 +55,6 @@ def test_an_old_copy_is_put_back(root: Path) -> None:
             done = running.wait(100)
         shutil.rmtree(root / "aside")
         assert done.code == 0, done
-        assert "joining anew" in done.err
-        assert set(pages(root)) == _wanted(web)
-        assert sum(n - 1 for n in web.duplicates().values()) <= 2
-
-
-@pytest.mark.parametrize("files_are_gone", [True, False])
-def test_suspended_for_weeks(root: Path, monkeypatch: pytest.MonkeyPatch, files_are_gone: bool) -> None:
-    """Meanwhile what it has left was packed as that of a past run. It joins anew, and nothing is fetched twice."""
-    monkeypatch.setattr(packing, "FEWEST", 1)
-    with Web(slowly(linked_site(PAGES, 3), 0.1), HOSTS) as web:
-        words = command(root, *FLAGS, seeds=[web.url(host) for host in HOSTS], settings=SETTINGS, workers=1, threads=2)
-        with Running(words) as running:
-            running.until(lambda: web.count() > 20, "a few requests")
-            running.signal(signal.SIGSTOP)
-            tree = Tree(root, "packer-1-aa")
-            machinery = Machinery(tree)
-            (machine,) = machinery.machines()
-            weeks_ago = time.time() - 15 * 86400
-            os.utime(root / f".fscrawl/machines/{machine}.log", (weeks_ago, weeks_ago))
-            assert machinery.take_name()
-            care = packing.Packing(tree.files, machinery.past)
-            care.pack({}, {machine: None})
-            assert machinery.past.where(machine) == 1
-            if files_are_gone:
-                care.remove(0.0)
-            running.signal(signal.SIGCONT)
-            done = running.wait(100)
-        assert done.code == 0, done
-        assert files_are_gone or "took it for that of a past run" in done.err  # any file that is missing tells it, too
         assert "joining anew" in done.err
         assert set(pages(root)) == _wanted(web)
         assert sum(n - 1 for n in web.duplicates().values()) <= 2

@@ -13,7 +13,6 @@ import pytest
 
 from fscrawl import cli
 from fscrawl.errors import PlantedError, RecordError, TreeError
-from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.logs import Logs
 from fscrawl.fleet.peer import Peer
@@ -382,21 +381,6 @@ def test_holders_that_are_no_machines(tree: Tree, holder: str) -> None:
     """A lease that names no machine is one that cannot be read."""
     (tree.root / ".fscrawl/leases/3.1").write_text(json.dumps({"holder": holder}))
     assert Machinery(tree).lease(3, 1).holder == ""
-
-
-def test_numbers_that_nobody_counted_to(tree: Tree) -> None:
-    """The highest number that a name can have does not count: others could not go on behind it. A lower one does."""
-    machinery, last = Machinery(tree), 999_999_999_999_999
-    for name in (f"leases/3.{last}", "leases/3.1", "leases/3.2", f"leases/4.{last}", f"again/{last}", "again/2"):
-        (tree.root / ".fscrawl" / name).touch()
-    assert sorted(machinery.leases()) == [(3, 1), (3, 2)]
-    assert Generations(tree.files).newest() == 2
-    for number in range(900_000_000, 3_000_000_000, 900_000_000):
-        machinery.claim_lease(4, number, "m-1-aa")
-    assert max(machinery.leases()) == (4, 2_700_000_000)
-    machinery.drop_lease(4, 900_000_000)
-    machinery.drop_lease(3, 1)
-    assert sorted(machinery.leases()) == [(3, 2), *((4, number * 900_000_000) for number in (1, 2, 3))]
 
 
 def test_without_proc(tree: Tree, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -252,9 +252,9 @@ class Why:
             return Reason("lost", text, f"{command('audit', root)} --repair")
         advice = f"the next crawl reads the page's record again:  {command('crawl', root)}"
         for link in followed:
-            was_read = urls.key(link.url) in read.keys and read.rules is not None
-            rule = rule_against(read.rules, url, link.depth) if was_read else None
-            if rule is not None:
+            if read.rules is None or urls.key(link.url) not in read.keys:
+                continue
+            if (rule := rule_against(read.rules, url, link.depth)) is not None:
                 text = f"{link.url} links to it, and its links were read when it was outside: crawl.{rule}"
                 return Reason("links-read-by-other-rules", text, advice)
         return Reason("links-not-read-yet", "pages link to it, and their links are not read (again) yet", advice)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from fscrawl.admin.retry import retry as retry_command
 from fscrawl.errors import RecordError
-from fscrawl.storage.layout import ERRS, LEASES, LINKS, LOG, MACHINES, SEEDS, SNAP, pack_of
+from fscrawl.storage.layout import ERRS, LEASES, LINKS, LOG, SEEDS, SNAP
 from fscrawl.storage.records import ErrorRecord, timestamp
 from tests.component.schedules.member import Killed, Member
 from tests.component.schedules.patches import EPOCH
@@ -248,20 +248,6 @@ def tear(world: World) -> None:
         else:
             world.as_person().remove(path.removeprefix(f"{ROOT}/"))
         world.note(f"{path} is torn")
-
-
-def lose(world: World) -> None:
-    """A pack of past runs is torn, or somebody removes it."""
-    packs = [path for path in world.share.files(MACHINES) if pack_of(path.rpartition("/")[2]) is not None]
-    if packs:
-        path = world.rng.choice(packs)
-        if world.rng.random() < 0.5:
-            world.share.cut(path, world.rng.randint(0, _size(world, path) - 1) if _size(world, path) else 0)
-        else:
-            world.as_person().remove(path.removeprefix(f"{ROOT}/"))
-        world.note(f"{path} is lost")
-        world.lost_packs += 1
-        world.must_retry.clear()
 
 
 def delete(world: World) -> None:

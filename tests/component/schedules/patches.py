@@ -30,8 +30,6 @@ from fscrawl.fleet import (
     log_writer,
     membership,
     ownership,
-    packing,
-    past_runs,
     recovery,
     rulebook,
     status_file,
@@ -192,7 +190,7 @@ def installed(world: World) -> Iterator[None]:
         put(heartbeat, "_surroundings", lambda: ("boot", "namespace"))
         for module in (recovery, retry):
             put(module, "ThreadPoolExecutor", AtOnce)
-        for module in (generations, ledger, ownership, packing, past_runs):
+        for module in (generations, ledger, ownership):
             put(module, "in_turn_if_slow", one_by_one)
         put(context, "Fetcher", _network(world))
         put(engine, "Membership", _machinery_membership(world))
@@ -208,9 +206,6 @@ def installed(world: World) -> Iterator[None]:
         put(housekeeping, "_QUIET_BYTES", world.limits.quiet_bytes)
         put(housekeeping, "_FIRST_REMOVAL_S", world.limits.removal_pause_s)
         put(housekeeping, "_REMOVAL_PAUSE_S", world.limits.removal_pause_s)
-        put(housekeeping, "_PACKING_PAUSE_S", world.limits.removal_pause_s)
-        put(packing, "FEWEST", world.limits.fewest_packed)
-        put(packing, "_OVER_S", world.limits.over_s)
         put(intake, "_SLICE_S", world.limits.slice_s)
         put(intake, "_STEPS_A_LOOK", 2)
         yield

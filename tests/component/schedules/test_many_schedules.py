@@ -23,13 +23,6 @@ def test_no_schedule_violates_an_invariant(chunk: int) -> None:
         run(seed)
 
 
-@pytest.mark.proof
-def test_packs_that_are_lost() -> None:
-    """Packs of past runs are torn and removed while machines come and go."""
-    for seed in range(2, 42, 4):  # of these, machines pack
-        Schedule(seed, focus="lose leave join").run()
-
-
 @pytest.mark.parametrize(
     "breakage",
     [pytest.param(each, id=each.name, marks=pytest.mark.proof if each.slow else pytest.mark.gate) for each in _FOUND],

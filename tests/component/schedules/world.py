@@ -19,12 +19,10 @@ from fscrawl.http.answers import Fetched
 from fscrawl.storage.layout import (
     LINKS,
     MACHINERY_DIRECTORIES,
-    MACHINES,
     PAGE_DIRECTORIES,
     SEEDS,
     SETTINGS,
     TREE_RECORD,
-    pack_of,
 )
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import Tree, TreeFiles
@@ -68,8 +66,6 @@ class Limits(NamedTuple):
     quiet_bytes: int
     removal_pause_s: float
     slice_s: float
-    fewest_packed: int
-    over_s: float
 
 
 class Web:
@@ -156,8 +152,6 @@ class World:
             rng.choice([100, 10**6]),
             rng.choice([30.0, 200.0, 3600.0]),
             rng.choice([0.001, 0.003, 0.05]),
-            1 + seed % 2 if seed % 4 > 1 else 1000,
-            2 * DEAD_AFTER_S,
         )
         self.web = Web(rng)
         self.config = Config(rng.random() < 0.5, rng.choice([None, None, None, 1, 2, 3, 4]), rng.random() < 0.3)
@@ -177,7 +171,6 @@ class World:
         self.exchanges: Counter[str] = Counter()  # by host
         self.cut: set[str] = set()  # machines whose log was cut
         self.deletions = 0
-        self.lost_packs = 0
         self.were_leases_removed = False
         self.is_fair = False
         self.round: Callable[[], None] = lambda: None
@@ -340,17 +333,10 @@ class World:
         """Look whether there is a reason for an error that ends a run."""
         if self.deletions or member.name in self.cut or member.view.was_disturbed:
             return
-        if self.lost_packs and isinstance(error, MemoryGone) and f"{MACHINES}/past." in str(error):
-            return
-        if isinstance(error, MemoryGone) and (self.is_packed(member.name) or self.were_leases_removed):
+        if isinstance(error, MemoryGone) and self.were_leases_removed:
             return
         kind = "its memory is gone" if isinstance(error, MemoryGone) else type(error).__name__
         raise Violation(f"7 errors have a reason: {member.name}: {kind}: {error}")
-
-    def is_packed(self, machine: str) -> bool:
-        """Tell whether a machine was packed as a past run: it stood still for long."""
-        paths = [path for path in self.share.files(MACHINES) if pack_of(path.rpartition("/")[2]) is not None]
-        return any(f'"{machine}":['.encode() in (node.data or b"") for path in paths if (node := self.share.node(path)))
 
     # -- the end
 

@@ -72,12 +72,6 @@ class _Shared:
     def is_planted(self, machine: str) -> bool:
         return False
 
-    def is_packed(self, machine: str) -> bool:
-        return False
-
-    def ask_for_packs(self) -> None:
-        pass
-
     def _read(self, offset: int) -> bytes:
         data = self._log[offset : offset + self._piece]
         end = data.rfind(b"\n") + 1

@@ -12,7 +12,7 @@ def _hearing(live):
     peer = SimpleNamespace(machine="m", last=lambda: SimpleNamespace(pending=1, log=None))
     fleet = SimpleNamespace(live_peers=lambda now: [peer] * live, peers={}, dead_after_s=60)
     ledger = SimpleNamespace(hear=lambda ends: None, machines=list, doubted=())
-    hearing = Hearing(fleet, ledger, SimpleNamespace(expect=int), 0.0)
+    hearing = Hearing(fleet, ledger, 0.0)
     hearing.hear(0.0, starved=False)
     return hearing
 
@@ -31,7 +31,7 @@ def test_slow_beats_stay():
 def _looked_at(busy, idle, rounds):
     """Let a machine without work hear others; give the logs at whose files it looks in each round."""
     names = [(f"busy-{n}", False) for n in range(busy)] + [(f"idle-{n}", True) for n in range(idle)]
-    beats = {name: SimpleNamespace(pending=0, log=(0, 9), idle=is_idle, packs=0) for name, is_idle in names}
+    beats = {name: SimpleNamespace(pending=0, log=(0, 9), idle=is_idle) for name, is_idle in names}
     live = [SimpleNamespace(machine=name, last=lambda name=name: beats[name]) for name in beats]
     fleet = SimpleNamespace(live_peers=lambda now: live, peers={}, dead_after_s=60)
     looked = []
@@ -41,7 +41,7 @@ def _looked_at(busy, idle, rounds):
         machines=list,
         doubted=(),
     )
-    hearing = Hearing(fleet, ledger, SimpleNamespace(expect=int), 0.0)
+    hearing = Hearing(fleet, ledger, 0.0)
     for _ in range(rounds):
         hearing.hear(0.0, starved=True)
     return looked
