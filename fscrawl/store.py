@@ -124,7 +124,10 @@ class Tree:
         try:
             found = FormatRecord.from_json(data).format
             if found != FORMAT:
-                raise NotATreeError(f"{path}: the tree has format {found}; this fscrawl works with format {FORMAT}")
+                raise NotATreeError(
+                    f"{path}: the tree has format {found}; this fscrawl works with format {FORMAT}. Without {MACHINERY},"
+                    " all that is stored counts: remove that directory, and the next crawl makes it anew"
+                )
             return TreeRecord.from_json(data)
         except RecordError as error:
             raise NotATreeError(f"{path}: {error}; it must be what the first machine wrote") from error

@@ -37,7 +37,7 @@ class World:
             ["politeness.robots=false", "politeness.delay=0", "crawl.scope=any", f"fleet.shards={shards}"],
         )
         self.record = TreeRecord(
-            format=2, machinery="0" * 32, crawl="c", created_at="t", shards=shards, partition="host"
+            format=3, machinery="0" * 32, crawl="c", created_at="t", shards=shards, partition="host"
         )
         self.warnings: list[str] = []
         self.fetched: Counter[str] = Counter()  # key of a page → how often

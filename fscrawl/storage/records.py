@@ -32,7 +32,7 @@ from fscrawl.util.humanize import number_of, size
 SITEMAP = "sitemap"  # the value of `skipped` for a sitemap
 Kind = Literal["page", "redirect", "other"]  # of a record; "other": another media type, or a sitemap
 KINDS: tuple[Kind, ...] = ("page", "redirect", "other")
-FORMAT = 2  # of the tree; increased when an older program would misread a newer tree
+FORMAT = 3  # of the tree; increased when an older program would misread a newer tree
 WITHHELD = frozenset(
     {
         *("authorization", "proxy-authorization", "authentication-info", "proxy-authentication-info"),

@@ -15,7 +15,7 @@ from fscrawl.storage.retrying import Retrying
 from fscrawl.store import Tree, create
 from tests.support.log_files import ALL, found
 
-RECORD = TreeRecord(format=2, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
+RECORD = TreeRecord(format=3, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
 BEGINNING = Place(0, 0)
 
 

@@ -45,7 +45,7 @@ class Logs:
 
     def __init__(self, root: Path, crawl: str = "c1") -> None:
         self.root = root
-        record = TreeRecord(format=2, machinery="0" * 32, crawl=crawl, created_at="t", shards=512, partition="host")
+        record = TreeRecord(format=3, machinery="0" * 32, crawl=crawl, created_at="t", shards=512, partition="host")
         store.create(root, record, render(Settings()), "http://a.example/\n")
         self.tree = Tree(root, "observer-1-aa")
         self.clock = Clock()

@@ -36,7 +36,7 @@ WHOLE = Beat(
     rests={"c.example": 60.0},
     at=1_790_000_000.5,
 )
-HELLO = Hello("m-1-aa", "m", "boot", "pid:[1]", 1, "99", 1_790_000_000.5, format=2)
+HELLO = Hello("m-1-aa", "m", "boot", "pid:[1]", 1, "99", 1_790_000_000.5, format=3)
 
 
 def facts(line: bytes) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def test_the_bytes_of_a_beat() -> None:
 def test_the_bytes_of_other_lines() -> None:
     """A hello names the process; a goodbye ends with how it was; what is not known yet is left out."""
     assert line_of(HELLO) == (
-        b'{"hello":"m-1-aa","host":"m","boot":"boot","pidns":"pid:[1]","pid":1,"start":"99","format":2,'
+        b'{"hello":"m-1-aa","host":"m","boot":"boot","pidns":"pid:[1]","pid":1,"start":"99","format":3,'
         b'"at":"2026-09-21T14:13:20.500Z"}\n'
     )
     last = facts(line_of(Goodbye(WHOLE, finished=True)))
@@ -77,7 +77,7 @@ def test_the_log_of_a_command() -> None:
     """A command's log is a hello and a goodbye, and is read as a command's."""
     log = command_log(HELLO, (0, 5))
     assert log == (
-        b'{"hello": "m-1-aa", "host": "m", "boot": "boot", "pidns": "pid:[1]", "pid": 1, "start": "99", "format": 2}\n'
+        b'{"hello": "m-1-aa", "host": "m", "boot": "boot", "pidns": "pid:[1]", "pid": 1, "start": "99", "format": 3}\n'
         b'{"bye": true, "finished": false, "log": [0, 5]}\n'
     )
     greeting, goodbye = parse_lines(log)

@@ -19,7 +19,7 @@ from fscrawl.storage.records import FORMAT, TreeRecord, new_machinery
 from tests.support.beats import facts_of
 from tests.support.checks import levels, says
 
-RECORD = TreeRecord(format=2, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
+RECORD = TreeRecord(format=3, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
 NAMED = 'politeness.user_agent="me/1 (+mailto:me@a.example)"'
 ELSEWHERE = {"host": "other", "boot": "b", "pidns": "p", "pid": 9, "start": "1"}
 

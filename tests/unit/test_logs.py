@@ -18,7 +18,7 @@ from fscrawl.storage.retrying import BRIEF
 from fscrawl.storage.segments import SegmentEnd, SegmentView
 from fscrawl.store import Tree, create
 
-RECORD = TreeRecord(format=2, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
+RECORD = TreeRecord(format=3, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
 
 
 @pytest.fixture

@@ -41,7 +41,7 @@ def clock(monkeypatch):
 
 @pytest.fixture
 def tree(tmp_path):
-    record = TreeRecord(format=2, machinery="0" * 32, crawl="c1", created_at="t", shards=16, partition="url")
+    record = TreeRecord(format=3, machinery="0" * 32, crawl="c1", created_at="t", shards=16, partition="url")
     create(tmp_path / "root", record, "", "")
     return Tree(tmp_path / "root", "m-1-aa")
 

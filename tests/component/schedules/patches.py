@@ -186,7 +186,7 @@ def installed(world: World) -> Iterator[None]:
             put(module, "os", world.nonces)
         put(heartbeat, "threading", Threading)
         put(watchdog, "threading", Threading)
-        put(heartbeat, "hello", lambda machine: Hello(machine, machine, machine, machine, 1, "1", format=2))
+        put(heartbeat, "hello", lambda machine: Hello(machine, machine, machine, machine, 1, "1", format=3))
         put(heartbeat, "_surroundings", lambda: ("boot", "namespace"))
         for module in (recovery, retry):
             put(module, "ThreadPoolExecutor", AtOnce)

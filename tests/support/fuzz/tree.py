@@ -260,7 +260,7 @@ true
 //*
 [1]
 """)
-_TREE = b'{"format":2,"crawl":"c","created_at":"x","shards":512,"partition":"host"}\n'
+_TREE = b'{"format":3,"crawl":"c","created_at":"x","shards":512,"partition":"host"}\n'
 _PAGE = records.PageRecord(
     "http://a.example/", "ab" * 12, 0, "", "2026-11-21T00:00:00.000Z", "m", 200, {"a": "b"}, 3, "x", 0.5, ("http://b.example/",)
 ).to_json()  # fmt: skip

@@ -16,7 +16,7 @@ from fscrawl.fleet.rulebook import Rulebook
 from fscrawl.storage.layout import again_path
 from fscrawl.storage.records import TreeRecord
 
-RECORD = TreeRecord(format=2, machinery="0" * 32, crawl="c", created_at="t", shards=4, partition="host")
+RECORD = TreeRecord(format=3, machinery="0" * 32, crawl="c", created_at="t", shards=4, partition="host")
 CUT = {"reason": "cut", "log": "m-1-ab", "expected": [0, 93]}
 
 

@@ -22,7 +22,7 @@ from fscrawl.store import Tree, create
 from tests.support.effort import tries
 
 LONGEST = 200
-RECORD = TreeRecord(format=2, machinery="0" * 32, crawl="c1", created_at="t", shards=16, partition="host")
+RECORD = TreeRecord(format=3, machinery="0" * 32, crawl="c1", created_at="t", shards=16, partition="host")
 nodenames = st.integers(0, 64).map(lambda length: ("machine-of-a-cloud." * 4)[:length])
 host_lengths = st.integers(1, 260)
 ports = st.sampled_from(["", ":8", ":8080", ":65535"])
