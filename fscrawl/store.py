@@ -45,6 +45,7 @@ from fscrawl.storage.layout import (
     ERRS,
     FILES,
     LINKS,
+    MACHINERY,
     MACHINERY_DIRECTORIES,
     PAGE_DIRECTORIES,
     PAUSE,
