@@ -72,7 +72,7 @@ class Rulebook:
         only a little earlier, if it was made since this call began, or others are working in it.
         """
         wanted = self._wanted_before
-        slack_s = max(_LEAST_SLACK_S, _SLACK * seconds_between(wanted, datetime.now(UTC).isoformat()))
+        slack_s = max(_LEAST_SLACK_S, _SLACK * _age_s(wanted))
         is_new = False
         while True:
             before = found.refresh_before if found else ""
@@ -127,3 +127,8 @@ class Rulebook:
     def _enter(self, found: Generation) -> None:
         assert found.links is not None
         self.rules = Rules.of(self._watch, found.number, found.links, found.refresh_before)
+
+
+def _age_s(moment: str) -> float:
+    """Give the seconds that have passed since a time (RFC 3339), by the clock of this machine."""
+    return seconds_between(moment, datetime.now(UTC).isoformat())

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from fscrawl.admin.retry import retry as retry_command
 from fscrawl.errors import RecordError
-from fscrawl.storage.layout import ERRS, LEASES, LINKS, LOG, SEEDS, SNAP
+from fscrawl.storage.layout import ERRS, GENERATIONS, LEASES, LINKS, LOG, SEEDS, SNAP
 from fscrawl.storage.records import ErrorRecord, timestamp
 from tests.component.schedules.member import Killed, Member
 from tests.component.schedules.patches import EPOCH
@@ -219,16 +219,16 @@ def refresh(world: World) -> None:
 
 
 def cut(world: World) -> None:
-    """The server has lost the end of a log, or all of a segment."""
+    """The server has lost the end of a log, or all of it."""
     rng = world.rng
-    segments = [path for path in world.share.files(LOG) if _size(world, path)]
-    if not segments:
+    logs = [path for path in world.share.files(GENERATIONS) if f"/{LOG}/" in path and _size(world, path)]
+    if not logs:
         return
-    path = rng.choice(segments)
+    path = rng.choice(logs)
     size = _size(world, path)
     left = rng.choice([0, size // 2, max(size - 1, 0), rng.randint(0, size), size - size // 4])
     world.note(f"{path}: cut from {size} to {left}")
-    world.cut.add(path.split("/")[-2])
+    world.cut.add(path.split("/")[-1].removesuffix(".log"))
     world.must_retry.clear()
     world.share.cut(path, left)
 
@@ -240,7 +240,8 @@ def _size(world: World, path: str) -> int:
 
 def tear(world: World) -> None:
     """A snapshot is torn, or removed."""
-    snapshots = [path for path in world.share.files(SNAP) if not path.rpartition("/")[2].startswith(".")]
+    files = (path for path in world.share.files(GENERATIONS) if f"/{SNAP}/" in path)
+    snapshots = [path for path in files if not path.rpartition("/")[2].startswith(".")]
     if snapshots:
         path = world.rng.choice(snapshots)
         if world.rng.random() < 0.5:

@@ -19,7 +19,6 @@ from fscrawl.config.seeds import wait_for_seeds
 from fscrawl.config.watcher import read_settings
 from fscrawl.engine.machine import Machine, Options
 from fscrawl.errors import FscrawlError, MemoryGone
-from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.logs import Logs
 from fscrawl.frontier.task import PageTask, Task
 from fscrawl.handlers.crawl_config import CrawlConfig
@@ -214,8 +213,6 @@ class Member:
         world.use_view(self)
         world.make_tree_if_missing(self)
         tree = Tree(Path(ROOT), self.name)
-        if before is not None and tree.record.machinery == before.record.machinery:
-            Generations(tree.files).advance({"reason": "lost", "log": before.machine})
         while not Logs(tree).take_name():
             self.name = world.new_name()
             self.view.name = self.name

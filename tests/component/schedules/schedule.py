@@ -54,7 +54,7 @@ class Schedule:
         kinds, rate = faults.plan(world)
         if self.focus:
             kinds, rate = self.focus, world.rng.choice([0.05, 0.1, 0.2])
-        world.note(f"{world.config} {world.limits[1:]} {world.limits.log_writer['segment_bytes']} {world.shards}")
+        world.note(f"{world.config} {world.limits} {world.shards}")
         for page in world.web.urls:
             world.note(f"{page} → {world.web.links[page]} {world.web.failures[page] or ''}")
         for _ in range(world.rng.randint(1, 3)):
@@ -160,7 +160,7 @@ class Schedule:
         intake = membership._intake
         return (
             f"{member.name} pending {frontier.pending} in flight {frontier.in_flight} held {membership.fleet.held}"
-            f" fenced {membership.fenced} intake {intake.is_done} doubts {membership.ledger._reader.cuts}"
+            f" fenced {membership.fenced} intake {intake.is_done} generation {membership.rules.generation} damaged {membership.ledger.damaged}"
             f" needed {membership.ledger.needed} releasing {membership._handover.releasing} {membership._state}"
             f" ends {membership.ledger.ends()}"
         )

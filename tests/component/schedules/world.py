@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from fscrawl import urls
 from fscrawl.config.settings import Settings, apply, render
 from fscrawl.errors import FscrawlError, MemoryGone
-from fscrawl.fleet.generations import Generations, refresh_of
+from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.leases import Leases
 from fscrawl.http.answers import Fetched
 from fscrawl.storage.layout import (
@@ -24,7 +24,7 @@ from fscrawl.storage.layout import (
     SETTINGS,
     TREE_RECORD,
 )
-from fscrawl.storage.records import TreeRecord
+from fscrawl.storage.records import FORMAT, TreeRecord
 from fscrawl.store import Tree, TreeFiles
 from tests.component.schedules.member import Killed, Member
 from tests.component.schedules.patches import Clock
@@ -61,7 +61,6 @@ class Config(NamedTuple):
 class Limits(NamedTuple):
     """Small ones, so that small schedules meet them."""
 
-    log_writer: dict[str, Any]
     fewest_lines: int
     quiet_bytes: int
     removal_pause_s: float
@@ -147,7 +146,6 @@ class World:
         self.nonces = Nonces(random.Random(seed + 1))
         self.shards = rng.choice([3, 5, 8])
         self.limits = Limits(
-            {"segment_bytes": rng.choice([150, 600, 10_000]), "holder_of": lambda shard: ""},
             rng.choice([0, 3, 20, 4096]),
             rng.choice([100, 10**6]),
             rng.choice([30.0, 200.0, 3600.0]),
@@ -240,7 +238,7 @@ class World:
             files.make_directory(directory)
         self._machineries += 1
         over_pages = True if self.share.files(LINKS) else None
-        record = TreeRecord(2, "c", "t", self.shards, "host", f"{self._machineries:032x}", over_pages)
+        record = TreeRecord(FORMAT, "c", "t", self.shards, "host", f"{self._machineries:032x}", over_pages)
         files.publish(TREE_RECORD, record.to_json())
         self.use_view(member)
 
@@ -248,7 +246,7 @@ class World:
         """Give the tree as a person sees it, whatever happens to `.fscrawl`."""
         self.as_person()
         self.share.view.name = name
-        return Tree(Path(ROOT), name, record=TreeRecord(2, "c", "t", self.shards, "host", "0" * 32))
+        return Tree(Path(ROOT), name, record=TreeRecord(FORMAT, "c", "t", self.shards, "host", "0" * 32))
 
     def age_s(self, moment: str) -> float:
         """Give the seconds since a time (RFC 3339), by the clock of the machine whose turn it is."""
@@ -324,7 +322,7 @@ class World:
 
     def _check_own(self, machine: str, path: str) -> None:
         parts = path.removeprefix(f"{ROOT}/").split("/")
-        if parts[1:2] == ["log"] and parts[2] != machine:
+        if parts[1:2] == ["generations"] and parts[3] == "log" and parts[4] != f"{machine}.log":
             raise Violation(f"6 logs are their machine's: {machine} writes {path}")
         if parts[1:2] == ["machines"] and parts[2] != f"{machine}.log":
             raise Violation(f"6 logs are their machine's: {machine} writes {path}")
@@ -369,9 +367,8 @@ class World:
 
     def refresh_before(self, tree: Tree) -> str:
         """Give the latest time of all refreshes that somebody has asked for; "" if nobody has."""
-        generations = Generations(tree.files)
-        generations.newest()
-        return max((refresh_of(generations.reason(number)) for number in generations.after(0)), default="")
+        newest = Generations(tree.files).newest()
+        return "" if newest is None else newest.refresh_before
 
     def is_stored(self, url: str) -> bool:
         before = (self.current, self.share.view, self.skew_s)
