@@ -26,7 +26,7 @@ from fscrawl import urls
 from fscrawl.errors import TreeError
 from fscrawl.fleet.lines import Found, Line, Surveyed, Told
 from fscrawl.fleet.log_reader import Cut, LogReader, packs_of
-from fscrawl.fleet.log_writer import LogChanged, LogWriter, Place, hash_of_places
+from fscrawl.fleet.log_writer import LogWriter, Place, hash_of_places
 from fscrawl.fleet.logs import TreeLogs
 from fscrawl.fleet.rules import Rules
 from fscrawl.fleet.terms import Terms
@@ -66,14 +66,10 @@ class Ledger:
         *,
         caches_s: float,
         holder_of: Callable[[int], str],
-        begin_generation: Callable[[str, Place], object],
         warn: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`caches_s`: how long a file system may show an old state of a file; `holder_of`: of a shard, as believed.
-
-        `begin_generation(machine, place)`: called when the own log is not as it was left, for others counted on it.
-        """
+        """`caches_s`: how long a file system may show an old state of a file; `holder_of`: of a shard, as believed."""
         self.rules = rules
         self.needed: set[int] = set()  # shards that have URLs
         self.surveyed: dict[int, int] = {}  # shard → newest generation in which all that is stored of it was said
@@ -84,7 +80,6 @@ class Ledger:
         self._frontier = frontier
         self._terms = terms
         self._caches_s = caches_s
-        self._begin_generation = begin_generation
         self._warn = warn
         self._clock = clock
         self._writer = LogWriter(files, machine, holder_of=holder_of)
@@ -116,15 +111,8 @@ class Ledger:
         self._writer.close()
 
     def check(self) -> None:
-        """Raise LogChanged if the own log is not as this machine left it; called from the thread that beats."""
-        self._guarded(self._writer.check)
-
-    def _guarded(self, call: Callable[[], None]) -> None:
-        try:
-            call()
-        except LogChanged:
-            self._begin_generation(self._machine, self._writer.place)
-            raise
+        """Raise MemoryGone if the own log is not as this machine left it; called from the thread that beats."""
+        self._writer.check()
 
     def use(self, rules: Rules) -> None:
         """Go by other rules from now on.
@@ -217,7 +205,7 @@ class Ledger:
     def flush(self) -> None:
         """Let others read all that was said: one write and one fsync."""
         lines = self._writer.unflushed_lines()
-        self._guarded(self._writer.flush)
+        self._writer.flush()
         self._flushed_at = self._clock()
         self.lines_since.update(lines)
 
@@ -238,7 +226,7 @@ class Ledger:
         """Begin another segment if the last one is long; tell whether the log ends elsewhere now."""
         place = self.place
         with contextlib.suppress(TreeError):  # it only saves space
-            self._guarded(self._writer.leave_long_segment)
+            self._writer.leave_long_segment()
         return self.place != place
 
     # -- hearing

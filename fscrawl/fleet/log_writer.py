@@ -47,10 +47,6 @@ def hash_of_places(places: Mapping[str, Place]) -> str:
     return hashlib.sha224(text.encode()).hexdigest()[:16]
 
 
-class LogChanged(MemoryGone):
-    """The own log is not as this writer left it. The machine must not go on under this id."""
-
-
 class _Flushed(NamedTuple):
     """What counts of the log: where it ends, and the bytes before that place."""
 
@@ -134,7 +130,7 @@ class LogWriter:
             self._write(b"")
 
     def flush(self) -> None:
-        """Write the lines that were added, by one write and one fsync. TreeError: they stay here. LogChanged."""
+        """Write the lines that were added, by one write and one fsync. TreeError: they stay here. MemoryGone."""
         if self.is_empty:
             return
         self._write(encode_block(self._foreign, self._own, self._holder_of))
@@ -191,13 +187,13 @@ class LogWriter:
         return format_first(First(self._machine, self._segment, self._counts))
 
     def _expect(self, counted: int) -> None:
-        """Raise LogChanged if the segment held another number of bytes than this writer counted."""
+        """Raise MemoryGone if the segment held another number of bytes than this writer counted."""
         if counted != self._counted:
             self._spoilt = True
-            raise LogChanged(_text_of(self._machine, Place(self._segment, self._counted), f"{counted} bytes are there"))
+            raise _changed(self._machine, Place(self._segment, self._counted), f"{counted} bytes are there")
 
     def check(self) -> None:
-        """Look at the last segment by its name; LogChanged if it is not as this writer left it.
+        """Look at the last segment by its name; MemoryGone if it is not as this writer left it.
 
         It must have the size that was counted, or more if its last append failed, and end with the same bytes.
         The inode number is not compared. On sshfs it stands for the name, not for the file: it stays the same when
@@ -211,12 +207,12 @@ class LogWriter:
             return
         view = self._files.open_segment(self._machine, segment)
         if view is None:
-            raise LogChanged(_text_of(self._machine, flushed.place, "it is gone"))
+            raise _changed(self._machine, flushed.place, "it is gone")
         try:
             if view.size < counted or (view.size > counted and not self._may_have_grown(flushed)):
-                raise LogChanged(_text_of(self._machine, flushed.place, f"{view.size} bytes are there"))
+                raise _changed(self._machine, flushed.place, f"{view.size} bytes are there")
             if view.read(counted - len(flushed.tail), len(flushed.tail)) != flushed.tail:
-                raise LogChanged(_text_of(self._machine, flushed.place, "it ends with other bytes than were written"))
+                raise _changed(self._machine, flushed.place, "it ends with other bytes than were written")
         finally:
             view.close()
 
@@ -237,9 +233,6 @@ class LogWriter:
             self._end = None
 
 
-def _text_of(machine: str, place: Place, found: str) -> str:
-    """Say what is wrong, for a person."""
-    return (
-        f"{log_path(machine, place.segment)}: {found}, after {place.bytes} were written; "
-        "somebody has changed the file, or its server has lost a part of it"
-    )
+def _changed(machine: str, place: Place, found: str) -> MemoryGone:
+    """Say that somebody has changed the own log, or that its server has lost a part of it."""
+    return MemoryGone.at(log_path(machine, place.segment), f"{found}, after {place.bytes} were written")
