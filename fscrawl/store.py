@@ -35,7 +35,7 @@ from fscrawl.storage.creation import (
     remains_of_tree,
     state_of,
     strangers,
-    wait_for_deletion,
+    wait_for_permits,
 )
 from fscrawl.storage.files import TreeFiles
 from fscrawl.storage.flaws import is_word
@@ -83,7 +83,7 @@ __all__ = [
     "remains_of_tree",
     "state_of",
     "strangers",
-    "wait_for_deletion",
+    "wait_for_permits",
 ]
 
 Beside = Mapping[str, bytes] | None

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
-from fscrawl.errors import FscrawlError, TreeError
+from fscrawl.errors import FscrawlError
 from fscrawl.fleet.beat import (
     Beat,
     Goodbye,
@@ -126,6 +126,15 @@ def is_worth_a_look(now: float, looked_at: float, grown_at: float, dead_after_s:
     """
     silent_s = now - grown_at
     return silent_s <= dead_after_s or now - looked_at >= _SELDOM * silent_s
+
+
+def longest_permit_s(dead_after_s: float, caches_s: float) -> float:
+    """Give for how many seconds machines may fetch after `.fscrawl` was deleted.
+
+    `caches_s`: how long they may see an old tree.json. A permit that they get at the end of that time holds for half of
+    `dead_after` more.
+    """
+    return max(dead_after_s, caches_s + dead_after_s / 2)
 
 
 class Permit:
@@ -241,7 +250,7 @@ class Heartbeat:
             self._write(beat)
             confirmed = self._confirm()
         except FscrawlError as error:
-            self.trouble = self.cause_of(error)  # meanwhile `age_s` grows, and the machine fences itself
+            self.trouble = error  # meanwhile `age_s` grows, and the machine fences itself
             return min(self.beat_s, _AGAIN_S)
         self.trouble = None
         self._number += 1
@@ -249,15 +258,6 @@ class Heartbeat:
         if confirmed:
             self._beaten(began)
         return self.beat_s
-
-    def cause_of(self, error: FscrawlError) -> FscrawlError:
-        """Give the reason of an error: a file that is missing may be missing with all of `.fscrawl`."""
-        if isinstance(error, TreeError) and not error.retry:
-            try:
-                self._confirm()
-            except FscrawlError as cause:
-                return cause
-        return error
 
     def _beaten(self, began: float) -> None:
         if uptime() - self._beaten_at > self.lease_s:

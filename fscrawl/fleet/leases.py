@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from fscrawl.fleet.logs import Logs
@@ -32,7 +31,6 @@ class Leases:
     """One process's view of the leases of a tree."""
 
     def __init__(self, tree: Tree) -> None:
-        self._tree = tree
         self._files = tree.files
 
     def leases(self) -> list[tuple[int, int]]:
@@ -56,16 +54,6 @@ class Leases:
         """Claim an epoch in the name of `holder`; tell whether this call won it."""
         claim = {"holder": holder, "by": self._files.machine, "nonce": os.urandom(8).hex()}
         return self._files.claim(lease_path(shard, epoch), json.dumps(claim).encode() + b"\n")
-
-    def put_back(self, leases: Iterable[tuple[int, int]], holder: str) -> None:
-        """Claim epochs once more whose files somebody has removed, perhaps with their directory.
-
-        TreeError if the tree is gone: nothing is made where there is none.
-        """
-        self._tree.check_there()
-        self._files.make_directory(LEASES)
-        for shard, epoch in leases:
-            self.claim_lease(shard, epoch, holder)
 
     def drop_lease(self, shard: int, epoch: int) -> None:
         """Remove an epoch that another one has followed long ago."""

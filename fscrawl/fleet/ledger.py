@@ -122,7 +122,7 @@ class Ledger:
         self._writer.close()
 
     def check(self) -> None:
-        """Raise LogChanged if the own log is not as this machine left it; called from the thread that beats."""
+        """Raise MemoryGone if the own log is not as this machine left it; called from the thread that beats."""
         self._writer.check()
 
     def use(self, rules: Rules) -> None:

@@ -30,10 +30,6 @@ def hash_of_places(places: Mapping[str, int]) -> str:
     return hashlib.sha224(text.encode()).hexdigest()[:16]
 
 
-class LogChanged(MemoryGone):
-    """The own log is not as this writer left it. The machine must not go on under this id."""
-
-
 class _Flushed(NamedTuple):
     """What counts of the log: how many bytes, and the last of them."""
 
@@ -110,7 +106,7 @@ class LogWriter:
         self._logs.retry(self._machine, self._opened)
 
     def flush(self) -> None:
-        """Write the lines that were added, by one write and one fsync. TreeError: they stay here. LogChanged."""
+        """Write the lines that were added, by one write and one fsync. TreeError: they stay here. MemoryGone."""
         if self._block:
             self._write()
         if self._unflushed_bytes:
@@ -134,7 +130,7 @@ class LogWriter:
         self._block = b""
 
     def _opened(self) -> LogEnd:
-        """Open the file by its name; LogChanged if it has another size than this writer has seen to."""
+        """Open the file by its name; MemoryGone if it has another size than this writer has seen to."""
         if self._end is None:
             end = self._logs.open_end(self._machine)
             self._end = end
@@ -144,10 +140,10 @@ class LogWriter:
 
     def _expect(self, there: int, counted: int) -> None:
         if there != counted:
-            raise LogChanged(_text_of(self._logs.path(self._machine), counted, f"{there} bytes are there"))
+            raise _changed(self._logs.path(self._machine), counted, f"{there} bytes are there")
 
     def check(self) -> None:
-        """Look at the log by its name; LogChanged if it is not as this writer left it.
+        """Look at the log by its name; MemoryGone if it is not as this writer left it.
 
         It must have the bytes that were counted, and end with the same ones. The inode number is not compared. On sshfs
         it stands for the name, not for the file: it stays the same when another file gets the name, and may change when
@@ -158,12 +154,12 @@ class LogWriter:
             return
         path, view = self._logs.path(self._machine), self._logs.open_view(self._machine)
         if view is None:
-            raise LogChanged(_text_of(path, flushed.place, "it is gone"))
+            raise _changed(path, flushed.place, "it is gone")
         try:
             if view.size < flushed.place:
-                raise LogChanged(_text_of(path, flushed.place, f"{view.size} bytes are there"))
+                raise _changed(path, flushed.place, f"{view.size} bytes are there")
             if view.read(flushed.place - len(flushed.tail), len(flushed.tail)) != flushed.tail:
-                raise LogChanged(_text_of(path, flushed.place, "it ends with other bytes than were written"))
+                raise _changed(path, flushed.place, "it ends with other bytes than were written")
         finally:
             view.close()
 
@@ -174,9 +170,6 @@ class LogWriter:
             self._end = None
 
 
-def _text_of(path: str, counted: int, found: str) -> str:
-    """Say what is wrong, for a person."""
-    return (
-        f"{path}: {found}, after {counted} were written; "
-        "somebody has changed the file, or its server has lost a part of it"
-    )
+def _changed(path: str, counted: int, found: str) -> MemoryGone:
+    """Say that somebody has changed the own log, or that its server has lost a part of it."""
+    return MemoryGone.at(path, f"{found}, after {counted} were written")

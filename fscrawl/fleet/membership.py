@@ -18,11 +18,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from fscrawl.config.watcher import EditWatcher
-from fscrawl.errors import FscrawlError, TreeError
+from fscrawl.errors import FscrawlError, MemoryGone, TreeError
 from fscrawl.fleet import agreement
-from fscrawl.fleet.anchor import Anchor, cause_of, unless_gone
+from fscrawl.fleet.anchor import Anchor, unless_gone
 from fscrawl.fleet.beat import Beat
-from fscrawl.fleet.claims import Claims
 from fscrawl.fleet.code_seeds import OfCode, no_seeds
 from fscrawl.fleet.edits import Edits, Seeds
 from fscrawl.fleet.ending import Ending, held_hash
@@ -100,7 +99,7 @@ class Membership:
         self._round_at = self._next_round = 0.0
         self._changed = False  # what a round has found is still to be said to the engine
         self._state = Beat(idle=False)
-        self._anchor: Anchor
+        self._anchor = Anchor(tree)
         self._heart: Heartbeat
         self._fence: Fence
         self._handover: Handover
@@ -154,7 +153,6 @@ class Membership:
             caches_s=caches_s,
         )
         self._rests = Rests(self._frontier, tree.record, lambda: watch.settings.politeness)
-        self._claims = Claims(tree, self.fleet, caches_s, self._warn, self._confirm)
         self._ending = Ending(self.fleet, self.ledger, self._intake, self._frontier)
 
     # -- beginning and end
@@ -177,7 +175,6 @@ class Membership:
         self._handover = Handover(self.fleet, self._frontier, self.ledger, self._intake, self._rests, self._heart)
         now = self._clock()
         self.fleet.observe(now)
-        self._claims.wait_for_old_permits(now)
         agreement.begin(self._watch.settings.code, self._heart.written, self.fleet, now, self._warn)
         self._rulebook.begin(reseed=self._reseed, others=bool(self.fleet.live_peers(now)))
         self.ledger.use(self.rules)
@@ -242,8 +239,13 @@ class Membership:
         return True
 
     def cause_of(self, error: FscrawlError) -> FscrawlError:
-        """Give the reason of an error: files may be missing because all of `.fscrawl` was deleted."""
-        return self._heart.cause_of(error) if hasattr(self, "_heart") else cause_of(self._tree, error)
+        """Give the reason of an error: a file may be missing because all of `.fscrawl` was deleted or replaced."""
+        if isinstance(error, TreeError | MemoryGone) and not error.retry:
+            try:
+                self._confirm()
+            except FscrawlError as cause:
+                return cause
+        return error
 
     # -- what the main loop asks
 
@@ -373,14 +375,13 @@ class Membership:
         agreement.check(self._watch.settings.code, self._heart.written, self.fleet.live_peers(now))
         changes = self.fleet.look(now)
         self._handover.lose(changes.lost)
-        self._claims.put_back(now)
         changed = self._edits.look(now, self._heart, self._handover)
         self._hearing.hear(now, starved=starved)
         self._heart.beat_s = min(self._hearing.beat_s(self._watch.settings.fleet), _MOST_OF_LEASE * self._heart.lease_s)
         self._handover.release(now)
         self._take(changes.adopted)
         if not (self._fence.is_due or self._ending.was_said(self._state_now())):
-            self._take(self._claims.claim(self.ledger.needed, self._watch.settings.fleet.beat, self._clock))
+            self._take(self.fleet.claim_free(self.ledger.needed, self._watch.settings.fleet.beat / 2))
         self._intake.step(now)
         return changed
 

@@ -88,7 +88,6 @@ class Snapshot:
     signs              PAUSE, STOP, …: the files in the root that steer the machines
     settings_trouble   what is wrong with crawl.toml, "" if nothing is; machines keep the last good one
     max_pages          the setting, None if there is no limit
-    over_pages         `.fscrawl` was made where pages were stored already: nobody has counted these
     unheard            number of machines that have logged URLs, and whose heartbeat logs are missing
     by_url             URLs are divided among the machines, and not hosts
     stopped_labels     the setting: labels of tasks to hold back
@@ -104,7 +103,6 @@ class Snapshot:
     settings_digest: str
     settings_trouble: str = ""
     max_pages: int | None = None
-    over_pages: bool = False
     unheard: int = 0
     by_url: bool = False
     stopped_labels: tuple[str, ...] = ()
@@ -131,7 +129,7 @@ class Snapshot:
         """
         counted_at = max((machine.greeted_at for machine in self.machines if machine.last.counted), default=0.0)
         dead = any(machine.state == "dead" and machine.greeted_at >= counted_at for machine in self.machines)
-        return not (self.over_pages or self.unheard or dead)
+        return not (self.unheard or dead)
 
     @property
     def at_least(self) -> str:
@@ -301,7 +299,6 @@ class Observer:
             self._digest,
             trouble,
             max_pages=self._good.crawl.max_pages,
-            over_pages=bool(self._tree.record.over_pages),
             unheard=self._count_unheard(logs, with_logs - self._machines.keys()),
             by_url=self._tree.record.partition == "url",
             stopped_labels=self._good.crawl.stopped_labels,

@@ -41,7 +41,6 @@ MACHINERY_DIRECTORIES = (MACHINERY, MACHINES, LEASES, GENERATIONS, ROBOTS)
 DIRECTORIES = (*PAGE_DIRECTORIES, *MACHINERY_DIRECTORIES)
 
 TREE_RECORD = f"{MACHINERY}/tree.json"
-WAITED = f"{MACHINERY}/waited"  # a machine has waited until those of the `.fscrawl` before were fenced
 KEPT_SETTINGS = f"{MACHINERY}/settings.toml"  # a copy of the settings, without secrets, in case they are deleted
 README = f"{MACHINERY}/README"
 PROBE = "probe-"  # followed by a machine: its directory in `.fscrawl` while it tries the file system out

@@ -5,10 +5,10 @@ import os
 
 import pytest
 
-from fscrawl.errors import TreeBusyError, TreeError
+from fscrawl.errors import MemoryGone, TreeBusyError, TreeError
 from fscrawl.fleet.lines import Surveyed
 from fscrawl.fleet.log_reader import LogReader
-from fscrawl.fleet.log_writer import LogChanged, LogWriter, Place
+from fscrawl.fleet.log_writer import LogWriter, Place
 from fscrawl.fleet.logs import TreeLogs
 from fscrawl.storage.records import TreeRecord
 from fscrawl.storage.retrying import Retrying
@@ -167,7 +167,7 @@ def test_a_file_that_was_replaced(root, writer, reader):
     writer.check()
     writer.add(Surveyed(1, 1), own=True)
     writer.flush()
-    with pytest.raises(LogChanged, match=r"log/a/0\.log: \d+ bytes are there, after \d+ were written"):
+    with pytest.raises(MemoryGone, match=r"log/a/0\.log: \d+ bytes are there, after \d+ were written"):
         writer.check()
 
 
@@ -178,7 +178,7 @@ def test_no_share(root, writer, files):
     (root / ".fscrawl" / "log").rmdir()
     with pytest.raises(TreeError, match="it is not there"):
         LogWriter(files, "c").open()
-    with pytest.raises(LogChanged, match="it is gone"):
+    with pytest.raises(MemoryGone, match="it is gone"):
         writer.check()
 
 

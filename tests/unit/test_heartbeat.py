@@ -175,15 +175,12 @@ def test_a_beat_that_does_not_count(body, clock):
 
 
 def test_log_that_is_gone(body):
-    """Where a beat cannot be written since the file is not there, it is asked if all of the memory is gone."""
+    """Where a beat cannot be written since the file is not there, that is the trouble."""
     missing = TreeError("it is not there")
     missing.__cause__ = FileNotFoundError()
     body.log.fails = missing
     body.beat()
     assert body.heart.trouble is missing
-    body.confirmed = MemoryGone("deleted")
-    body.beat()
-    assert body.heart.trouble is body.confirmed
 
 
 def test_first_line_fails(clock):

@@ -133,20 +133,6 @@ BREAKAGES = (
     ),
     Breakage("claims_from_the_living", "shards are taken from live machines", broken.claims_from_the_living, seed=0),
     Breakage(
-        "leases_stay_removed",
-        "leases that somebody has removed are not made again",
-        broken.leases_stay_removed,
-        "remove_leases join",
-        seed=0,
-    ),
-    Breakage(
-        "claims_beside_removed",
-        "who joins claims shards though leases were removed",
-        broken.claims_beside_removed_leases,
-        "remove_leases join",
-        seed=146,
-    ),
-    Breakage(
         "removed_leases_count_on",
         "leases that somebody has removed are believed for ever",
         broken.removed_leases_count_on,

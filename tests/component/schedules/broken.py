@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 from unittest.mock import patch
 
+from fscrawl.fleet.terms import Terms
+
 from fscrawl.engine.outcomes import Bookkeeper
 from fscrawl.fleet import ending
 from fscrawl.fleet.anchor import Anchor
 from fscrawl.fleet.blocks import Head
-from fscrawl.fleet.claims import Claims
 from fscrawl.fleet.edits import Seeds
 from fscrawl.fleet.ending import Ending
 from fscrawl.fleet.fence import Fence
@@ -26,12 +27,12 @@ from fscrawl.fleet.ownership import Fleet
 from fscrawl.fleet.rulebook import Rulebook
 from fscrawl.fleet.snapshots import Snapshots
 from fscrawl.fleet.survey import Survey
-from fscrawl.fleet.terms import Terms
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.url_table import UrlTable
 from fscrawl.handlers.outcome import Known
 from fscrawl.handlers.pages import PageHandler
 from fscrawl.handlers.refreshes import RefreshHandler
+from tests.component.schedules import world
 
 Change = tuple[Any, str, Any]
 
@@ -203,7 +204,7 @@ def deletion_ignored() -> list[Change]:
 
 
 def no_grace() -> list[Change]:
-    return [(Claims, "wait_for_old_permits", lambda self, now: None)]
+    return [(world, "longest_permit_s", lambda dead_after_s, caches_s: 0.0)]
 
 
 def claims_from_the_living() -> list[Change]:
@@ -213,19 +214,8 @@ def claims_from_the_living() -> list[Change]:
     return [(Fleet, "is_free", is_free)]
 
 
-def leases_stay_removed() -> list[Change]:
-    return [
-        (Fleet, "put_back", lambda self, now, confirm: 0),
-        (Fleet, "are_some_to_be_put_back", lambda self, now: False),
-    ]
-
-
-def claims_beside_removed_leases() -> list[Change]:
-    return [(Fleet, "are_some_to_be_put_back", lambda self, now: False)]
-
-
 def removed_leases_count_on() -> list[Change]:
-    return [(Fleet, "_doubt_removed", lambda self, now: None)]
+    return [(Fleet, "_check_there", lambda self: None)]
 
 
 def own_parts_unread() -> list[Change]:

@@ -261,26 +261,17 @@ def delete(world: World) -> None:
 
 
 def remove_leases(world: World) -> None:
-    """A person removes the leases, which look like locks that were left behind; perhaps with their directory.
+    """A person removes the leases, which look like locks that were left behind.
 
-    Each machine that holds shards has said so: that is how those that join know that leases are missing. Without the
-    directory nothing can be claimed until one of them makes it again.
+    Whoever knows one of them ends. Until then, a machine that knows none would take shards that are still held. So all
+    are at work, and nobody has joined just now.
     """
-    _rounds(world)
-    holders = [member for member in world.up() if member.fleet.held]
-    if not world.share.files(LEASES) or not all(member.heart.written[-1].shards for member in holders):
+    if world.waiting() or not all(_is_at_work(member) and member.fleet._newest for member in world.up()):
         return
     world.note("the leases are removed")
     world.were_leases_removed = True
-    if world.rng.random() < 0.5 and any(_is_at_work(member) for member in holders):
-        world.share.delete(LEASES)
-        _rounds(world)
     for path in world.share.files(LEASES):
         world.as_person().remove(path.removeprefix(f"{ROOT}/"))
-
-
-def _rounds(world: World) -> None:
-    """Let each machine beat, and all others read that."""
     for _ in range(3):
         world.now += BEATS_C / 2
         world.round()

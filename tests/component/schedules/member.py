@@ -4,7 +4,7 @@
     beat    the heart beats, if it is time
     work    a worker does the first task of its inbox
 
-If the memory of the fleet is lost under it, it joins anew with another id, as the command does.
+If the memory of the fleet is lost under it, it ends, and a supervisor starts the same command again.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tests.component.schedules.world import World
 
 _CAPACITY = 3
+_RESTART_S = 30.0  # that of deploy/systemd/fscrawl.service
 
 
 class Killed(BaseException):
@@ -127,7 +128,7 @@ class Member:
     """A machine, through all its ids.
 
     name        the present id
-    state       "up", "left" or "dead"
+    state       "up", "waits" (for a supervisor, or before it makes a tree where pages are stored), "left" or "dead"
     is_paused   nothing of it runs
     is_stuck    its main loop does not run, its heart and its workers do
     """
@@ -143,7 +144,8 @@ class Member:
         self._options = Options(1, 1, reseed=reseed, refresh_before=refresh_before)
         self.pool: Pool | None = None
         self._next_beat = 0.0
-        self.do(lambda: self._start(None))
+        self._waits_until, self._waits_for_tree = 0.0, False
+        self.do(self._start)
 
     def note(self, text: str) -> None:
         self.world.note(f"{self.name} {text}")
@@ -206,7 +208,24 @@ class Member:
 
     # -- beginning and end
 
-    def _start(self, before: Tree | None) -> None:
+    def _start(self) -> None:
+        if grace_s := self.world.grace_s():
+            self._wait(grace_s, for_tree=True)
+        else:
+            self._join()
+
+    def _wait(self, wait_s: float, *, for_tree: bool = False) -> None:
+        self.note(f"waits {wait_s} s")
+        self.state = "waits"
+        self._waits_until, self._waits_for_tree = self.world.now + wait_s, for_tree
+
+    def wake(self) -> None:
+        """Go on after a wait. That for a tree is over when another machine has made it."""
+        if self.world.now >= self._waits_until or (self._waits_for_tree and self.world.machinery()):
+            self.state = "up"
+            self.do(self._join if self._waits_for_tree else self._start)
+
+    def _join(self) -> None:
         world = self.world
         self.name = world.new_name()
         self.view = View(self.name, stale=world.share.stale)
@@ -259,7 +278,10 @@ class Member:
             return
         self.note(f"gone: {cause}")
         self._options = Options(1, 1, refresh_before=self._options.refresh_before)
-        self.do(lambda: self._start(self.engine._tree))
+        if self.world.were_leases_removed or self.rng.random() < 0.3:
+            self._wait(_RESTART_S)
+        else:
+            self.do(self._start)
 
     def interrupt(self) -> None:
         """A person presses Ctrl-C."""

@@ -14,6 +14,7 @@ from fscrawl import urls
 from fscrawl.config.settings import Settings, apply, render
 from fscrawl.errors import FscrawlError, MemoryGone
 from fscrawl.fleet.generations import Generations
+from fscrawl.fleet.heartbeat import longest_permit_s
 from fscrawl.fleet.leases import Leases
 from fscrawl.http.answers import Fetched
 from fscrawl.storage.layout import (
@@ -209,6 +210,14 @@ class World:
     def up(self) -> list[Member]:
         return [member for member in self.members if member.state == "up"]
 
+    def waiting(self) -> list[Member]:
+        return [member for member in self.members if member.state == "waits"]
+
+    def grace_s(self) -> float:
+        """Give how long a machine waits before it makes a tree: where pages are stored and there is none."""
+        is_over_pages = not self.machinery() and self.share.files(LINKS)
+        return longest_permit_s(DEAD_AFTER_S, self.caches_s) if is_over_pages else 0.0
+
     def join(self, **options: Any) -> None:
         self.members.append(Member(self, **options))
 
@@ -237,8 +246,7 @@ class World:
         for directory in MACHINERY_DIRECTORIES:
             files.make_directory(directory)
         self._machineries += 1
-        over_pages = True if self.share.files(LINKS) else None
-        record = TreeRecord(FORMAT, "c", "t", self.shards, "host", f"{self._machineries:032x}", over_pages)
+        record = TreeRecord(FORMAT, "c", "t", self.shards, "host", f"{self._machineries:032x}")
         files.publish(TREE_RECORD, record.to_json())
         self.use_view(member)
 

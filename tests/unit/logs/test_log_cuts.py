@@ -2,8 +2,9 @@
 
 import pytest
 
+from fscrawl.errors import MemoryGone
 from fscrawl.fleet.log_reader import Cut, LogReader
-from fscrawl.fleet.log_writer import LogChanged, Place
+from fscrawl.fleet.log_writer import Place
 from tests.support.log_files import ALL, found
 
 BEGINNING = Place(0, 0)
@@ -282,7 +283,7 @@ def test_a_first_line_that_was_cut_and_written_on(make_writer, write, reader, fi
     store.cut("a", 1, cut_to)
     assert list(reader.read("a", SHARD)) == []
     assert reader.cuts["a"].expected == place
-    with pytest.raises(LogChanged):
+    with pytest.raises(MemoryGone):
         write(writer, found(1, 1))
     later = LogReader(files, "later")
     for each in (reader, later):

@@ -4,9 +4,9 @@ import errno
 
 import pytest
 
-from fscrawl.errors import TreeBusyError, TreeError
+from fscrawl.errors import MemoryGone, TreeBusyError, TreeError
 from fscrawl.fleet.lines import Found
-from fscrawl.fleet.log_writer import LogChanged, Place
+from fscrawl.fleet.log_writer import Place
 from tests.support.log_files import ALL, TRIES, LogsInMemory, found
 
 ONE, TWO, THREE = found(1), found(2), found(3)
@@ -141,16 +141,16 @@ def test_a_segment_that_cannot_be_made(make_writer, view, store, write):
 def test_somebody_else_appends(writer, store, write):
     """A segment that grew by another's hand is found by the next flush, and by a check."""
     store.files["a", 0] += b"x"
-    with pytest.raises(LogChanged, match=r"0\.log: 9 bytes are there, after 8 were written; somebody has changed"):
+    with pytest.raises(MemoryGone, match=r"0\.log: 9 bytes are there, after 8 were written while this machine ran"):
         writer.check()
-    with pytest.raises(LogChanged, match="9 bytes are there"):
+    with pytest.raises(MemoryGone, match="9 bytes are there"):
         write(writer, ONE)
 
 
 def test_somebody_else_has_the_name(make_writer, store):
     """Two machines with one id: the second does not write."""
     make_writer()
-    with pytest.raises(LogChanged):
+    with pytest.raises(MemoryGone):
         make_writer()
     assert store.log("a") == [b"L a 0 0\n"]
 
@@ -159,16 +159,16 @@ def test_somebody_else_has_the_name(make_writer, store):
 def test_a_log_that_was_cut(writer, store, write, at):
     write(writer, ONE)
     store.cut("a", 0, at)
-    with pytest.raises(LogChanged, match="bytes are there"):
+    with pytest.raises(MemoryGone, match="bytes are there"):
         writer.check()
-    with pytest.raises(LogChanged, match="bytes are there"):
+    with pytest.raises(MemoryGone, match="bytes are there"):
         write(writer, TWO)
 
 
 def test_a_log_that_is_gone(writer, store, write):
     write(writer, ONE)
     store.remove("a", 0)
-    with pytest.raises(LogChanged, match="it is gone"):
+    with pytest.raises(MemoryGone, match="it is gone"):
         writer.check()
 
 
@@ -177,7 +177,7 @@ def test_zeros(writer, store, write):
     write(writer, ONE)
     size = writer.place.bytes
     store.files["a", 0][size - 9 :] = b"\0" * 9
-    with pytest.raises(LogChanged, match="it ends with other bytes"):
+    with pytest.raises(MemoryGone, match="it ends with other bytes"):
         writer.check()
 
 

@@ -40,7 +40,7 @@ def cut(world, machine, left):
 
 
 def finish(world):
-    """Let all machines go on to the end; those that find the memory of the fleet changed join anew."""
+    """Let all machines go on to the end; those that find the memory of the fleet changed are started again."""
     for n in range(40):
         for member in list(world.members):
             try:
@@ -98,7 +98,7 @@ def test_cut_after_its_machine_was_killed(world, left):
 @pytest.mark.gate
 @percents
 def test_cut_while_its_machine_runs(world, left):
-    """The log of a machine that runs: it ends, and joins anew; all that it has told is told again by somebody."""
+    """The log of a machine that runs: it ends, and is started again; all that it has told is told by somebody."""
     begin(world)
     a, _ = world.join("a"), world.join("b")
     world.rounds()
@@ -107,8 +107,7 @@ def test_cut_while_its_machine_runs(world, left):
         world.rounds(2)
     cut(world, "a", left)
     a.beat()
-    assert a.heart.trouble is not None, "the next beat finds it"
-    assert generations(world) == ["1"]
+    assert isinstance(a.heart.trouble, MemoryGone), "the next beat finds it"
     finish(world)
     all_is_there(world)
     assert "a" not in [member.name for member in world.members]
