@@ -88,7 +88,12 @@ BREAKAGES = (
     ),
     Breakage("generation_ignored", "a new generation changes nothing", broken.generation_ignored, seed=4),
     Breakage(
-        "cut_ignored", "that a log is cut changes nothing", broken.cut_ignored, "cut crash join", seed=5, slow=True
+        "damage_ignored",
+        "that a log is cut changes nothing",
+        broken.damage_ignored,
+        "cut crash join",
+        seed=5,
+        slow=True,
     ),
     Breakage(
         "sent_forever",
@@ -102,8 +107,13 @@ BREAKAGES = (
     ),
     Breakage("nothing_is_looked_for", "what is stored is fetched again", broken.nothing_is_looked_for, seed=1),
     Breakage("told_forever", "what was told counts under all settings", broken.told_forever, seed=6),
-    Breakage("term_at_telling", "a mark has the term of the telling", broken.term_at_telling, "edit", seed=101),
-    Breakage("edit_unseen_in_links", "links are cut by other rules than told", broken.edit_unseen_in_links, seed=20778),
+    Breakage("told_while_stale", "what is of an older generation is told", broken.told_while_stale, "edit", seed=101),
+    Breakage("links_by_own_rules", "links are chosen by the settings of now", broken.links_by_own_rules, "edit"),
+    Breakage("survey_by_own_rules", "a survey goes by the settings of now", broken.survey_by_own_rules, "edit"),
+    Breakage("narrow_is_forgotten", "what is outside of the settings is fetched", broken.narrow_is_forgotten, "edit"),
+    Breakage("left_out_unsaid", "what is outside of the settings is not said", broken.left_out_unsaid, "edit"),
+    Breakage("uncovered_is_idle", "nobody begins a generation for an edit", broken.uncovered_is_idle, "edit"),
+    Breakage("removed_early", "a generation is removed under machines in it", broken.removed_early, "edit join"),
     Breakage("depth_ignored", "what was told counts for all depths", broken.depth_ignored, seed=76),
     Breakage(
         "edit_retakes_nothing", "an edit does not put shards together anew", broken.edit_retakes_nothing, "edit", seed=0

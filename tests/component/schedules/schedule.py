@@ -166,7 +166,8 @@ class Schedule:
         intake = membership._intake
         return (
             f"{member.name} pending {frontier.pending} in flight {frontier.in_flight} held {membership.fleet.held}"
-            f" fenced {membership.fenced} intake {intake.is_done} generation {membership.rules.generation} damaged {membership.ledger.damaged}"
+            f" fenced {membership.fenced} intake {intake.is_done}"
+            f" generation {membership.rules.generation} damaged {membership.ledger.damaged}"
             f" needed {membership.ledger.needed} releasing {membership._handover.releasing} {membership._state}"
             f" ends {membership.ledger.ends()}"
         )
