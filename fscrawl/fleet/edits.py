@@ -122,6 +122,7 @@ class Edits:
         before = self._ledger.rules.generation
         self._ledger.use(self._rulebook.rules)
         if self._ledger.rules.generation != before:
+            self._intake.abandon()
             self._hearing.hear_all(now)
             self._housekeeping.restart()
         if change.retake:

@@ -69,7 +69,7 @@ class Intake:
         self._reading: list[set[int]] = []  # for each chore that reads, the shards that were not dropped since
         self._to_survey: dict[int, float] = {}  # shard → when its directories may be listed
         self._surveying: list[set[int]] = []
-        self._chores: deque[Iterator[None]] = deque()
+        self._chores: deque[Generator[None]] = deque()
 
     # -- what others ask
 
@@ -103,6 +103,14 @@ class Intake:
                 self._retaken.add(shard)
             self._taken_at[shard] = taken_at.get(shard, self._taken_at.get(shard))
             self._arriving.add(shard)
+
+    def abandon(self) -> None:
+        """End all reading: it is of a generation that is over. The shards are to be begun anew."""
+        for chore in self._chores:
+            chore.close()
+        for each in (self._chores, self._reading, self._surveying, self._to_survey):
+            each.clear()
+        self._survey.refreshing.clear()
 
     def drop(self, shards: Collection[int]) -> None:
         """Forget shards, and let the frontier forget them, all at once: it goes through all that is pending."""
@@ -169,7 +177,7 @@ class Intake:
                 self._reading.append(some)
                 self._chores.append(self._catch_up(some, ends, has_snapshots=has_snapshots))
 
-    def _catch_up(self, shards: set[int], ends: dict[str, int], *, has_snapshots: bool) -> Iterator[None]:
+    def _catch_up(self, shards: set[int], ends: dict[str, int], *, has_snapshots: bool) -> Generator[None]:
         """Fold what snapshots and logs say of `shards`, up to `ends`. What is dropped meanwhile is left out.
 
         `has_snapshots`: somebody may have held the shards before.
@@ -265,7 +273,7 @@ class Intake:
         self._surveying.append(shards)
         self._chores.append(self._survey_all(shards))
 
-    def _survey_all(self, shards: set[int]) -> Iterator[None]:
+    def _survey_all(self, shards: set[int]) -> Generator[None]:
         yield from self._survey.run(shards)
         self._surveying.remove(shards)
         self._frontier.drop_settled()

@@ -63,29 +63,36 @@ class Survey:
             self.hosts_in_all = 0  # an earlier survey is over
         self.hosts_left += len(hosts)
         self.hosts_in_all += len(hosts)
-        for host in hosts:
-            self._tidy_up(host)
+        left = len(hosts)
+        try:
+            for host in hosts:
+                yield from self._tell_host(host, shards)
+                left -= 1
+                self.hosts_left -= 1
+        finally:  # also if it is ended before
+            self.hosts_left -= left
+
+    def _tell_host(self, host: str, shards: set[int]) -> Iterator[None]:
+        self._tidy_up(host)
+        yield
+        sitemaps = self._sitemaps_of(host)
+        is_told = self._frontier.is_told_as_page
+        for page in records_of(self._tree, host, self._wants(host, shards, is_told), self._warn):
+            if page is not None:
+                self.records_read += 1
+                if sitemaps is None and self._admits(page):
+                    self._stored.robots_first.add(host)
+                    self._leave_to_worker(page)
+                    sitemaps = ()
+                else:
+                    self._tell(page)
             yield
-            sitemaps = self._sitemaps_of(host)
-            is_told = self._frontier.is_told_as_page
-            for page in records_of(self._tree, host, self._wants(host, shards, is_told), self._warn):
-                if page is not None:
-                    self.records_read += 1
-                    if sitemaps is None and self._admits(page):
-                        self._stored.robots_first.add(host)
-                        self._leave_to_worker(page)
-                        sitemaps = ()
-                    else:
-                        self._tell(page)
-                yield
-            self._ledger.discover(sitemaps or (), 0, "", Flags(SITEMAP))
-            is_settled = self._frontier.is_settled
-            for error in errors_of(self._tree, host, self._wants(host, shards, is_settled), self._warn):
-                if error is not None:
-                    self.records_read += 1
-                    self._tell_failure(error)
-                yield
-            self.hosts_left -= 1
+        self._ledger.discover(sitemaps or (), 0, "", Flags(SITEMAP))
+        is_settled = self._frontier.is_settled
+        for error in errors_of(self._tree, host, self._wants(host, shards, is_settled), self._warn):
+            if error is not None:
+                self.records_read += 1
+                self._tell_failure(error)
             yield
 
     def _wants(self, host: str, shards: set[int], is_done: Callable[[int, int], bool]) -> Callable[[str], bool]:
