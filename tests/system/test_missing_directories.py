@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.support.crawling import check_tree, crawl, pages
+from tests.support.crawling import check_tree, crawl, fscrawl, pages
 from tests.support.web import Request, Response, Web, linked_site
 
 HOST = "127.0.1.1"
@@ -32,6 +33,8 @@ def test_the_advice_helps(root: Path, directory: str) -> None:
         assert web.duplicates() == {}
     assert len(pages(root)) == 9
     check_tree(root)
+    status = json.loads(fscrawl("status", "--root", root, "--json").out)
+    assert (status["pages"], status["exact"]) == (9, True), "the machine has counted what no heartbeat says any more"
 
 
 def test_a_deleted_machinery_asks_no_host(root: Path) -> None:
