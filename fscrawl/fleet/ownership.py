@@ -21,7 +21,7 @@ for half of that time stops by itself (`engine/machine.py`). Clocks of two machi
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
@@ -244,7 +244,7 @@ class Fleet:
 
     def _doubt_removed(self, now: float) -> None:
         """Take leases for unread that others had, and that somebody has removed by hand: nobody else does that."""
-        for shard, epoch, _ in self._newest.copy().values():
+        for shard, epoch, *_ in self._newest.copy().values():
             if not (shard in self.held or (shard, epoch) in self._listed or self._shared.has_lease(shard, epoch)):
                 self._newest[shard] = Lease(shard, epoch, _UNREAD)
                 self._unread_since.setdefault(shard, now)
@@ -381,10 +381,17 @@ class Fleet:
         live = [peer for peer in self.live_peers(now) if peer.proven or not holders]
         return any(peer.last().shards and peer.machine not in holders for peer in live)
 
-    def hand_over(self, shard: int, to: str) -> bool:
-        """Give a held shard to another machine. False if this machine did not hold it any more."""
+    def rests_of(self, shard: int) -> tuple[tuple[str, float], ...]:
+        """Give what the newest lease of a shard says of hosts that must be left alone."""
+        return self._newest[shard].rests
+
+    def hand_over(self, shard: int, to: str, rests: Mapping[str, float] | None = None) -> bool:
+        """Give a held shard to another machine. False if this machine did not hold it any more.
+
+        `rests`: its hosts that must be left alone, with the seconds that remain.
+        """
         epoch = self.held.pop(shard) + 1
-        won = self._shared.claim_lease(shard, epoch, to)
+        won = self._shared.claim_lease(shard, epoch, to, rests)
         if won:
             self._newest[shard] = Lease(shard, epoch, to)
         return won
