@@ -1,7 +1,7 @@
 """How machines share one tree: who holds what, and who has said what.
 
     who is there        beat, heartbeat, logs, anchor
-    who holds what      leases, assignment, ownership, handover, fence, rests
+    who holds what      leases, assignment, ownership, handover, fence
     who has said what   lines, blocks, log_writer, log_reader (log_walk, log_window), command_log
     what counts         rules, rulebook, terms, generations
     what is known       ledger, hearing, intake, survey (recovery), url_state, tidying

@@ -73,7 +73,6 @@ class Beat:
     settings, settings_at        digest of the crawl.toml that it uses, and since when
     site          digest of its site file (`--site`), "" without one
     resting, gave_up             numbers of hosts
-    rests         host → seconds for which it must still be left alone
     at            when the line was written (UNIX time, by the machine's own clock)
     """
 
@@ -103,7 +102,6 @@ class Beat:
     site: str = ""
     resting: int = 0
     gave_up: int = 0
-    rests: Mapping[str, float] = field(default_factory=dict)
     at: float = 0.0
 
     @property
@@ -144,8 +142,8 @@ def parse_lines(data: bytes) -> Iterator[Line]:
             yield parsed
 
 
-def parse_line(line: bytes, *, rests: bool = True) -> Line | None:
-    """Read one line of a log, None if it is none. `rests`: read `rests`, too.
+def parse_line(line: bytes) -> Line | None:
+    """Read one line of a log, None if it is none.
 
     >>> parse_line(b'{"bye":true,"pages":7,"finished":true}').counters.pages
     7
@@ -161,8 +159,8 @@ def parse_line(line: bytes, *, rests: bool = True) -> Line | None:
         return _hello(facts, at)
     if "bye" in facts:
         finished = facts.get("finished") is True
-        return Goodbye(_beat(facts, at, rests), finished, is_command="pages" not in facts)
-    return _beat(facts, at, rests)
+        return Goodbye(_beat(facts, at), finished, is_command="pages" not in facts)
+    return _beat(facts, at)
 
 
 def goodbye_of(lines: bytes) -> Goodbye | None:
@@ -193,7 +191,7 @@ def _hello(facts: dict[str, Any], at: float) -> Hello:
     return Hello(machine, host, boot, pidns, _whole(facts.get("pid")), start, at, _whole(facts.get("format")) or 1)
 
 
-def _beat(facts: dict[str, Any], at: float, rests: bool) -> Beat:
+def _beat(facts: dict[str, Any], at: float) -> Beat:
     get = facts.get
     return Beat(
         number=_whole_or_none(get("beat")),
@@ -222,7 +220,6 @@ def _beat(facts: dict[str, Any], at: float, rests: bool) -> Beat:
         site=_text(get("site")),
         resting=_whole(get("resting")),
         gave_up=_whole(get("gave_up")),
-        rests=_table(get("rests")) if rests else {},
         at=at,
     )
 
@@ -265,12 +262,6 @@ def _text(value: Any) -> str:
 def _is_unicode(text: str) -> bool:
     r"""Tell whether a text can be written: JSON may hold half of a surrogate pair, as in "\ud800"."""
     return text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)
-
-
-def _table(value: Any) -> dict[str, float]:
-    if not isinstance(value, dict):
-        return {}
-    return {name: number for name, number in value.items() if _is_number(number) and _is_unicode(name)}
 
 
 # -- writing
@@ -333,6 +324,5 @@ def _counters(beat: Beat) -> dict[str, Any]:
         "site": beat.site or None,
         "resting": beat.resting,
         "gave_up": beat.gave_up,
-        "rests": dict(beat.rests) or None,
     }
     return {name: value for name, value in facts.items() if value is not None}

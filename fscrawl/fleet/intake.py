@@ -45,11 +45,11 @@ class Intake:
         survey: Survey,
         *,
         caches_s: float,
-        prepare: Callable[[set[int]], None],
+        prepare: Callable[[], object],
         complete: Callable[[set[int], Iterator[None]], Iterator[None]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`caches_s`: how long a listing may be old; `prepare(shards)`: called when the frontier has just got them.
+        """`caches_s`: how long a listing may be old; `prepare()`: called when the frontier has just got some shards.
 
         `complete(shards, found)`: adds what stands in no log, step by step, when their logs have been read. `found`:
         steps that add the URLs of the logs.
@@ -166,7 +166,7 @@ class Intake:
             self._frontier.hold(shard, asked_until, check_s=check_s, deep=deep)
             self._ledger.begin_anew(shard)
         self._retaken -= shards
-        self._prepare(shards)
+        self._prepare()
         self._frontier.learn_stored()
         self._next_hold = now + max(_GATHER_S, _TIMES_ITS_COST * (self._clock() - now))
         ends = self._ledger.ends()

@@ -37,7 +37,6 @@ from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.fleet.recovery import shards_of
-from fscrawl.fleet.rests import Rests
 from fscrawl.fleet.rulebook import Rulebook
 from fscrawl.fleet.rules import Rules
 from fscrawl.fleet.seeding import Seeding
@@ -131,7 +130,7 @@ class Membership:
             self.ledger,
             self.survey,
             caches_s=caches_s,
-            prepare=self._prepare,
+            prepare=self._stored.list_hosts,
             complete=seeds.add_of,
             clock=clock,
         )
@@ -152,7 +151,6 @@ class Membership:
             warn=self._warn,
             caches_s=caches_s,
         )
-        self._rests = Rests(self._frontier, tree.record, lambda: watch.settings.politeness)
         self._ending = Ending(self.fleet, self.ledger, self._intake, self._frontier)
 
     # -- beginning and end
@@ -172,7 +170,8 @@ class Membership:
             confirm=self._confirm,
         )
         self._fence = Fence(self._heart, self._warn)
-        self._handover = Handover(self.fleet, self._frontier, self.ledger, self._intake, self._rests, self._heart)
+        parts = (self.fleet, self._frontier, self.ledger, self._intake)
+        self._handover = Handover(*parts, self._tree.record, lambda: self._watch.settings.politeness)
         now = self._clock()
         self.fleet.observe(now)
         agreement.begin(self._watch.settings.code, self._heart.written, self.fleet, now, self._warn)
@@ -225,7 +224,6 @@ class Membership:
             ready=state.ready,
             needed=state.needed,
             dead_after=self.fleet.dead_after_s,
-            rests=self._rests.to_tell(self._clock()),
         )
 
     def _confirm(self) -> bool:
@@ -388,19 +386,13 @@ class Membership:
     def _take(self, shards: Iterable[int]) -> None:
         """Put shards into the frontier that were adopted or claimed, unless they were handed on in the same round.
 
-        The last holder may have asked their hosts until a moment ago, so the hosts' delays count from now.
+        The last holder may have asked their hosts until a moment ago, so the hosts' delays and rests count from now.
         """
         now = self._clock()
         taken = (set(shards) & self.fleet.held.keys()) - self._handover.releasing
         first = {shard for shard in taken if self.fleet.held.get(shard) == 1}
+        self._handover.heed(taken, now)
         self._intake.begin(taken, {shard: None if shard in first else now for shard in taken})
-
-    def _prepare(self, shards: set[int]) -> None:
-        """The frontier has just got some shards: let their hosts rest as their last holders said."""
-        now = self._clock()
-        self._stored.list_hosts()
-        self.fleet.observe(now)  # the last holder wrote a beat before it handed anything over
-        self._rests.heed(shards, (peer.last().rests for peer in self.fleet.peers.values()), now)
 
     # -- fencing
 

@@ -21,7 +21,7 @@ for half of that time stops by itself (`engine/machine.py`). Clocks of two machi
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
@@ -247,7 +247,7 @@ class Fleet:
 
         Its holder alone removes it, after the next one. So somebody has removed it by hand, or replaced `.fscrawl`.
         """
-        for shard, epoch, _ in self._newest.values():
+        for shard, epoch, *_ in self._newest.values():
             if (shard, epoch) not in self._listed and not self._shared.has_lease(shard, epoch):
                 raise MemoryGone.at(lease_path(shard, epoch), "it was deleted")
 
@@ -363,10 +363,17 @@ class Fleet:
         self.held[shard] = epoch
         return True
 
-    def hand_over(self, shard: int, to: str) -> bool:
-        """Give a held shard to another machine. False if this machine did not hold it any more."""
+    def rests_of(self, shard: int) -> tuple[tuple[str, float], ...]:
+        """Give what the newest lease of a shard says of hosts that must be left alone."""
+        return self._newest[shard].rests
+
+    def hand_over(self, shard: int, to: str, rests: Mapping[str, float] | None = None) -> bool:
+        """Give a held shard to another machine. False if this machine did not hold it any more.
+
+        `rests`: its hosts that must be left alone, with the seconds that remain.
+        """
         epoch = self.held.pop(shard) + 1
-        won = self._shared.claim_lease(shard, epoch, to)
+        won = self._shared.claim_lease(shard, epoch, to, rests)
         if won:
             self._newest[shard] = Lease(shard, epoch, to)
         return won

@@ -89,7 +89,7 @@ class Mount:
         at = self._member.earlier(self.late_s["names"])
         return (shard, epoch) in self._server.leases and (shard, epoch) in self._server.listing("leases", at)
 
-    def claim_lease(self, shard, epoch, holder):
+    def claim_lease(self, shard, epoch, holder, rests=None):
         server, name, data = self._server, (shard, epoch), (holder, (self._member.name, next(self._nonces)))
         rested_s = server.now - self._member.observed_at
         newest = server.newest[shard]

@@ -48,7 +48,7 @@ class Shared:
     def has_lease(self, shard, epoch):
         return (shard, epoch) in self.held and (shard, epoch) not in self.unnamed
 
-    def claim_lease(self, shard, epoch, holder):
+    def claim_lease(self, shard, epoch, holder, rests=None):
         return self.held.setdefault((shard, epoch), holder) is holder
 
     def drop_lease(self, shard, epoch):

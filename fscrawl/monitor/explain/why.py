@@ -11,7 +11,7 @@ from fscrawl.config.settings import Settings
 from fscrawl.config.written_requests import line_of, written_request
 from fscrawl.fleet.rules import LinkRules
 from fscrawl.frontier.flags import parse_flags
-from fscrawl.frontier.host_figures import SLOW_S
+from fscrawl.frontier.host_figures import SLOW_S, Cause
 from fscrawl.frontier.scope import BAD_PORT, TRAP, WHY_TRAP, Scope
 from fscrawl.http.error_classes import HELP
 from fscrawl.monitor.explain.facts import Explanation, Mark, Reason
@@ -27,6 +27,8 @@ from fscrawl.storage.layout import PAGE_DIRECTORIES
 from fscrawl.store import PAUSE, STOP, Tree
 from fscrawl.util.humanize import number_of
 from fscrawl.util.installed import command, path_word
+
+_RESTS = (Cause.RETRY_AFTER, Cause.COSTLY, Cause.FAILING, Cause.PROBED, Cause.TOLD)
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):(?!\d)", re.IGNORECASE)  # a.example:80 has none
 _RULES = (BAD_PORT, TRAP, "scope", "allow", "deny", "max_depth", "max_hosts_per_domain")
@@ -263,11 +265,10 @@ class Why:
 def _troubles(machine: MachineStatus, host: str) -> Iterator[Reason]:
     """Give what a machine says about a host."""
     figure, shown = machine.status.hosts.get(host), urls.shown_host(host)
-    rest_s = machine.last.rests.get(host)
-    if rest_s is not None:
+    if figure is not None and figure.cause in _RESTS:
         yield Reason(
             "resting",
-            f"{machine.name} pauses {shown} for {rest_s:g} s more, because the host asked for it, failed, or"
+            f"{machine.name} pauses {shown} for {figure.wait_s:g} s more, because the host asked for it, failed, or"
             " takes much of the processor in vain",
         )
     if figure is not None and figure.failures:

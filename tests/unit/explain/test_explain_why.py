@@ -131,16 +131,15 @@ def test_a_pause_without_port_is_for_all_ports(tree):
 
 
 def test_what_machines_say_of_its_host_is_told(tree):
-    """A host that rests, fails or is slow by a live machine's last beat is told so; one that does well is not."""
-    says = {"rests": {"a.example": 30.5}}
-    beat(tree, **says)
-    hosts = {"a.example": {"failures": 7, "latency_s": 4.5}}
+    """A host that rests, fails or is slow by a live machine's status file is told so; one that does well is not."""
+    beat(tree)
+    hosts = {"a.example": {"failures": 7, "latency_s": 4.5, "cause": "retry-after", "wait_s": 30.5}}
     (tree.root / ".fscrawl/machines" / "h-9-bb.status.json").write_text(json.dumps({"hosts": hosts}))
     found = ask(tree, MISSING)
     assert names(found) == ["resting", "failing", "slow", "not-discovered"]
     assert "for 30.5 s more" in found.reasons[0].text
     assert names(ask(tree, "http://b.example/", "crawl.scope=any")) == ["not-discovered"]
-    beat(tree, now=1e9, **says)
+    beat(tree, now=1e9)
     assert names(ask(tree, MISSING)) == ["not-discovered"]
 
 

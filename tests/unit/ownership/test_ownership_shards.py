@@ -112,7 +112,7 @@ def test_hand_over(me, make, shared):
 def test_hand_over_whose_reply_is_lost(me, make, shared, monkeypatch):
     """A hand-over that failed may have been made: the giver holds nothing until a lease says so."""
 
-    def claim_lease(shard, epoch, holder):
+    def claim_lease(shard, epoch, holder, rests):
         shared.held[shard, epoch] = holder
         raise TreeError("no reply")
 
