@@ -74,9 +74,7 @@ def test_nothing_is_lost(drawn):
     for shard in MINE:
         wanted = [line for line in fleet.added if line.shard == shard]
         for got in (fleet.got, taken):
-            assert [line for line in got if line.shard == shard] == wanted, (
-                "each once, in the order in which they were added"
-            )
+            assert [line for line in got if line.shard == shard] == wanted, "each once, in order"
     for begin, end in pairwise(sorted(set(fleet.places))):
         assert set(fleet.reader.read_shards("a", ALL, begin, end)) <= set(fleet.added)
     assert fleet.reader.damaged == {}

@@ -66,7 +66,7 @@ def test_a_write_that_fails(writer, view, store, write, reader, landed):
 
 @pytest.mark.parametrize("landed", [0, 5, -1])
 def test_after_the_limit(writer, view, store, write, reader, landed):
-    """When nothing helps, the lines stay with the writer. Later the same block is written, and the new lines after it."""
+    """When nothing helps, the lines stay with the writer. Later the same block is written, then new lines."""
     write(writer, ONE)
     before, tries = writer.place, []
     view.faults = [landed] * TRIES
