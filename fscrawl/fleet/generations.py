@@ -86,7 +86,8 @@ class Generations:
         if number not in self._read:
             try:
                 said = _DECODER.decode(self._files.read_or_torn(rules_path(number)) or b"")
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                said.links.scope()  # ValueError: an expression is none
+            except (msgspec.DecodeError, ValueError, RecursionError):
                 return Generation(number, None)
             before = said.refresh_before if _is_time(said.refresh_before) else ""
             self._read[number] = Generation(number, said.links, before, said.reason)

@@ -79,11 +79,14 @@ class Hearing:
     def _silent_ones(self, now: float) -> list[str]:
         """Give machines that are not live, and whose logs may have lines that were not read yet.
 
-        A command that is killed before it signs its log leaves one without heartbeats. Whoever joins later reads it,
-        and machines that have not read the same do not agree that the crawl is over.
+        One that has left may have come after the last listing: its last words say that it has a log here. A command
+        that is killed before it signs its log leaves one without heartbeats. Whoever joins later reads it, and machines
+        that have not read the same do not agree that the crawl is over.
         """
         chosen = []
-        for machine in self._listed:
+        here = self._ledger.rules.generation
+        last = [(peer.machine, peer.last()) for peer in self._fleet.peers.values()]
+        for machine in self._listed.union(name for name, beat in last if beat.generation == here and beat.log):
             if self._fleet.is_live(machine, now):
                 self._looked_at.pop(machine, None)
                 continue

@@ -263,10 +263,10 @@ class Intake:
             self._to_survey[shard] = 0.0 if taken_at is None else taken_at + self._caches_s
 
     def _begin_surveys(self, now: float) -> None:
-        due = {shard for shard, at in self._to_survey.items() if at <= now}
+        # The last holder may have said meanwhile that it made the survey.
+        due = {shard for shard, at in self._to_survey.items() if at <= now or self._ledger.is_surveyed(shard)}
         for shard in due:
             del self._to_survey[shard]
-        # The last holder may have said meanwhile that it made the survey.
         shards = {shard for shard in due if not self._ledger.is_surveyed(shard)}
         if not shards:
             return

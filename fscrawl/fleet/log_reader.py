@@ -3,10 +3,10 @@
 Vocabulary:
   place      how many bytes of a log were read: the end of a block
   until      how many bytes its writer has said that it has
-  damage     a log holds less than was read or said, or bytes that were said cannot be read as blocks. An old view of
-             the file looks the same, so the caller waits before it believes that. Then the next generation begins
-  tail       what stands behind all that was said, and is no whole block: its machine is writing, or was killed then.
-             It counts for nobody, and is no damage
+  damage     a log holds less than was read or said, or bytes that cannot be read as blocks. An old view of the file
+             looks the same, so the caller waits before it believes that. Then the next generation begins
+  tail       the beginning of a block, behind all that was said: its machine is writing, or was killed then. It counts
+             for nobody, and is no damage
 
 Promise: the lines of a block are given whole or not at all, and in the log's order. Nothing behind damage is read.
 """
@@ -79,7 +79,7 @@ class LogReader:
         self, machine: str, shards: Container[int], begin: int, until: int | None
     ) -> Iterator[tuple[int, list[Line]]]:
         """Give the end and the wanted lines of one block after the other; note damage."""
-        place, expected = begin, max(begin, until or 0)
+        place, size, expected = begin, 0, max(begin, until or 0)
         view = self._logs.open_view(machine) if expected or until is None else None
         is_damaged = False
         if view is not None:
@@ -88,16 +88,15 @@ class LogReader:
                 while place < window.limit and (block := self._block(machine, window, place, shards)) is not None:
                     place, lines = block
                     yield place, lines
-                is_damaged = place < expected or window.size < expected
             except (ValueError, ShrunkError):
                 is_damaged = True
             finally:
+                size = window.size
                 window.close()
-        else:
-            is_damaged = expected > 0
+        readable = min(place, size)
         self.damaged.pop(machine, None)
-        if is_damaged:
-            self.damaged[machine] = Damage(self._logs.path(machine), place, max(expected, place + 1))
+        if is_damaged or readable < expected:
+            self.damaged[machine] = Damage(self._logs.path(machine), readable, max(expected, readable + 1))
 
     def _block(self, machine: str, window: Window, begin: int, shards: Container[int]) -> tuple[int, list[Line]] | None:
         """Give a block's end and its lines; None if it is not whole. ValueError if it is damaged."""

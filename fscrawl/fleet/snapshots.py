@@ -149,6 +149,7 @@ class Snapshots:
         """Give the shard's lines in all logs from `starts` to `ends`."""
         for machine, end in ends.items():
             self._go_on()
+            self._reader.damaged.pop(machine, None)  # it may have been an old view, or in another part
             yield from self._reader.read_shards(machine, {shard}, starts.get(machine, 0), end)
             if machine in self._reader.damaged:
                 raise _DamageError

@@ -15,7 +15,7 @@ from tests.support.log_files import LogsInMemory, Store
 
 @pytest.fixture
 def store() -> Store:
-    return Store()
+    return {}
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ def test_goodbye_amid_a_reseed(world):
     a.leave()
     c = world.join("c")
     c.settle()
-    assert b"\ns 1\n" not in world.log("a")
-    assert b"\ns 1\n" in world.log("c")
+    assert b"\ns\n" not in world.log("a")
+    assert b"\ns\n" in world.log("c")
 
 
 def test_no_hand_over_amid_a_reseed(world):

@@ -17,6 +17,7 @@ def slow_machine(world, *seeds):
     world.edit()
     a = world.join("a")
     a.tick()
+    a.beat()
     return a
 
 
