@@ -18,7 +18,7 @@ JSON = st.recursive(
 )
 KEYS = [
     *json.loads(
-        line_of(Beat(number=1, log=1, read="a", held="b", rules="c", shards=1, dead_after=1, rests={"a": 1}, at=1))
+        line_of(Beat(number=1, log=1, read="a", held="b", rules="c", shards=1, dead_after=1, at=1))
     ),
     *json.loads(line_of(Hello("m"))),
     *("bye", "finished", "clean"),
