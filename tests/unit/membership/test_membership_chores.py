@@ -270,6 +270,8 @@ def test_shards_that_go_together(world, monkeypatch, what):
 
 def test_shards_that_arrive_one_after_the_other(world, monkeypatch):
     """After an edit, shards with pages in flight come back when those are over. The tree is not listed for each."""
+    listings, list_hosts = [], StoredOnTree.list_hosts
+    monkeypatch.setattr(StoredOnTree, "list_hosts", lambda self: listings.append(self) or list_hosts(self))
     hosts = [*MINE, *HERS]
     world.create(*map(url, hosts))
     a = world.join("a")
@@ -277,8 +279,7 @@ def test_shards_that_arrive_one_after_the_other(world, monkeypatch):
     tasks = [a.take() for _ in hosts]
     world.edit("crawl.deny=['/nowhere']")
     a.tick()
-    listings, list_hosts = [], StoredOnTree.list_hosts
-    monkeypatch.setattr(StoredOnTree, "list_hosts", lambda self: listings.append(self) or list_hosts(self))
+    listings.clear()
     for task in tasks:
         a.finish(task)
         a.membership.tick(starved=False)
