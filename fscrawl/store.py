@@ -244,14 +244,14 @@ class Tree:
         """Read the failure of a URL; RecordError if it is torn, TreeError if it is not there."""
         return ErrorRecord.from_json(self.files.get(self.tree_path(ERRS, host, key)))
 
-    def failed_at(self, host: str, key: str) -> str | None:
-        """Tell when a URL failed; None if it has not failed, or its record cannot be read."""
+    def failure(self, host: str, key: str) -> ErrorRecord | None:
+        """Read the failure of a URL; None if it has not failed, or its record cannot be read."""
         try:
             data = self.files.read(self.tree_path(ERRS, host, key))
             record = None if data is None else ErrorRecord.from_json(data)
         except RecordError:
             return None
-        return record.failed_at if record is not None and is_word(record.failed_at) else None
+        return record if record is not None and is_word(record.failed_at) else None
 
     def body(self, host: str, key: str, size: int | None = None, file: str | None = None) -> bytes:
         """Read a page's body; TreeError if it is not there.

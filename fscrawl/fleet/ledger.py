@@ -343,11 +343,11 @@ class Ledger:
     @property
     def damaged(self) -> Collection[str]:
         """The logs that seem to be damaged: it may also be an old view of a file, so they are looked at again."""
-        return self._reader.damaged.keys()
+        return self._reader.damaged.keys() | self._reader.missed.keys()
 
     def believed_damage(self, now: float) -> Damage | None:
         """Give damage of a log that has been seen for longer than any cache lives; None if there is none."""
-        damaged = {**self.snapshots.damaged, **self._reader.damaged}
+        damaged = {**self.snapshots.damaged, **self._reader.missed, **self._reader.damaged}
         self._damaged_since = {machine: self._damaged_since.get(machine, now) for machine in damaged}
         old = (machine for machine, since in self._damaged_since.items() if now - since >= self._caches_s)
         return next((damaged[machine] for machine in old), None)

@@ -38,10 +38,11 @@ class Damage(NamedTuple):
 class LogReader:
     """Reads logs.
 
-    machine   whose reader this is
-    places    up to where each log of other machines was read by `read`; 0 for those that are not named
-    needed    shards that some head named
-    damaged   by machine; a log that is whole at a later look is not there any more
+      machine   whose reader this is
+      places    up to where each log of other machines was read by `read`; 0 for those that are not named
+      needed    shards that some head named
+      damaged   by machine, what `read` has found; a log that is whole at a later look is not there any more
+    missed    by machine, what `read_shards` has found: whoever asked for these lines does not have all of them
     """
 
     def __init__(self, logs: UrlLogs, machine: str) -> None:
@@ -49,6 +50,7 @@ class LogReader:
         self.places: dict[str, int] = {}
         self.needed: set[int] = set()
         self.damaged: dict[str, Damage] = {}
+        self.missed: dict[str, Damage] = {}
         self._logs = logs
         self._head_bytes: dict[str, int] = {}  # that the next head of a log may have
 
@@ -61,7 +63,8 @@ class LogReader:
         begin = self.places.get(machine, 0)
         if until is not None and until <= begin and machine not in self.damaged:
             return
-        for place, lines in self._blocks(machine, shards, begin, until):
+        self.damaged.pop(machine, None)
+        for place, lines in self._blocks(machine, shards, begin, until, self.damaged):
             yield from lines
             self.places[machine] = place
 
@@ -72,13 +75,13 @@ class LogReader:
     def read_shards(self, machine: str, shards: Container[int], start: int, end: int) -> Iterator[Line]:
         """Give the lines of `shards` in the blocks from `start` to `end`. Moves no place."""
         if start < end:
-            for _, lines in self._blocks(machine, shards, start, end):
+            for _, lines in self._blocks(machine, shards, start, end, self.missed):
                 yield from lines
 
     def _blocks(
-        self, machine: str, shards: Container[int], begin: int, until: int | None
+        self, machine: str, shards: Container[int], begin: int, until: int | None, damaged: dict[str, Damage]
     ) -> Iterator[tuple[int, list[Line]]]:
-        """Give the end and the wanted lines of one block after the other; note damage."""
+        """Give the end and the wanted lines of one block after the other; put damage into `damaged`."""
         place, size, expected = begin, 0, max(begin, until or 0)
         view = self._logs.open_view(machine) if expected or until is None else None
         is_damaged = False
@@ -94,9 +97,8 @@ class LogReader:
                 size = window.size
                 window.close()
         readable = min(place, size)
-        self.damaged.pop(machine, None)
         if is_damaged or readable < expected:
-            self.damaged[machine] = Damage(self._logs.path(machine), readable, max(expected, readable + 1))
+            damaged[machine] = Damage(self._logs.path(machine), readable, max(expected, readable + 1))
 
     def _block(self, machine: str, window: Window, begin: int, shards: Container[int]) -> tuple[int, list[Line]] | None:
         """Give a block's end and its lines; None if it is not whole. ValueError if it is damaged."""

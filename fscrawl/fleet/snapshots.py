@@ -99,7 +99,7 @@ class Snapshots:
     @property
     def damaged(self) -> Mapping[str, Damage]:
         """By machine, the logs that are damaged: no snapshot is made of them."""
-        return self._reader.damaged
+        return self._reader.missed
 
     def make(self, shard: int, epoch: int, ends: Mapping[str, int]) -> SnapshotHead | None:
         """Make a snapshot of all that logs say of a shard up to `ends`, and remove old ones; give its head.
@@ -149,9 +149,9 @@ class Snapshots:
         """Give the shard's lines in all logs from `starts` to `ends`."""
         for machine, end in ends.items():
             self._go_on()
-            self._reader.damaged.pop(machine, None)  # it may have been an old view, or in another part
+            self._reader.missed.pop(machine, None)  # it may have been an old view, or in another part
             yield from self._reader.read_shards(machine, {shard}, starts.get(machine, 0), end)
-            if machine in self._reader.damaged:
+            if machine in self._reader.missed:
                 raise _DamageError
 
     def _remove_old(self, shard: int) -> None:

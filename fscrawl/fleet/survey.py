@@ -6,7 +6,8 @@ has no robots.txt of a host that has pages. Then one of these pages goes to a wo
 asked for robots.txt first.
 
 Promise: after a survey, a log has a told mark of every record that was listed and could be read, behind the lines of
-its links; but not of pages that a refresh is to fetch again, which are pending then.
+its links; but not of pages that a refresh is to fetch again, nor of failures that a user asks to try again: these are
+pending then.
 """
 
 from __future__ import annotations
@@ -156,10 +157,19 @@ class Survey:
         location = self._frontier.location(error.url)
         if not self._frontier.holds(location.shard):
             return
-        flags = flags_of(error.sitemap or "", label=sound(error.label))
+        flags = flags_of(error.sitemap or "", error.failed_at if error.again else "", sound(error.label))
+        if error.again and self._chooses(error):  # a user asks for another try: no log of this generation may say so
+            self._ledger.discover([error.url], error.depth, error.referrer, flags)
+            return
         found = Found(location.shard, error.depth, error.referrer, error.url, flags)
         depth = self._know(found, location)
         self._settle(Told(location.shard, error.key, depth, error.failed_at))
+
+    def _chooses(self, error: ErrorRecord) -> bool:
+        """Tell whether the generation's link rules let a failure be tried again."""
+        rules = self._ledger.rules
+        rule = None if error.url in rules.seeds else rules.chosen.refuses(error.url)
+        return rule is None or (rule == "allow" and bool(error.sitemap))
 
     def _know(self, found: Found, location: Location) -> int:
         """Say a URL if the logs do not have it yet; return its least depth. It does not become pending."""

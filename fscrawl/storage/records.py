@@ -294,6 +294,7 @@ class ErrorRecord(Record, frozen=True, omit_defaults=True):
     too_long          how many headers were left out because they are too long
     label             as of a page
     sitemap           it must be read as a sitemap: `sitemap`, or `sitemap-part` if another sitemap named it
+    again             true: a user asks for another try since
     """
 
     url: str
@@ -310,6 +311,7 @@ class ErrorRecord(Record, frozen=True, omit_defaults=True):
     sitemap: str | None = None
     too_long: int | None = None
     label: str | None = None
+    again: bool | None = None
 
     def __post_init__(self) -> None:
         _withhold(self)

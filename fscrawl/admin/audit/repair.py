@@ -246,7 +246,7 @@ class Repair:
         if finding.kind == "orphan_bodies":
             return not self._tree.is_done(host, key)
         if finding.kind == "set_aside":
-            return self._tree.is_done(host, key) or self._tree.failed_at(host, key) is not None
+            return self._tree.is_done(host, key) or self._tree.failure(host, key) is not None
         name = finding.path.rpartition("/")[2]
         if finding.kind in self._small_files:
             return self._small_files[finding.kind](name)[1] is not None

@@ -83,7 +83,7 @@ class Why:
         if error is not None:
             advice = HELP.get(error.class_, "").format(fscrawl=command(), root=path_word(self._tree.root))
             yield Reason("failed", f"{error.class_}: {error.message}", advice)
-            if not any(parse_flags(line.mark).retry_of == error.failed_at for line in it.lines):
+            if not (error.again or any(parse_flags(line.mark).retry_of == error.failed_at for line in it.lines)):
                 return
         limits = list(self._limits(url))
         yield from limits
@@ -91,9 +91,9 @@ class Why:
         mark = None if error is not None else self._final_mark()
         if mark is not None:
             yield self._gone(mark)
-        elif it.lines and not limits:
+        elif (it.lines or error is not None) and not limits:
             yield self._waiting()
-        elif not it.lines:
+        elif not it.lines and error is None:
             yield self._undiscovered(url, left_out=any(limit.name in _RULES for limit in limits))
 
     def _limits(self, url: str) -> Iterator[Reason]:

@@ -203,7 +203,7 @@ def test_rules_that_cannot_be_read_are_waited_for(files: FilesInMemory, machine:
 
 
 def test_a_refresh_by_two_machines_makes_one_generation(files: FilesInMemory, machine: Any) -> None:
-    """ "Older than a day" is another time on each machine. A later one by much is another refresh."""
+    """Older than a day is another time on each machine. A later one by much is another refresh."""
     assert machine(refresh=LONG_AGO).generation == 1
     soon = LONG_AGO.replace("00:00.", "09:00.")
     other = machine(refresh=soon, others=True)
