@@ -4,6 +4,8 @@ import hashlib
 import json
 from pathlib import Path
 
+from fscrawl.fleet.terms import Term, Terms
+
 from fscrawl import store, urls
 from fscrawl.admin.audit import audit
 from fscrawl.config.settings import CrawlSettings, FleetSettings, Settings, apply, render
@@ -15,7 +17,6 @@ from fscrawl.fleet.lines import Found, Told
 from fscrawl.fleet.log_writer import LogWriter, Place
 from fscrawl.fleet.logs import TreeLogs
 from fscrawl.fleet.snapshots import Snapshots
-from fscrawl.fleet.terms import Term, Terms
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, RobotsRecord, TreeRecord
 from fscrawl.store import Tree
 

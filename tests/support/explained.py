@@ -2,6 +2,8 @@
 
 import shutil
 
+from fscrawl.fleet.terms import Term, Terms
+
 from fscrawl import urls
 from fscrawl.config import settings
 from fscrawl.config.settings import apply
@@ -10,7 +12,6 @@ from fscrawl.fleet.log_reader import LogReader
 from fscrawl.fleet.log_writer import LogWriter
 from fscrawl.fleet.logs import TreeLogs
 from fscrawl.fleet.snapshots import Snapshots
-from fscrawl.fleet.terms import Term, Terms
 from fscrawl.frontier.flags import parse_flags
 from fscrawl.monitor.explain import explain
 

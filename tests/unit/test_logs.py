@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from fscrawl.storage.segments import SegmentEnd, SegmentView
 
 from fscrawl.commands import crawling as crawl
 from fscrawl.errors import TreeBusyError, TreeError
@@ -15,7 +16,6 @@ from fscrawl.storage.append_log import Log, newest, tail
 from fscrawl.storage.probe_directory import ProbeDirectory
 from fscrawl.storage.records import TreeRecord
 from fscrawl.storage.retrying import BRIEF
-from fscrawl.storage.segments import SegmentEnd, SegmentView
 from fscrawl.store import Tree, create
 
 RECORD = TreeRecord(format=3, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")

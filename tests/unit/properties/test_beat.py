@@ -17,9 +17,7 @@ JSON = st.recursive(
     max_leaves=4,
 )
 KEYS = [
-    *json.loads(
-        line_of(Beat(number=1, log=1, read="a", held="b", rules="c", shards=1, dead_after=1, at=1))
-    ),
+    *json.loads(line_of(Beat(number=1, log=1, read="a", held="b", rules="c", shards=1, dead_after=1, at=1))),
     *json.loads(line_of(Hello("m"))),
     *("bye", "finished", "clean"),
 ]
