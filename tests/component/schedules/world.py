@@ -339,10 +339,19 @@ class World:
         """Look whether there is a reason for an error that ends a run."""
         if self.deletions or member.name in self.cut or member.view.was_disturbed:
             return
-        if isinstance(error, MemoryGone) and self.were_leases_removed:
+        if isinstance(error, MemoryGone) and (self.were_leases_removed or self._is_removed(member)):
             return
         kind = "its memory is gone" if isinstance(error, MemoryGone) else type(error).__name__
         raise Violation(f"7 errors have a reason: {member.name}: {kind}: {error}")
+
+    def _is_removed(self, member: Member) -> bool:
+        """Tell whether the generation of a machine that stood still was removed."""
+        before = (self.current, self.share.view, self.skew_s)
+        try:
+            there = Generations(self.tree().files).numbers()
+        finally:
+            self.turn_back(before)
+        return member.engine._membership.rules.generation not in there
 
     # -- the end
 
@@ -351,7 +360,8 @@ class World:
         before = (self.current, self.share.view, self.skew_s)
         try:
             tree = self.tree()
-            failed = {url for url in self.web.urls if tree.failed_at(urls.host(url), urls.key(url)) is not None}
+            failures = {url: tree.failure(urls.host(url), urls.key(url)) for url in self.web.urls}
+            failed = {url for url, failure in failures.items() if failure is not None}
             there = {url for url in self.web.urls if tree.is_done(urls.host(url), urls.key(url))}
             depths = {url: tree.page(urls.host(url), urls.key(url)).depth for url in there}
             limit = self.config.max_depth
@@ -361,7 +371,7 @@ class World:
             not_retried = {
                 url
                 for url, failed_at in self.must_retry.items()
-                if url in reached and tree.failed_at(urls.host(url), urls.key(url)) == failed_at
+                if url in reached and (failure := failures[url]) is not None and failure.failed_at == failed_at
             }
             since = self.refresh_before(tree) if self.are_clocks_right else ""
             old = {url for url in reached & there if tree.page(urls.host(url), urls.key(url)).looked_at < since}
