@@ -2,7 +2,8 @@
 
 To release a shard, this machine lets go of it in the frontier, waits for its pages in flight, flushes its log, and
 claims the next epoch in the other machine's name. That lease names the shard's hosts that must be left alone for a
-while. A shard that is being put together is not released, because the next holder would have to begin anew.
+while. A machine that leaves claims one in its own name for that. A shard that is being put together is not released,
+because the next holder would have to begin anew.
 
 Promise: when the next epoch is claimed, nothing of the shard is in flight here, and all that this machine knows of it
 can be read by the next holder. Rests are told as seconds that remain, since clocks are never compared. The next holder
@@ -68,6 +69,12 @@ class Handover:
         self._ledger.flush()
         self.lose([shard])
         self._fleet.hand_over(shard, to, self._rests_of(shard, now))
+
+    def say_rests(self, now: float) -> None:
+        """Before the goodbye: tell whoever holds the shards next which of their hosts must be left alone."""
+        for shard in list(self._fleet.held):
+            if rests := self._rests_of(shard, now):
+                self._fleet.hand_over(shard, self._fleet.machine, rests)
 
     def _keep(self, shards: set[int]) -> None:
         """Take shards back whose next holder is gone before they were handed over."""

@@ -80,8 +80,9 @@ class Housekeeping:
         self._next_look = now + _PAUSE_S
         if now >= self._next_removal:
             self._next_removal = now + _REMOVAL_PAUSE_S
-            if self._may_remove(now):
-                self._start(self._remove_old_generations)
+            present = self._ledger.rules.generation
+            if self._may_remove(present, now):
+                self._start(lambda: self._remove_before(present))
                 return
         shard = self._most_worthwhile()
         if shard is not None:
@@ -90,15 +91,14 @@ class Housekeeping:
             self._made_at[shard] = sum(ends.values())
             self._start(lambda: snapshots.make(shard, epoch, ends))
 
-    def _may_remove(self, now: float) -> bool:
-        """Tell whether old generations may go, and this machine is the one that removes them."""
-        present = self._ledger.rules.generation
+    def _may_remove(self, present: int, now: float) -> bool:
+        """Tell whether the generations before this one may go, and this machine is the one that removes them."""
         is_first = min(self._ledger.needed, default=-1) in self._fleet.held
         return is_first and all(peer.last().generation >= present for peer in self._fleet.live_peers(now))
 
-    def _remove_old_generations(self) -> None:
+    def _remove_before(self, present: int) -> None:
         for number in self._generations.numbers():
-            if number < self._ledger.rules.generation:
+            if number < present:
                 self._generations.remove(number)
 
     def _most_worthwhile(self) -> int | None:

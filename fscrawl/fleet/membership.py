@@ -191,6 +191,7 @@ class Membership:
         self.ledger.end()
         self._state = self._state_now()
         try:
+            self._handover.say_rests(self._clock())
             if self._heart.stop(finished=finished):
                 self.ledger.remove_if_empty()
         except TreeError as error:

@@ -359,12 +359,12 @@ class Fleet:
         if before and before.holder != _UNREAD and not self._shared.has_lease(shard, before.epoch):
             return False  # out of date by many epochs: the one before was removed. Else the next look adopts this one
         self._unread_since.pop(shard, None)
-        self._newest[shard] = Lease(shard, epoch, self.machine)
+        self._newest[shard] = Lease(shard, epoch, self.machine, before.rests if before else ())
         self.held[shard] = epoch
         return True
 
     def rests_of(self, shard: int) -> tuple[tuple[str, float], ...]:
-        """Give what the newest lease of a shard says of hosts that must be left alone."""
+        """Give what the lease by which a shard was taken, or the one before it, says of hosts to be left alone."""
         return self._newest[shard].rests
 
     def hand_over(self, shard: int, to: str, rests: Mapping[str, float] | None = None) -> bool:

@@ -182,7 +182,7 @@ def uncovered_is_idle() -> list[Change]:
 
 
 def removed_early() -> list[Change]:
-    return [(Housekeeping, "_may_remove", lambda self, now: True)]
+    return [(Housekeeping, "_may_remove", lambda self, present, now: True)]
 
 
 def depth_ignored() -> list[Change]:
