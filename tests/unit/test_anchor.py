@@ -261,12 +261,6 @@ def test_a_note_of_the_one_before(root):
     assert must_wait_s(Tree(root, ME), 60, 0) == 60
 
 
-def test_a_tree_of_format_1_need_not_wait(tmp_path):
-    """Its leases are still there."""
-    create(tmp_path / "root", TreeRecord(2, "c", "t", 16, "host", "0" * 32), "", "")
-    assert must_wait_s(Tree(tmp_path / "root", ME), 60, 60) == 0
-
-
 def test_a_word_about_a_file_of_a_tree_that_is_gone(root):
     """While the tree is there, a warning of one of its files is given; when all is missing, another line says so."""
     make(root)
