@@ -5,7 +5,7 @@ import tracemalloc
 import pytest
 
 from fscrawl import urls
-from fscrawl.config.settings import PolitenessSettings
+from fscrawl.config.settings import PolitenessSettings, Settings
 from fscrawl.fleet.rests import Rests
 from fscrawl.fleet.rules import LinkRules
 from fscrawl.handlers import fresh_links
