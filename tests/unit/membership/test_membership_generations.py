@@ -5,9 +5,11 @@ import pytest
 from fscrawl.errors import MemoryGone
 from tests.support.members import HERS, MINE, url
 
-HOME, SECRET, FAR = url(MINE[0]), url(MINE[0], "secret"), url(HERS[1], "far")
-WEB = {HOME: [SECRET, url(HERS[0])], url(HERS[0]): [FAR, url(MINE[1], "secret")], FAR: [url(MINE[2], "last")]}
-ALL = {HOME, *(link for links in WEB.values() for link in links)}
+HOME, OPEN, FAR = url(MINE[0]), url(MINE[0], "open"), url(HERS[1], "far")
+SECRETS = [url(MINE[0], "secret"), url(MINE[1], "secret")]
+LAST = [url(MINE[0], "last"), url(MINE[2], "last")]
+WEB = {HOME: [SECRETS[0], OPEN], OPEN: [LAST[0]], url(HERS[0]): [FAR, SECRETS[1]], FAR: [LAST[1]]}
+ALL = {HOME, url(HERS[0]), *(link for links in WEB.values() for link in links)}
 
 
 def two(world, *assignments):
@@ -70,9 +72,9 @@ def test_an_edit_that_one_reads_late(world, monkeypatch, late, after, rounds):
 @pytest.mark.parametrize(
     ("wide", "narrow", "left_out"),
     [
-        ("crawl.deny=[]", 'crawl.deny=["/secret"]', {SECRET, url(MINE[1], "secret")}),
-        ("crawl.scope=any", "crawl.scope=host", ALL - {HOME, SECRET, url(HERS[0])}),
-        ("crawl.max_depth=4", "crawl.max_depth=1", {url(MINE[2], "last")}),
+        ("crawl.deny=[]", 'crawl.deny=["/secret"]', SECRETS),
+        ("crawl.scope=any", "crawl.scope=host", [FAR, SECRETS[1], LAST[1]]),
+        ("crawl.max_depth=4", "crawl.max_depth=1", LAST),
     ],
     ids=["deny", "scope", "max_depth"],
 )
@@ -81,7 +83,7 @@ def test_narrower_and_wider_again(world, wide, narrow, left_out):
     two(world, wide)
     world.set(narrow)
     crawl(world)
-    assert world.fetched == dict.fromkeys(ALL - left_out, 1)
+    assert world.fetched == dict.fromkeys(ALL.difference(left_out), 1)
     world.set(wide)
     crawl(world)
     assert world.fetched == dict.fromkeys(ALL, 1)
@@ -107,7 +109,7 @@ def test_an_outcome_of_an_older_generation(world, why):
     assert world.fetched[HOME] == 1
     assert f"t {task.key}".encode() not in world.log("a")
     crawl(world)
-    assert world.fetched == dict.fromkeys(ALL if why == "edit" else ALL - {SECRET, url(MINE[1], "secret")}, 1)
+    assert world.fetched == dict.fromkeys(ALL.difference(() if why == "edit" else SECRETS), 1)
     assert f"t {task.key}".encode() in world.logs("a")[-1].read_bytes()
     assert in_generation(2, a, b)
 
