@@ -38,10 +38,10 @@ class Damage(NamedTuple):
 class LogReader:
     """Reads logs.
 
-      machine   whose reader this is
-      places    up to where each log of other machines was read by `read`; 0 for those that are not named
-      needed    shards that some head named
-      damaged   by machine, what `read` has found; a log that is whole at a later look is not there any more
+    machine   whose reader this is
+    places    up to where each log of other machines was read by `read`; 0 for those that are not named
+    needed    shards that some head named
+    damaged   by machine, what `read` has found; a log that is whole at a later look is not there any more
     missed    by machine, what `read_shards` has found: whoever asked for these lines does not have all of them
     """
 

@@ -40,7 +40,7 @@ def test_a_newer_tree(grown):
     """A tree of a newer format is refused, with what to do."""
     path = grown.root / ".fscrawl/tree.json"
     path.write_bytes(path.read_bytes().replace(b'"format":3', b'"format":4'))
-    with pytest.raises(fscrawl.FscrawlError, match="the tree has format 3; this fscrawl works with format 2"):
+    with pytest.raises(fscrawl.FscrawlError, match="the tree has format 4; this fscrawl works with format 3"):
         fscrawl.open(grown.root)
 
 

@@ -86,10 +86,10 @@ def test_missing_parts_of_the_machinery_are_a_problem(tree):
     new = replace(RECORD, format=FORMAT, machinery=new_machinery())
     (tree.root / ".fscrawl/tree.json").write_bytes(new.to_json())
     tree = store.Tree(tree.root, tree.machine)
-    for name in (".fscrawl/terms", ".fscrawl/leases"):
+    for name in (".fscrawl/generations", ".fscrawl/leases"):
         (tree.root / name).rmdir()
     (found,) = missing_directories.of_tree(tree)
-    assert found.what == f"{tree.root}/.fscrawl/leases, {tree.root}/.fscrawl/terms are missing"
+    assert found.what == f"{tree.root}/.fscrawl/leases, {tree.root}/.fscrawl/generations are missing"
     assert found.advice.startswith(f"when no machine runs on this tree:  rm -r {tree.root}/.fscrawl && ")
     assert found in examine(tree.root)[0]
 

@@ -10,7 +10,7 @@ from fscrawl.errors import TreeError
 from fscrawl.storage import files as module
 from fscrawl.storage.atomic import temporary_owner
 from fscrawl.storage.layout import LONGEST_NAME_BYTES, making_path
-from fscrawl.storage.records import PageRecord, TreeRecord
+from fscrawl.storage.records import FORMAT, PageRecord, TreeRecord
 from fscrawl.store import Tree, create
 
 KEY = "ab" * 12
@@ -130,7 +130,7 @@ def test_a_share_that_is_gone(tree):
 
 def test_hosts_that_have_one_machine(tmp_path, made, monkeypatch):
     """Where hosts are divided among machines, only one meets a new host: nothing is taken."""
-    create(tmp_path / "root", TreeRecord(2, "c1", "t", 16, "host", "0" * 32), "", "")
+    create(tmp_path / "root", TreeRecord(FORMAT, "c1", "t", 16, "host", "0" * 32), "", "")
     tree = Tree(tmp_path / "root", "m-1-aa")
     monkeypatch.setattr(tree.files, "reserve_name", None)
     made.clear()

@@ -83,18 +83,18 @@ def test_record_is_replaced(tree, fault):
     assert tree.temporaries("links", HOST) == []
 
 
-def test_failed_at(tree, fault):
-    """When a URL failed is None if it did not, or if that cannot be told; a tree that cannot be read is a TreeError."""
-    asked = [tree.failed_at(HOST, KEY)]
+def test_failure(tree, fault):
+    """A failure is None if there is none, or if it cannot be read; a tree that cannot be read is a TreeError."""
+    asked = [tree.failure(HOST, KEY)]
     tree.put_error(HOST, ERROR)
-    asked.append(tree.failed_at(HOST, KEY))
+    asked.append(tree.failure(HOST, KEY))
     path = Path(tree.path_of("errs", HOST, KEY))
     path.write_bytes(path.read_bytes()[:30])
-    asked.append(tree.failed_at(HOST, KEY))
-    assert asked == [None, "t", None]
+    asked.append(tree.failure(HOST, KEY))
+    assert asked == [None, ERROR, None]
     fault("open", errno.EACCES, within="errs")
     with pytest.raises(TreeError, match="permission denied"):
-        tree.failed_at(HOST, KEY)
+        tree.failure(HOST, KEY)
 
 
 def test_layout(tree):

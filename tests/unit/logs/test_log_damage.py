@@ -81,7 +81,7 @@ def test_damage_in_a_take(log, reader, store, files):
     assert reader.missed == damage(places[1], places[4])
     other = LogReader(files, "other")
     assert list(other.read_shards("a", SHARD, places[2], places[4])) == lines(2, 3)
-    assert other.damaged == {}
+    assert other.missed == {}
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ def test_after_its_machine_had_left(world, damage):
 @damages
 @pytest.mark.parametrize("who", ["who has read it", "newcomer"])
 def test_after_its_machine_was_killed(world, damage, who):
-    """What others had read of it is more than there is. A newcomer has not: it believes the beat, and what others do."""
+    """What others had read of it is more than there is. A newcomer has not: it believes the beat."""
     begin(world)
     a = world.join("a")
     if who != "newcomer":
