@@ -13,6 +13,7 @@ machine has stored or said. What is found of other shards is said in the own log
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -243,8 +244,16 @@ class Membership:
             try:
                 self._confirm()
             except FscrawlError as cause:
-                return cause
+                error = cause
+        if isinstance(error, MemoryGone):
+            self._mend_memory(str(error))
         return error
+
+    def _mend_memory(self, what: str) -> None:
+        """Begin the next generation if only a part of `.fscrawl` was replaced: its logs may fit no more together."""
+        with contextlib.suppress(FscrawlError):
+            if Tree(self._tree.root, self._tree.machine).record.machinery == self._tree.record.machinery:
+                self._rulebook.mend(what)
 
     # -- what the main loop asks
 

@@ -88,10 +88,10 @@ class Rulebook:
     def mend(self, what: str) -> None:
         """Something is missing in a log of this generation, so that its marks do not count any more: begin the next.
 
-        `what`: for people.
+        Nothing is done if there is one already. `what`: for people.
         """
         found = self._generations.newest()
-        if found is not None and found.number == self.rules.generation:
+        if found is not None and found.number <= self.rules.generation:
             self._generations.begin_next(self.rules.links, self.rules.refresh_before, f"damage: {what}")
 
     def look(self, now: float) -> Change | None:

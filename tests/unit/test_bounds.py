@@ -5,25 +5,14 @@ import tracemalloc
 import pytest
 
 from fscrawl import urls
-<<<<<<< HEAD
-from fscrawl.config.settings import CrawlSettings
-from fscrawl.frontier.scope import Scope
-=======
-from fscrawl.config.settings import PolitenessSettings, Settings
-from fscrawl.fleet.rests import Rests
 from fscrawl.fleet.rules import LinkRules
->>>>>>> w/f3
 from fscrawl.handlers import fresh_links
 from fscrawl.handlers.fresh_links import FreshLinks
 from fscrawl.http.answers import MAX_MESSAGE_CHARS, Failed
 from fscrawl.http.cookies import MAX_PER_SITE, Jar
 from fscrawl.parse.links import extract
 from fscrawl.parse.resolving import MAX_CHARS, LinkBudget, resolve_all
-<<<<<<< HEAD
 from fscrawl.storage.records import PageRecord
-=======
-from fscrawl.storage.records import FORMAT, PageRecord, TreeRecord
->>>>>>> w/f3
 from fscrawl.urls import MAX_URL_CHARS, Joiner
 from fscrawl.util.recent import RecentGroups
 
@@ -128,28 +117,6 @@ def test_messages():
     assert Failed("robots", "x" * MAX_MESSAGE_CHARS, retry=False).message == "x" * MAX_MESSAGE_CHARS
 
 
-<<<<<<< HEAD
-=======
-class Resting:
-    """A frontier whose hosts rest."""
-
-    def __init__(self, names):
-        self._names = names
-
-    def rests(self, now):
-        return dict.fromkeys(self._names, 60.0 - now)
-
-
-@pytest.mark.parametrize(("chars", "told"), [(20, 200), (190, 21)])
-def test_rests_in_a_beat(chars, told):
-    """A beat tells the rests of some hundred hosts, and of fewer if their names are long."""
-    record = TreeRecord(FORMAT, "c", "t", 4, "host", "ab" * 16)
-    names = [f"{n:0{chars}}" for n in range(1000)]
-    rests = Rests(Resting(names), record, PolitenessSettings)
-    assert list(rests.to_tell(0.0)) == names[:told]
-
-
->>>>>>> w/f3
 @pytest.mark.gate
 @pytest.mark.parametrize(("value", "path"), [(100, 500), (4000, 0), (1, 1), (60, 90)])
 def test_cookies(value, path):
