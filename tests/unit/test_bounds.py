@@ -5,6 +5,7 @@ import tracemalloc
 import pytest
 
 from fscrawl import urls
+from fscrawl.config.settings import Settings
 from fscrawl.fleet.rules import LinkRules
 from fscrawl.handlers import fresh_links
 from fscrawl.handlers.fresh_links import FreshLinks
