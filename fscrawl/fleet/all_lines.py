@@ -45,6 +45,9 @@ class AllLines:
             for line in reader.read(machine, self._shards):
                 yield machine, line
             said = self._said.get(machine, 0)
-            if reader.places.get(machine, 0) < said and machine not in reader.damaged:
-                reader.damaged[machine] = Damage(self._logs.path(machine), reader.places.get(machine, 0), said)
+            place = reader.places.get(machine, 0)
+            if said and place >= said:  # what stands behind it was being written when its machine was killed
+                reader.damaged.pop(machine, None)
+            elif place < said and machine not in reader.damaged:
+                reader.damaged[machine] = Damage(self._logs.path(machine), place, said)
         self.damaged = dict(reader.damaged)

@@ -95,9 +95,8 @@ class MachineryScan:
     def rules(self, path: str) -> Checked:
         """Check that a generation has link rules."""
         number = generation_of(path.split("/")[-2])
-        is_there = self._files.exists(path)
         is_sound = number is None or Generations(self._files).read(number).links is not None
-        return None, Finding("damaged_rules", path) if is_there and not is_sound else None
+        return None, None if is_sound or not self._files.exists(path) else Finding("damaged_rules", path)
 
     def lease(self, name: str) -> Checked:
         """Check that a lease names its holder."""
