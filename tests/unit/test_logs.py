@@ -350,7 +350,7 @@ def test_no_answer_is_no_no(machinery, monkeypatch):
 
 def test_no_directories(machinery, root):
     """Where the machinery was deleted there is nothing to list, and claiming says that it is gone."""
-    for name in ("machines", "log", "leases"):
+    for name in ("machines", "generations", "leases"):
         (root / ".fscrawl" / name).rmdir()
     assert (machinery.machines(), machinery.leases()) == ([], [])
     assert not machinery.has_lease(3, 1)
