@@ -13,8 +13,6 @@ from fscrawl.engine.progress import Counts, Progress
 from fscrawl.engine.rejoin import run_until_over
 from fscrawl.engine.run import Options, Result
 from fscrawl.errors import MemoryGone, NotATreeError
-from fscrawl.fleet.generations import Generations
-from fscrawl.fleet.log_writer import Place
 
 GONE = MemoryGone("/t/.fscrawl: it was made anew")
 
@@ -130,29 +128,22 @@ def test_other_errors():
     assert command.events[-1]["pages"] == 10
 
 
-class Said:
+class Begun:
     """A machine that was begun."""
-
-    said = Place(1, 234)
 
     def __init__(self, tree, *others):
         self.tree = tree
 
 
-@pytest.mark.parametrize("is_new", [False, True])
-def test_what_the_next_machine_says_of_the_last(tmp_path, monkeypatch, is_new):
-    """A generation forgives all that the last machine said; none is needed in a `.fscrawl` that was made anew."""
-    monkeypatch.setattr(crawl, "Machine", Said)
+def test_the_next_machine(tmp_path, monkeypatch):
+    """It has an id of its own, and joins what is there then."""
+    monkeypatch.setattr(crawl, "Machine", Begun)
     monkeypatch.setattr(store, "wait_for_deletion", lambda root: None)
     root = tmp_path / "root"
-    progress = Progress("quiet", verbose=False, stream=io.StringIO())
-    machines = crawl.Machines(root, progress, Options(1, 1))
+    machines = crawl.Machines(root, Progress("quiet", verbose=False, stream=io.StringIO()), Options(1, 1))
     machines.prepare([], {"http://a.example/": ""})
     first = machines.first()
-    if is_new:
-        shutil.rmtree(root / ".fscrawl")
+    shutil.rmtree(root / ".fscrawl")
     again = machines.next()
     assert again.tree.machine != first.tree.machine
-    reason = {"reason": "cut", "log": first.tree.machine, "expected": [1, 234]}
-    generations = Generations(again.tree.files)
-    assert [generations.reason(number) for number in range(1, generations.newest() + 1)] == ([] if is_new else [reason])
+    assert again.tree.record.machinery != first.tree.record.machinery
