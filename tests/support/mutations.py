@@ -73,7 +73,7 @@ MUTATIONS = {
     "told at all": Mutation(
         "engine/outcomes.py",
         "        yield from self._discover_stored(outcome)\n        self._finish(outcome.task,",
-        "        yield from self._discover(outcome.task, outcome.links, outcome.cut)\n        self._finish(outcome.task,",
+        "        yield from self._discover(outcome.task, outcome.links, None)\n        self._finish(outcome.task,",
         "tests/unit/test_outcomes.py",
     ),
     "robots": Mutation(
