@@ -54,7 +54,7 @@ class Ledger:
     """One machine's dealings with the logs of its generation. Only the main loop uses it, except `check`.
 
     rules        those in force
-    needed       shards that have URLs
+    needed       shards that have URLs in this generation
     surveyed     shards of which all that is stored was said in this generation
     lines_since  shard → lines in logs since its last snapshot was begun
     snapshots    of the generation
@@ -102,6 +102,7 @@ class Ledger:
         self._damaged_since: dict[str, float] = {}
         self._owed: dict[str, int] = {}  # how long logs are by snapshots that were read
         self._hashed: tuple[dict[str, int], str] | None = None
+        self.needed.clear()  # others may not know what was said before, and would never hold these shards
         self.surveyed.clear()
         self.lines_since.clear()
 

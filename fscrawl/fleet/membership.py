@@ -180,10 +180,14 @@ class Membership:
         self.ledger.use(self.rules)
         self._tidying.machinery()
         self._stored.list_hosts()
-        needed = {self._frontier.location(seed).shard for seed in self._watch.seeds}
-        self.ledger.needed |= needed | self.seeding.shards | shards_of(self._tree, self._stored.hosts)
+        self._learn_needed()
         self._hearing.hear_all(now)
         self._round(now, starved=True)
+
+    def _learn_needed(self) -> None:
+        """Take in which shards have URLs, whatever the logs of a generation say."""
+        seeds = {self._frontier.location(seed).shard for seed in self._watch.seeds}
+        self.ledger.needed |= seeds | self.seeding.shards | shards_of(self._tree, self._stored.hosts)
 
     def leave(self, *, finished: bool) -> None:
         """Flush the log, and say goodbye, which frees the leases. Of a run that has said nothing, no log stays."""
@@ -383,7 +387,11 @@ class Membership:
         agreement.check(self._watch.settings.code, self._heart.written, self.fleet.live_peers(now))
         changes = self.fleet.look(now)
         self._handover.lose(changes.lost)
+        before = self.rules.generation
         changed = self._edits.look(now, self._heart, self._handover)
+        if self.rules.generation != before:
+            self._learn_needed()
+        self.ledger.needed |= self.fleet.leased  # who held a shard may have stored pages that no log tells
         self._hearing.hear(now, starved=starved)
         self._heart.beat_s = min(self._hearing.beat_s(self._watch.settings.fleet), _MOST_OF_LEASE * self._heart.lease_s)
         self._handover.release(now)

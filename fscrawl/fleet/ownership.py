@@ -21,7 +21,7 @@ for half of that time stops by itself (`engine/machine.py`). Clocks of two machi
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, KeysView, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
@@ -315,6 +315,11 @@ class Fleet:
         """Return the machine that holds a shard; "" if that is none, or is not known."""
         lease = self._newest.get(shard)
         return lease.holder if lease else ""
+
+    @property
+    def leased(self) -> KeysView[int]:
+        """The shards that a machine holds or has held."""
+        return self._newest.keys()
 
     def leases_by_holder(self) -> dict[str, list[tuple[int, int]]]:
         """Give the newest leases (shard, epoch) of each machine, as far as they were read."""

@@ -236,7 +236,7 @@ def test_reseed_finds_what_no_log_says(place: Place) -> None:
         gone = next(url for url in pages(place.root) if url.endswith("/13"))
         other = gone.removesuffix("/13") + "/12"
         _unstore(place.root, gone)
-        for log in place.root.glob(".fscrawl/log/*/*"):
+        for log in place.root.glob(".fscrawl/generations/*/log/*.log"):
             said = log.read_bytes().replace(urls.key(gone).encode(), urls.key(other).encode())
             log.write_bytes(said.replace(gone.encode(), other.encode()))
         fleet.start()
@@ -246,11 +246,11 @@ def test_reseed_finds_what_no_log_says(place: Place) -> None:
         fleet.wait_for_all(30)
         assert gone in pages(place.root)
         _unstore(place.root, gone)
-        for log in place.root.glob(".fscrawl/log/*/*"):
+        for log in place.root.glob(".fscrawl/generations/*/log/*.log"):
             os.truncate(log, log.stat().st_size // 2)
         noticing = fleet.start()
         fleet.wait_for_all(30 + place.caches_s)
-        assert "was cut; all records are read again" in noticing.output()
+        assert "bytes can be read; all records are read again" in noticing.output()
         assert gone in pages(place.root)
         assert [member.code for member in fleet.members] == [0] * 4, [m.output() for m in fleet.members]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from fscrawl.errors import MemoryGone
-from tests.support.members import HERS, MINE, url
+from tests.support.members import HERS, MINE, shard, url
 
 HOME, OPEN, FAR = url(MINE[0]), url(MINE[0], "open"), url(HERS[1], "far")
 SECRETS = [url(MINE[0], "secret"), url(MINE[1], "secret")]
@@ -168,4 +168,15 @@ def test_silent_while_its_generation_was_removed(world, first):
     crawl(world)
     assert world.fetched.keys() == ALL | {found}
     assert {page for page, times in world.fetched.items() if times > 1} <= {task.url}
+    assert all(member.is_over() for member in world.members)
+
+
+def test_who_knows_more_from_before_waits_for_nobody(world):
+    """A shard whose only URL stood in a log that was lost needs no holder: others have never heard of it."""
+    a, b = two(world)
+    a.membership.ledger.needed.add(shard(HERS[2]))
+    a.membership._rulebook.mend("a log")
+    world.rounds(5)
+    assert in_generation(2, a, b)
+    crawl(world)
     assert all(member.is_over() for member in world.members)
