@@ -126,8 +126,8 @@ class Tree:
             found = FormatRecord.from_json(data).format
             if found != FORMAT:
                 raise NotATreeError(
-                    f"{path}: the tree has format {found}; this fscrawl works with format {FORMAT}. Without {MACHINERY},"
-                    " all that is stored counts: remove that directory, and the next crawl makes it anew"
+                    f"{path}: the tree has format {found}; this fscrawl works with format {FORMAT}. Without"
+                    f" {MACHINERY}, all that is stored counts: remove that directory, and the next crawl makes it anew"
                 )
             return TreeRecord.from_json(data)
         except RecordError as error:
