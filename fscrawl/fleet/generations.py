@@ -98,7 +98,7 @@ class Generations:
         self.newest()
         number = self._newest + 1
         for directory in (generation_path(number), log_directory(number), snapshot_directory(number)):
-            self._files.make_directory_alone(directory)
+            self._files.make_directory_alone(directory, fsync=True)
         said = _File(links, refresh_before, reason, self._files.machine, os.urandom(8).hex())
         # It outlives a power loss, as what is flushed to logs in it does.
         self._files.claim(rules_path(number), msgspec.json.encode(said, order="deterministic") + b"\n", fsync=True)

@@ -273,18 +273,18 @@ class TreeFiles:
             finally:
                 os.close(descriptor)
 
-    def make_directory(self, path: str) -> None:
-        """Make a directory if it is missing. The one above it must exist."""
+    def make_directory(self, path: str, *, fsync: bool = False) -> None:
+        """Make a directory if it is missing. The one above it must exist. `fsync`: its name outlives a power loss."""
         place = self._at(path)
 
         def make_once() -> None:
             make_directory(place)
-            if self.fsync:
+            if fsync or self.fsync:
                 sync_directory_of(place)
 
         self.retrying(place, make_once)
 
-    def make_directory_alone(self, path: str) -> None:
+    def make_directory_alone(self, path: str, *, fsync: bool = False) -> None:
         """Make a directory that other machines may be making at this moment: one makes it, the others wait for it.
 
         Replicated GlusterFS leaves a directory broken if several clients make it at once. A machine that is killed
@@ -296,7 +296,7 @@ class TreeFiles:
             if not self.exists(making):  # the directory itself may be there on one replica only
                 return
             time.sleep(_INSTANT_S)
-        self.make_directory(path)
+        self.make_directory(path, fsync=fsync)
         self.remove(making)
 
     def remove(self, path: str) -> None:
