@@ -30,7 +30,7 @@ class FilesInMemory:
     def exists(self, path: str) -> bool:
         return path in self.there
 
-    def make_directory_alone(self, path: str) -> None:
+    def make_directory_alone(self, path: str, *, fsync: bool = False) -> None:
         pass
 
     def remove_empty_directory(self, path: str) -> None:

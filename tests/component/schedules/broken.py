@@ -159,10 +159,6 @@ def survey_by_own_rules() -> list[Change]:
     return [(Survey, "_tell", tell)]
 
 
-def narrow_is_forgotten() -> list[Change]:
-    return [(Ledger, "_is_left_out", lambda self, url, depth, flags, location: False)]
-
-
 def left_out_unsaid() -> list[Change]:
     real = Ledger.discover
 

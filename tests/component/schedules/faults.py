@@ -69,7 +69,7 @@ def lost_reply(world: World) -> None:
 def pause(world: World) -> None:
     """A machine stands still; it wakes up later, by `resume`."""
     if member := _some(world):
-        member.is_paused = True
+        member.stand_still()
         member.note("stands still")
 
 
@@ -84,7 +84,7 @@ def resume(world: World) -> None:
     for member in world.up():
         if member.is_paused or member.is_stuck:
             member.note("goes on")
-            member.is_paused = member.is_stuck = False
+            member.go_on()
 
 
 def time_passes(world: World) -> None:
@@ -100,7 +100,7 @@ def takeover(world: World) -> None:
     if len(up) < 2:
         return
     member = world.rng.choice(up)
-    member.is_paused = True
+    member.stand_still()
     member.note("stands still for long")
     for _ in range(world.rng.randint(13, 24)):
         world.now += 5.0

@@ -131,12 +131,14 @@ class Member:
     state       "up", "waits" (for a supervisor, or before it makes a tree where pages are stored), "left" or "dead"
     is_paused   nothing of it runs
     is_stuck    its main loop does not run, its heart and its workers do
+    still_s     the longest time for which nothing of it ran
     """
 
     def __init__(self, world: World, *, reseed: bool = False, refresh_before: str = "") -> None:
         self.world = world
         self.state = "up"
         self.is_paused = self.is_stuck = False
+        self.still_s = self._still_since = 0.0
         self.skew_s = world.rng.choice([0.0, 1e6, 12345.0]) + 5000
         self.rng = random.Random(world.rng.random())
         self.name = ""
@@ -151,6 +153,15 @@ class Member:
         self.world.note(f"{self.name} {text}")
 
     # -- turns
+
+    def stand_still(self) -> None:
+        self.is_paused = True
+        self._still_since = self.world.now
+
+    def go_on(self) -> None:
+        if self.is_paused:
+            self.still_s = max(self.still_s, self.world.now - self._still_since)
+        self.is_paused = self.is_stuck = False
 
     def do(self, what: Any) -> Any:
         """Let it do something, with its own view and its own clock."""

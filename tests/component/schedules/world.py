@@ -345,13 +345,13 @@ class World:
         raise Violation(f"7 errors have a reason: {member.name}: {kind}: {error}")
 
     def _is_removed(self, member: Member) -> bool:
-        """Tell whether the generation of a machine that stood still was removed."""
+        """Tell whether a machine stood still until it was taken for dead, and its generation may be removed since."""
         before = (self.current, self.share.view, self.skew_s)
         try:
-            there = Generations(self.tree().files).numbers()
+            newest = max(Generations(self.tree().files).numbers(), default=0)
         finally:
             self.turn_back(before)
-        return member.engine._membership.rules.generation not in there
+        return member.still_s >= DEAD_AFTER_S and member.engine._membership.rules.generation < newest
 
     # -- the end
 
