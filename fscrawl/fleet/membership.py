@@ -56,7 +56,10 @@ _SOON_S = 0.1
 
 
 class Membership:
-    """Only the main loop uses it, except `snapshot` and `_confirm`, which the heart's thread calls."""
+    """One machine among those of a crawl: it joins, takes and gives shards, and leaves.
+
+    Only the main loop uses it, except `snapshot` and `_confirm`, which the thread that beats calls.
+    """
 
     def __init__(
         self,
@@ -100,6 +103,7 @@ class Membership:
         self._changed = False  # what a round has found is still to be said to the engine
         self._state = Beat(idle=False)
         self._anchor = Anchor(tree)
+        self._has_joined = False  # the next three are there
         self._heart: Heartbeat
         self._fence: Fence
         self._handover: Handover
@@ -173,6 +177,7 @@ class Membership:
         self._fence = Fence(self._heart, self._warn)
         parts = (self.fleet, self._frontier, self.ledger, self._intake)
         self._handover = Handover(*parts, self._tree.record, lambda: self._watch.settings.politeness)
+        self._has_joined = True
         now = self._clock()
         self.fleet.observe(now)
         agreement.begin(self._watch.settings.code, self._heart.written, self.fleet, now, self._warn)
@@ -205,7 +210,7 @@ class Membership:
     def abandon(self) -> None:
         """Stop beating: this process is about to end, and other machines should take its shards."""
         self.seeding.close()
-        if hasattr(self, "_heart"):
+        if self._has_joined:
             self._heart.abandon()
 
     def trouble(self, patience_s: float) -> FscrawlError | None:
@@ -267,7 +272,7 @@ class Membership:
 
     @property
     def fenced(self) -> bool:
-        return hasattr(self, "_fence") and self._fence.is_up
+        return self._has_joined and self._fence.is_up
 
     @property
     def beat_s(self) -> float:
