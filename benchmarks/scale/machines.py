@@ -264,6 +264,7 @@ class Extra(Worker):
             self.name,
             self.frontier,
             rules._replace(generation=0),
+            shards=world.record.shards,
             caches_s=world.caches_s,
             holder_of=world.holders.__getitem__,
             warn=world.warnings.append,

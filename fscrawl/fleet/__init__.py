@@ -2,8 +2,8 @@
 
     who is there        beat, heartbeat, logs, anchor
     who holds what      leases, assignment, ownership, handover, fence
-    who has said what   lines, blocks, log_writer, log_reader (log_walk, log_window), command_log
-    what counts         rules, rulebook, terms, generations
+    who has said what   lines, blocks, log_writer, log_reader (log_window, url_logs), command_log
+    what counts         rules, rulebook, generations
     what is known       ledger, hearing, intake, survey (recovery), url_state, tidying
     a cache of it       snapshots (snapshot_file, snapshot_merge), housekeeping
     all together        membership, ending

@@ -67,14 +67,15 @@ class Ledger:
         frontier: Frontier,
         rules: Rules,
         *,
+        shards: int,
         caches_s: float,
         holder_of: Callable[[int], str],
         warn: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`caches_s`: how long a file system may show an old state of a file; `holder_of`: of a shard, as believed.
+        """`shards`: how many the tree has. `caches_s`: how long a file system may show an old state of a file.
 
-        `warn`: is told of snapshots that are damaged.
+        `holder_of`: of a shard, as believed. `warn`: is told of snapshots that are damaged.
         """
         self.rules = rules
         self.needed: set[int] = set()
@@ -83,6 +84,7 @@ class Ledger:
         self._files = files
         self._machine = machine
         self._frontier = frontier
+        self._shards = shards
         self._caches_s = caches_s
         self._holder_of = holder_of
         self._warn = warn
@@ -93,7 +95,7 @@ class Ledger:
         """Begin to read and write the logs of a generation."""
         self._logs = UrlLogs(self._files, rules.generation)
         self._writer = LogWriter(self._logs, self._machine, holder_of=self._holder_of)
-        self._reader = LogReader(self._logs, self._machine)
+        self._reader = LogReader(self._logs, self._machine, self._shards)
         self.snapshots = Snapshots(
             self._files, self._logs, self._machine, deep=rules.links.is_deep, warn=self._warn, clock=self._clock
         )

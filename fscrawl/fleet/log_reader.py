@@ -40,18 +40,20 @@ class LogReader:
 
     machine   whose reader this is
     places    up to where each log of other machines was read by `read`; 0 for those that are not named
-    needed    shards that some head named
+    needed    shards of the tree that some head named
     damaged   by machine, what `read` has found; a log that is whole at a later look is not there any more
     missed    by machine, what `read_shards` has found: whoever asked for these lines does not have all of them
     """
 
-    def __init__(self, logs: UrlLogs, machine: str) -> None:
+    def __init__(self, logs: UrlLogs, machine: str, shards: int = 0) -> None:
+        """`shards`: how many the tree has, for `needed`."""
         self.machine = machine
         self.places: dict[str, int] = {}
         self.needed: set[int] = set()
         self.damaged: dict[str, Damage] = {}
         self.missed: dict[str, Damage] = {}
         self._logs = logs
+        self._shards = shards
         self._head_bytes: dict[str, int] = {}  # that the next head of a log may have
 
     def read(self, machine: str, shards: Container[int], *, until: int | None = None) -> Iterator[Line]:
@@ -112,7 +114,7 @@ class LogReader:
         if end > window.limit:
             return None
         lines = _lines(window, begin, head, shards, ahead)
-        self.needed.update(part.shard for part in (*head.foreign, *head.own))
+        self.needed.update(part.shard for part in (*head.foreign, *head.own) if part.shard < self._shards)
         return end, lines
 
 

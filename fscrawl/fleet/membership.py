@@ -121,6 +121,7 @@ class Membership:
             tree.machine,
             self._frontier,
             self.rules,
+            shards=shards,
             caches_s=caches_s,
             holder_of=self.fleet.holder,
             warn=warn_of_file,

@@ -228,7 +228,7 @@ class Fleet:
         changes = Changes()
         for shard in list(self._unread_since):
             self._learn(self._shared.lease(shard, self._newest[shard].epoch), changes, now)
-        listed = sorted(self._shared.leases())
+        listed = sorted(lease for lease in self._shared.leases() if lease[0] < self._shards)
         self._listed = frozenset(listed)
         for shard, epoch in dict(listed).items():  # the highest of each shard: those before it say nothing any more
             newest = self._newest.get(shard)

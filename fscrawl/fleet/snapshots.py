@@ -132,8 +132,8 @@ class Snapshots:
             if previous is not None:
                 self.could_not_read(previous.head)
             raise RecordError(f"no snapshot of shard {shard} was made: {error}") from error
-        self._remove_old(shard)
         self._made[shard] = (epoch, head.number)
+        self._remove_old(shard)
         self._heads[shard] = _Last.of(head)
         return head
 
@@ -155,8 +155,8 @@ class Snapshots:
                 raise _DamageError
 
     def _remove_old(self, shard: int) -> None:
-        """Remove the snapshots of a shard but the newest one, which others may just be reading."""
-        for old in self._names(shard)[1:]:
+        """Remove the snapshots of a shard but the newest one, and the one before, which others may just be reading."""
+        for old in self._names(shard)[2:]:
             self._files.remove(snapshot_path(self._generation, shard, *old))
 
 

@@ -1,9 +1,9 @@
 """The survey: everything that is stored of some shards, and was not told in this generation, is told from its record.
 
 The records are the truth, and the logs only an index of them. A survey is needed for a shard of which no log says that
-it was surveyed in this generation. Nothing is fetched for it, with one exception: sitemaps are to be read, and the tree
-has no robots.txt of a host that has pages. Then one of these pages goes to a worker, which tells it, and its host is
-asked for robots.txt first.
+it was surveyed in this generation. Nothing is fetched for it, with one exception: sitemaps are to be read, which an
+earlier generation may not have done, and the tree has no robots.txt of a host that has pages. Then one of these pages
+goes to a worker, which tells it, and its host is asked for robots.txt first.
 
 Promise: after a survey, a log has a told mark of every record that was listed and could be read, behind the lines of
 its links; but not of pages that a refresh is to fetch again, nor of failures that a user asks to try again: these are
@@ -113,7 +113,7 @@ class Survey:
             return ()
         record = self._tree.robots(host)
         if record is None:
-            return None
+            return None if self._ledger.rules.generation > 1 else ()  # in the first, nothing was told by other rules
         base = urls.normalise(record.url)
         if base is None or urls.host(base) != host or not 200 <= record.status < 300:
             return ()

@@ -48,14 +48,13 @@ Internal files of a crawl by fscrawl. Deleting this directory loses no page and 
 the next crawl rebuilds it from ../links. Do not edit these files; edit ../crawl.toml
 (settings) and ../seeds.txt (one URL a line).
 
-  tree.json   format, crawl id, number of shards, id of this directory
-  machines/   the heartbeats of each machine: a JSON line each
-  leases/     which machine holds which shard; the highest epoch holds
-  log/        what each machine has found, and which pages are done
-  snap/       what is known of a shard, and up to which place in every log
-  again/      numbered; each means: all marks made before do not count
-  terms/      the settings by which links were chosen, by their digest
-  robots/     robots.txt of each host as fetched
+  tree.json      format, crawl id, number of shards, id of this directory
+  machines/      the heartbeats of each machine: a JSON line each
+  leases/        which machine holds which shard; the highest epoch holds
+  generations/   numbered, and only the newest counts. Each has the settings by which links are chosen
+                 (rules.json), what each machine has found, and which pages are done (log/), and a
+                 cache of that for each shard (snap/)
+  robots/        robots.txt of each host as fetched
   settings.toml  a copy of ../crawl.toml without secrets, in case that somebody deletes it
 """
 

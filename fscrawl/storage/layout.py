@@ -220,7 +220,7 @@ def status_of(name: str) -> str | None:
 
 
 def is_machine(name: str) -> bool:
-    """Tell whether a directory of a log may be that of a machine.
+    """Tell whether a text may be the id of a machine.
 
     >>> is_machine("host-7-ab12"), is_machine(".x"), is_machine("\\udcff")
     (True, False, False)

@@ -332,7 +332,7 @@ class FormatRecord(Record, frozen=True):
 class TreeRecord(Record, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """What is fixed when a tree is created. Unknown fields are refused: they may say where the pages are.
 
-    format              2; a program must refuse a tree of another format
+    format              3; a program must refuse a tree of another format
     crawl, created_at   an id of the crawl, and when it was made
     shards              how many parts the URLs are divided into, as in the settings
     partition           "host", "site" or "url": what decides about the shard of a URL, as in the settings

@@ -14,7 +14,7 @@ from tests.support.web import Request, Response, Web, linked_site
 HOST = "127.0.1.1"
 
 
-@pytest.mark.parametrize("directory", ["leases", "log", "machines", "terms"])
+@pytest.mark.parametrize("directory", ["leases", "machines", "generations"])
 def test_the_advice_helps(root: Path, directory: str) -> None:
     """The crawl names what is missing. Without all of `.fscrawl`, it goes on, and fetches nothing twice."""
     with Web(linked_site(8, 2), hosts=[HOST]) as web:

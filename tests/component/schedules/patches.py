@@ -1,7 +1,7 @@
 """What stands in place of the outside: files, clocks, threads, worker processes, the network.
 
 Nothing else of the product is replaced. Limits that are large for the sake of speed are made small, so that a small
-schedule meets them: segments, snapshots, slices of work.
+schedule meets them: blocks, snapshots, slices of work.
 """
 
 from __future__ import annotations
