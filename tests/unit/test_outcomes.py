@@ -374,6 +374,34 @@ def test_many_links_are_taken_in_by_parts(desk):
     assert desk.found.tellings[1:] == [(first.url, 0, 4)]
 
 
+@pytest.mark.parametrize("kind", ["stored", "unchanged", "known", "robots"])
+def test_a_generation_begins_while_links_are_taken_in(desk, kind):
+    """The rest of the links is not said, and the page is not told: its record is read once more, by other rules."""
+    desk = desk("politeness.delay=0", f"politeness.robots={str(kind == 'robots').lower()}")
+    if kind == "robots":
+        desk.take(RobotsKnown(RobotsTask("http://c.example/", "c.example", 1), ANSWERED, 0.0, many(700), 1))
+    else:
+        task = handed_out(desk)
+        desk.take(
+            {
+                "stored": Stored(task, ANSWERED, "page", 200, 10, many(700), generation=1),
+                "unchanged": Unchanged(task, ANSWERED, 304, links=many(700), generation=1),
+                "known": Known(task, many(700), generation=1),
+            }[kind]
+        )
+    desk.bookkeeper.go_on()
+    desk.found.rules.generation = 2
+    while desk.bookkeeper.is_behind:
+        desk.bookkeeper.go_on()
+    assert [len(found[0]) for found in desk.found] == [250]
+    assert desk.found.tellings == []
+    if kind != "robots":
+        again = desk.frontier.take(time.monotonic())
+        assert (again.url, again.check, is_told(desk, A)) == (A, True, False)
+        desk.take(Known(again, many(50), generation=2))
+        assert (is_told(desk, A), desk.frontier.in_flight) == (True, 0)
+
+
 def test_many_sitemaps_are_taken_in_by_parts(desk):
     """So are the sitemaps that a sitemap names, or a robots.txt; its host is asked nothing before the last of them."""
     of_index, of_robots = desk(), desk("politeness.robots=true")
