@@ -44,8 +44,8 @@ class MadeUpWorker:
     def __init__(self, tree: object, config: CrawlConfig, *_: object) -> None:  # noqa: ARG002
         row = json.loads(os.environ[_GIVEN])["row"]
         self._hosts, self._pages, self._latency_s = row["hosts"], row["pages_a_host"], row["latency_s"]
-        self._term = config.term
-        self._fresh = FreshLinks(config.settings.crawl, config.scope())
+        self._generation = config.generation
+        self._fresh = FreshLinks(config.link_rules(), config.link_rules().scope())
 
     def tidy(self) -> None:
         """Do nothing: no connection waits."""
@@ -64,7 +64,7 @@ class MadeUpWorker:
         links = _links(task.url, number, self._hosts, self._pages)
         record: Any = SimpleNamespace(label="", skipped="", links_to=lambda nofollow: links)  # noqa: ARG005
         fresh, cut = self._fresh.of(record, task.depth)
-        return Stored(task, exchange, "page", 200, 20_000, fresh, cut, term=self._term)
+        return Stored(task, exchange, "page", 200, 20_000, fresh, cut, generation=self._generation)
 
 
 def _url(host: int, page: int) -> str:

@@ -49,10 +49,11 @@ def _beat(number: int) -> Beat:
     part = (number + 1) * BEAT_S / DAY_S
     return Beat(
         number,
-        log=(number // 500, number * 997),
+        generation=1,
+        log=number * 997,
         read="0" * 16,
         held="0" * 16,
-        term="0" * 16,
+        rules="0" * 16,
         shards=25,
         dead_after=60.0,
         pages=int(PAGES / MACHINES * part),
@@ -66,8 +67,6 @@ def _beat(number: int) -> Beat:
         settings_at=timestamp(time.time()),
         resting=3,
         gave_up=1,
-        slow={f"slow-{host}.example": 2.5 for host in range(5)},
-        failing={f"failing-{host}.example": 9 for host in range(5)},
         at=time.time() - DAY_S + (number + 1) * BEAT_S,
     )
 

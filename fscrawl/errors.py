@@ -122,14 +122,23 @@ class UnfitDirectoryError(OSError):
     """A link or a file stands where one of the tree's own directories should be: the tree cannot be used."""
 
 
-class MemoryGone(FscrawlError):  # noqa: N818 - what has happened, and no mistake: the run begins anew
+class MemoryGone(FscrawlError):  # noqa: N818 - what has happened, and no mistake: the same command goes on
     """What the machines have written into `.fscrawl` is not there any more, or not what this machine wrote.
 
-    The machine ends this run, and joins anew under another id.
+    The run ends. Whoever starts the same command again goes on from what is stored.
     """
 
     exit_code = EXIT_TREE
     stop = True
+
+    @classmethod
+    def at(cls, path: str, what: str) -> MemoryGone:
+        """Give the one line that a user sees. `what`: has happened to the file at `path`.
+
+        >>> print(MemoryGone.at(".fscrawl/leases/3.1", "it was deleted"))
+        .fscrawl/leases/3.1: it was deleted while this machine ran; nothing stored is lost: start the same command again
+        """
+        return cls(f"{path}: {what} while this machine ran; nothing stored is lost: start the same command again")
 
 
 # Errors that mean "not now" or "not reachable": a server restarts, the network is cut, a file handle must be looked up

@@ -35,7 +35,7 @@ from fscrawl.storage.creation import (
     remains_of_tree,
     state_of,
     strangers,
-    wait_for_deletion,
+    wait_for_permits,
 )
 from fscrawl.storage.files import TreeFiles
 from fscrawl.storage.flaws import is_word
@@ -45,6 +45,7 @@ from fscrawl.storage.layout import (
     ERRS,
     FILES,
     LINKS,
+    MACHINERY,
     MACHINERY_DIRECTORIES,
     PAGE_DIRECTORIES,
     PAUSE,
@@ -82,7 +83,7 @@ __all__ = [
     "remains_of_tree",
     "state_of",
     "strangers",
-    "wait_for_deletion",
+    "wait_for_permits",
 ]
 
 Beside = Mapping[str, bytes] | None
@@ -124,7 +125,10 @@ class Tree:
         try:
             found = FormatRecord.from_json(data).format
             if found != FORMAT:
-                raise NotATreeError(f"{path}: the tree has format {found}; this fscrawl works with format {FORMAT}")
+                raise NotATreeError(
+                    f"{path}: the tree has format {found}; this fscrawl works with format {FORMAT}. All that is stored"
+                    f" counts without {MACHINERY}: remove that directory, and the next crawl makes it anew"
+                )
             return TreeRecord.from_json(data)
         except RecordError as error:
             raise NotATreeError(f"{path}: {error}; it must be what the first machine wrote") from error
@@ -240,14 +244,14 @@ class Tree:
         """Read the failure of a URL; RecordError if it is torn, TreeError if it is not there."""
         return ErrorRecord.from_json(self.files.get(self.tree_path(ERRS, host, key)))
 
-    def failed_at(self, host: str, key: str) -> str | None:
-        """Tell when a URL failed; None if it has not failed, or its record cannot be read."""
+    def failure(self, host: str, key: str) -> ErrorRecord | None:
+        """Read the failure of a URL; None if it has not failed, or its record cannot be read."""
         try:
             data = self.files.read(self.tree_path(ERRS, host, key))
             record = None if data is None else ErrorRecord.from_json(data)
         except RecordError:
             return None
-        return record.failed_at if record is not None and is_word(record.failed_at) else None
+        return record if record is not None and is_word(record.failed_at) else None
 
     def body(self, host: str, key: str, size: int | None = None, file: str | None = None) -> bytes:
         """Read a page's body; TreeError if it is not there.

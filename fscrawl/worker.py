@@ -120,10 +120,10 @@ class Worker:
         may_be_there = task.check or task.flags.refresh
         if may_be_there and self._refreshes.is_due(task):
             return self._refreshes.fetch(task)
-        known = self._pages.look_up(task) if may_be_there else None
-        if known is not None:
+        known = self._pages.look_up(task) if may_be_there else task
+        if isinstance(known, Known):
             is_open = known.moved and is_unanswered(self._context, task)
             return self._refreshes.fetch(task) if is_open else known
         is_sitemap = task.flags.sitemap and "#" not in task.url  # nothing names a sitemap that is no plain GET
         handler = self._sitemaps if is_sitemap else self._pages
-        return handler.fetch(task)
+        return handler.fetch(known)

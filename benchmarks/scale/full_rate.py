@@ -7,8 +7,6 @@ machine are made: as many pages as it stores between two looks of the others, wi
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from types import SimpleNamespace
-from typing import Any
 
 from benchmarks.scale.machines import TURN_S, Extra
 from benchmarks.scale.tally import HEADS, LINES, LOGS, Tally
@@ -16,13 +14,12 @@ from benchmarks.scale.web import ZipfWeb
 from benchmarks.scale.world import World
 from fscrawl.fleet.assignment import assign
 from fscrawl.fleet.log_reader import LogReader
-from fscrawl.fleet.logs import TreeLogs
-from fscrawl.fleet.rules import Rules
+from fscrawl.fleet.url_logs import UrlLogs
 from fscrawl.store import Tree
 
 _READERS = 8
 _WARM_UP = 3  # blocks, until most links to large hosts were sent
-_CALLS_OF_A_LOOK = 3  # a segment is opened, asked for its size, and closed; the rest depends on the blocks
+_CALLS_OF_A_LOOK = 3  # a log is opened, asked for its size, and closed; the rest depends on the blocks
 
 
 @dataclass
@@ -61,7 +58,7 @@ def full_rate_look(
         wanted = assign(shards, names)
         world.holders.update(enumerate(wanted))
         writer = _writer(world, names[0], wanted, rate)
-        readers = _readers(world, names[1 : 1 + _READERS], wanted)
+        readers = _readers(world, names[1 : 1 + _READERS], wanted, writer.ledger.rules.generation)
         for _ in range(_WARM_UP):
             _write(world, writer, 0.0)
             for reader, held in readers:
@@ -87,11 +84,11 @@ def full_rate_look(
         )
 
 
-def _readers(world: World, names: list[str], wanted: list[str]) -> list[tuple[LogReader, set[int]]]:
+def _readers(world: World, names: list[str], wanted: list[str], generation: int) -> list[tuple[LogReader, set[int]]]:
     """Make some machines' readers, each with the shards that it holds."""
     return [
         (
-            LogReader(TreeLogs(Tree(world.root, name, record=world.record)), name),
+            LogReader(UrlLogs(Tree(world.root, name, record=world.record).files, generation), name),
             {shard for shard, holder in enumerate(wanted) if holder == name},
         )
         for name in names
@@ -105,17 +102,12 @@ def _look(reader: LogReader, writer: Extra, held: set[int]) -> None:
 
 def _writer(world: World, name: str, wanted: list[str], rate: float) -> Extra:
     """Make the machine that writes, with something to do, and past its first pages."""
-    rules = Rules.of(_watched(world), world.record, 0)
     shards = [shard for shard, holder in enumerate(wanted) if holder == name]
-    writer = Extra(world, name, rate, shards, rules)
+    writer = Extra(world, name, rate, shards, world.begin_generation())
     fronts = world.web.front_pages(world.web.hosts)
     writer.begin([url for url in fronts if writer.frontier.location(url).shard in writer.held])
     world.extras.append(writer)
     return writer
-
-
-def _watched(world: World) -> Any:
-    return SimpleNamespace(settings=world.settings, seeds=world.seeds)
 
 
 def _write(world: World, writer: Extra, least_s: float) -> tuple[float, int]:

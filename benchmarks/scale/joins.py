@@ -11,8 +11,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import Any
 
 from benchmarks.scale.machines import Extra, Machine
 from benchmarks.scale.tally import HEADS, LINES, SNAPSHOTS
@@ -23,8 +21,6 @@ from fscrawl.fleet import snapshot_merge
 from fscrawl.fleet.assignment import assign
 from fscrawl.fleet.blocks import encode_block
 from fscrawl.fleet.lines import Found, Line, Surveyed, Told, format_line
-from fscrawl.fleet.rules import Rules
-from fscrawl.fleet.terms import Terms
 
 _MACHINES = 100
 _SHARDS = 512
@@ -135,14 +131,14 @@ class _Made:
         hosts = self._hosts[shard]
         return f"http://{hosts[number % len(hosts)]}/articles/2024/page-{number}.html"
 
-    def lines(self, shard: int, begin: int, end: int, term: str) -> Iterator[Line]:
+    def lines(self, shard: int, begin: int, end: int) -> Iterator[Line]:
         """Give the lines that some stored pages have left in a shard: its own, and one URL that waits."""
         referrer = urls.key(self.url(shard, begin))
         for number in range(begin, end):
             url = self.url(shard, number)
             yield Found(shard, 5, referrer, url)
             yield Found(shard, 6, referrer, self.url(shard, self.pages + number))
-            yield Told(shard, urls.key(url), 5, term)
+            yield Told(shard, urls.key(url), 5)
 
     def counted(self, lines: Iterator[Line]) -> Iterator[Line]:
         for line in lines:
@@ -152,7 +148,7 @@ class _Made:
 
 def _make(world: World, names: list[str], tree: _Made, share: set[int]) -> float:
     """Make leases, heartbeats, logs and snapshots; give the bytes of the share's lines in the logs."""
-    rules = Rules.of(_watched(world), world.record, 0)
+    rules = world.begin_generation()
     wanted = assign(_SHARDS, frozenset(names))
     world.holders.update(enumerate(wanted))
     for name in names:
@@ -161,17 +157,17 @@ def _make(world: World, names: list[str], tree: _Made, share: set[int]) -> float
     at = {extra.name: extra.ledger.place for extra in world.extras}
     a_shard = tree.pages // _SHARDS
     in_snapshots = int(a_shard * (1 - _SINCE))
-    terms = Terms(world.extras[0].tree.files, rules.term)
     for shard in sorted(share):
-        lines = tree.counted(tree.lines(shard, 0, in_snapshots, rules.term.digest))
+        lines = tree.counted(tree.lines(shard, 0, in_snapshots))
         snapshot_merge.write(
             world.extras[0].tree.files,
             None,
-            itertools.chain(lines, [Surveyed(shard, 0)]),
+            itertools.chain(lines, [Surveyed(shard)]),
+            generation=rules.generation,
             shard=shard,
             epoch=1,
             number=1,
-            terms=terms,
+            deep=rules.links.is_deep,
             at=at,
         )
     log_bytes = 0.0
@@ -184,22 +180,19 @@ def _make(world: World, names: list[str], tree: _Made, share: set[int]) -> float
 
 def _write_log(extra: Extra, tree: _Made, share: set[int], first: int, index: int, pages_a_shard: float) -> float:
     """Write the log of one machine, block by block; give the bytes of the share's lines."""
-    term = extra.ledger.rules.term.digest
     least = max(round(_BLOCK_BYTES / _SHARDS / 290), 1)  # pages of a shard in a block; a page leaves some 290 bytes
     most = max(round(pages_a_shard), 1)
     begin = first + index * most
     by_shard = {
-        shard: [format_line(line) for line in tree.lines(shard, begin, begin + min(least, most), term)]
+        shard: [format_line(line) for line in tree.lines(shard, begin, begin + min(least, most))]
         for shard in range(_SHARDS)
     }
     foreign = {shard: lines for shard, lines in by_shard.items() if shard not in extra.held}
     own = {shard: lines for shard, lines in by_shard.items() if shard in extra.held}
     block = encode_block(foreign, own, extra.world.holders.__getitem__)
     count = max(round(pages_a_shard / min(least, most)), 1)
+    writer = extra.ledger._writer  # noqa: SLF001
     for _ in range(count):
-        extra.ledger._writer._write(block)  # noqa: SLF001
+        writer._block = block  # noqa: SLF001
+        writer._write()  # noqa: SLF001
     return count * sum(len(line) for shard in share for line in by_shard[shard])
-
-
-def _watched(world: World) -> Any:
-    return SimpleNamespace(settings=world.settings, seeds=world.seeds)

@@ -22,15 +22,13 @@ from fscrawl.config.watcher import EditWatcher
 from fscrawl.fleet.beat import Beat, Goodbye, Hello, Line, line_of
 from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.ledger import Ledger
-from fscrawl.fleet.logs import TreeLogs
 from fscrawl.fleet.membership import Membership
 from fscrawl.fleet.rules import Rules
-from fscrawl.fleet.terms import Terms
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.stored import StoredOnTree
 from fscrawl.frontier.task import PageTask, RobotsTask
 from fscrawl.storage.append_log import Log
-from fscrawl.storage.records import PageRecord
+from fscrawl.storage.records import FORMAT, PageRecord
 from fscrawl.store import Tree
 
 if TYPE_CHECKING:
@@ -63,7 +61,7 @@ class Heart:
         self.is_asked = False  # to beat at once
         self._log, self._snapshot, self._confirm, self._clock = log, snapshot, confirm, clock
         self._number = 0
-        self._write(Hello(machine, machine, "0" * 36, "pid:[4026531836]", 1, "1", 1.7e9, 2))
+        self._write(Hello(machine, machine, "0" * 36, "pid:[4026531836]", 1, "1", 1.7e9, FORMAT))
         self._beaten_at = clock()
 
     def beat(self) -> None:
@@ -87,9 +85,10 @@ class Heart:
     def readmit(self) -> None:
         self.suspended = False
 
-    def stop(self, *, finished: bool = False) -> None:
+    def stop(self, *, finished: bool = False) -> bool:
         self._write(Goodbye(replace(self._snapshot(), at=1.7e9), finished))
         self._log.close()
+        return True
 
     def abandon(self) -> None: ...
 
@@ -169,7 +168,7 @@ class Worker:
         self.pages += stored
         self.told += not stored
         self._discover(links, task)
-        self.ledger.told(task, self.ledger.rules.term.digest)
+        self.ledger.told(task)
         self.frontier.finish(task, self.world.now if stored else None, stored=stored, told=True)
         return stored
 
@@ -261,18 +260,17 @@ class Extra(Worker):
         self.frontier = Frontier(world.settings, None, shards=world.record.shards)
         machinery.take_name()
         self.ledger = Ledger(
-            TreeLogs(self.tree),
+            self.tree.files,
             self.name,
             self.frontier,
-            rules,
-            Terms(self.tree.files, rules.term),
+            rules._replace(generation=0),
+            shards=world.record.shards,
             caches_s=world.caches_s,
             holder_of=world.holders.__getitem__,
-            begin_generation=lambda log, place: None,  # noqa: ARG005
             warn=world.warnings.append,
             clock=lambda: world.now,
         )
-        self.ledger.open()
+        self.ledger.use(rules)
         self.heart = Heart(
             machinery.heartbeat_log(),
             self.name,
@@ -292,8 +290,9 @@ class Extra(Worker):
     def _beat(self) -> Beat:
         return replace(
             self.counters(),
+            generation=self.ledger.rules.generation,
             log=self.ledger.place,
-            term=self.ledger.rules.term.digest,
+            rules=self.ledger.rules.digest,
             shards=len(self.held),
             dead_after=self.world.settings.fleet.dead_after,
         )
@@ -303,9 +302,8 @@ class Extra(Worker):
 
     def _turn(self) -> None:
         self.frontier.forget_what_is_over(self.world.now)
-        self.ledger.flush_if_due(
-            self.world.now, machines=self.world.fleet_size, somebody_is_hungry=False, starved=False, idle=False
-        )
+        machines = self.world.fleet_size
+        self.ledger.flush_if_due(self.world.now, machines=machines, somebody_is_hungry=False, starved=False)
         self._work()
 
     def hand_over(self, to: dict[int, str]) -> None:

@@ -18,16 +18,16 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from benchmarks.scale.tally import CHECKS, HEADS, LINES, LOGS, PAGES, Tally, kind_of
-from fscrawl.storage import append_log, atomic, controls, files, permissions, safe_open, segments, temporary
+from fscrawl.storage import append_log, atomic, block_log, controls, files, permissions, safe_open, temporary
 
 _MODULES: tuple[ModuleType, ...] = (
     append_log,
     atomic,
+    block_log,
     controls,
     files,
     permissions,
     safe_open,
-    segments,
     temporary,
 )
 _LISTING_BYTES = 32 * 1024  # that one call gives
@@ -60,7 +60,7 @@ class Entry(NamedTuple):
 
 
 class _File:
-    """A file. Of a log's segment, `begins` and `ends` tell where first lines and heads stand, one after the other."""
+    """A file. Of a log, `begins` and `ends` tell where the heads of blocks stand, one after the other."""
 
     __slots__ = ("begins", "data", "ends")
 
@@ -301,8 +301,13 @@ class MemoryOs:
         return data
 
     def write(self, descriptor: int, data: bytes) -> int:
+        handle = self._handles[descriptor]
+        assert handle.file is not None
+        handle.at = len(handle.file.data) if handle.append else handle.at
+        return self.pwrite(descriptor, data, handle.at)
+
+    def pwrite(self, descriptor: int, data: bytes, at: int) -> int:
         handle, file = self._opened("write", descriptor)
-        at = len(file.data) if handle.append else handle.at
         file.data[at : at + len(data)] = data
         handle.at = at + len(data)
         if handle.kind is LOGS:
@@ -320,11 +325,8 @@ def _install(what: Any) -> None:
 
 
 def _note_heads(file: _File, at: int, data: bytes) -> int:
-    """Note where the first line of a segment and the head of a block stand in what is appended; give their length."""
-    end = 0
-    for starts in (b"L ", b"B "):
-        if data.startswith(starts, end):
-            end = data.index(b"\n", end) + 1
+    """Note where the head of a block stands in what is written; give its length."""
+    end = data.index(b"\n") + 1 if data.startswith(b"B ") else 0
     file.begins.append(at)
     file.ends.append(at + end)
     return end

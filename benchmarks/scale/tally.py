@@ -6,10 +6,10 @@ Kinds:
   beats       heartbeats, the own ones and those of others
   leases      who holds what
   logs        what machines say about URLs: calls; their bytes are those of heads and lines
-  heads       of blocks and segments; every machine reads all of them
+  heads       of blocks; every machine reads all of them
   lines       the rest of a log: a machine reads those of its shards, and what stands close to them
   snapshots   of shards
-  settings    settings, seeds, signs, generations, terms, the record of the tree
+  settings    settings, seeds, signs, rules of generations, the record of the tree
 """
 
 from __future__ import annotations
@@ -30,12 +30,8 @@ PAGES, CHECKS, BEATS, LEASES, LOGS, HEADS, LINES, SNAPSHOTS, SETTINGS = (
 _DIRECTORIES = {
     "machines": BEATS,
     "leases": LEASES,
-    "log": LOGS,
-    "snap": SNAPSHOTS,
-    "again": SETTINGS,
-    "terms": SETTINGS,
-    "robots": SETTINGS,
 }
+_OF_A_GENERATION = {"log": LOGS, "snap": SNAPSHOTS}
 _PAGE_DIRECTORIES = ("htmls", "links", "errs")
 
 
@@ -72,12 +68,17 @@ class Tally:
 def kind_of(path: str) -> str:
     """Give the kind of a path relative to the root.
 
-    >>> kind_of("links/a.example/1.json"), kind_of(".fscrawl/leases"), kind_of("STOP"), kind_of(".fscrawl/log/a/0.log")
-    ('pages', 'leases', 'settings', 'logs')
+    >>> kind_of("links/a.example/1.json"), kind_of(".fscrawl/leases"), kind_of("STOP")
+    ('pages', 'leases', 'settings')
+    >>> kind_of(".fscrawl/generations/1/log/a.log"), kind_of(".fscrawl/generations/1/rules.json")
+    ('logs', 'settings')
     """
     first, _, rest = path.partition("/")
     if first in _PAGE_DIRECTORIES:
         return PAGES
     if first == ".fscrawl":
-        return _DIRECTORIES.get(rest.partition("/")[0], SETTINGS)
+        directory, *below = rest.split("/")
+        if directory == "generations" and len(below) > 1:
+            return _OF_A_GENERATION.get(below[1], SETTINGS)
+        return _DIRECTORIES.get(directory, SETTINGS)
     return SETTINGS

@@ -9,14 +9,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from benchmarks.scale.machines import TURN_S, Extra, Machine, Worker
 from benchmarks.scale.memory_os import MemoryOs
 from benchmarks.scale.web import ZipfWeb
 from fscrawl.config.settings import Settings, apply, render
 from fscrawl.fleet import assignment, ownership
+from fscrawl.fleet.generations import Generations
+from fscrawl.fleet.rules import Rules
 from fscrawl.storage.layout import MACHINERY_DIRECTORIES, PAGE_DIRECTORIES, SEEDS, SETTINGS, TREE_RECORD
-from fscrawl.storage.records import TreeRecord
+from fscrawl.storage.records import FORMAT, TreeRecord
 from fscrawl.store import TreeFiles
 
 _ROOT = "/simulated"
@@ -37,7 +41,7 @@ class World:
             ["politeness.robots=false", "politeness.delay=0", "crawl.scope=any", f"fleet.shards={shards}"],
         )
         self.record = TreeRecord(
-            format=2, machinery="0" * 32, crawl="c", created_at="t", shards=shards, partition="host"
+            format=FORMAT, machinery="0" * 32, crawl="c", created_at="t", shards=shards, partition="host"
         )
         self.warnings: list[str] = []
         self.fetched: Counter[str] = Counter()  # key of a page → how often
@@ -67,6 +71,13 @@ class World:
                 ownership.assign = before
                 for machine in self.machines:
                     machine.frontier.close()
+
+    def begin_generation(self) -> Rules:
+        """Begin the first generation; give the rules of a machine that works in it."""
+        watch: Any = SimpleNamespace(settings=self.settings, seeds=self.seeds)
+        links = Rules.of(watch, 0).own
+        generations = Generations(TreeFiles(self.root, "maker"))
+        return Rules.of(watch, generations.begin_next(links, "", "settings").number, links)
 
     # -- machines
 

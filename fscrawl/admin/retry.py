@@ -1,9 +1,10 @@
 """`fscrawl retry`: failed URLs are tried again, in a running or a finished crawl.
 
-For each failure the command writes a line into a log of its own: the URL, with the flag `again=<when it failed>`. The
-machine that holds the shard tries the URL once more. If it is stored, the record of the failure is removed; if it fails
-again, the record is replaced. So the command changes no file that others write, and may be killed or repeated: a
-failure that is newer than its flag is not tried again.
+For each failure the command marks its record, and writes a line into a log of its own: the URL, with the flag
+`again=<when it failed>`. The machine that holds the shard tries the URL once more. If it is stored, the record of the
+failure is removed; if it fails again, the record is replaced, by one without a mark. Machines that run learn of it from
+the line, and the mark says it in all later generations. The command may be killed or repeated: a failure that is newer
+than its flag is not tried again.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+
+import msgspec
 
 from fscrawl import hostnames, urls
 from fscrawl.errors import RecordError, TreeBusyError, TreeError, about
@@ -67,13 +70,13 @@ def retry(
         line.begin("reading failures", _reported(tree), "failures", about=True)
 
     def lines() -> Iterator[Found]:
-        for record in _failures(tree, wanted, warn):
+        for record, is_chosen in _failures(tree, wanted, classes, warn):
             line.advance()
-            if not classes and record.class_ == NOT_BY_ITSELF:
-                put.left_out += 1
-            elif not classes or record.class_ in classes:
+            if is_chosen:
                 put[record.class_] += 1
                 yield _line_of(tree, record)
+            elif not classes:
+                put.left_out += 1
 
     write_command_log(tree, lines())
     return put
@@ -101,14 +104,26 @@ def _line_of(tree: Tree, record: ErrorRecord) -> Found:
     return Found(shard, max(record.depth, 0), record.referrer, record.url, flags)
 
 
-def _failures(tree: Tree, hosts: Collection[Host], warn: Callable[[str], None]) -> Iterator[ErrorRecord]:
-    """Read the failures of URLs that are not stored."""
+def _failures(
+    tree: Tree, hosts: Collection[Host], classes: Collection[str], warn: Callable[[str], None]
+) -> Iterator[tuple[ErrorRecord, bool]]:
+    """Read the failures of URLs that are not stored, and mark those of the classes. Gives which ones were marked."""
+
+    def take(host: str, key: str) -> tuple[ErrorRecord, bool] | None:
+        record = _read(tree, host, key, warn)
+        if record is None or not _is_of(record.url, hosts) or tree.is_done(host, key):
+            return None
+        is_chosen = record.class_ in classes if classes else record.class_ != NOT_BY_ITSELF
+        if is_chosen and not record.again:  # at once: by now a machine may have tried it by itself
+            tree.put_error(host, msgspec.structs.replace(record, again=True))
+        return record, is_chosen
+
     wanted = [name for name in sorted(tree.hosts(ERRS)) if not hosts or any(host.may_name(name) for host in hosts)]
     with ThreadPoolExecutor(READERS, thread_name_prefix="retry") as pool:
         for host in wanted:
             stored = frozenset(tree.keys(LINKS, host))
-            jobs = (partial(_read, tree, host, key, warn) for key in sorted(tree.keys(ERRS, host)) if key not in stored)
-            yield from (record for record in in_turn(pool, jobs) if record is not None and _is_of(record.url, hosts))
+            jobs = (partial(take, host, key) for key in sorted(tree.keys(ERRS, host)) if key not in stored)
+            yield from (taken for taken in in_turn(pool, jobs) if taken is not None)
 
 
 def _is_of(url: str, hosts: Collection[Host]) -> bool:

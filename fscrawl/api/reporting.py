@@ -44,7 +44,6 @@ class Reporter(Progress):
         now = time.monotonic()
         if now - self._reported_at >= _EVERY_S:
             self._reported_at = now
-            counts = self.whole(counts)
             self.report(
                 "progress",
                 pages=counts.pages,

@@ -25,7 +25,7 @@ fscrawl crawl --root ./tree --seeds seeds.txt --delay 0.5 --depth 3 --set crawl.
 """
 _EXIT_CODES = """\
 exit codes: 0 finished, 1 finished with no page stored, or with seeds missing because of the site file, 2 usage,
-  75 tree not usable, 129 terminal gone, 130 interrupted, 143 terminated
+  75 tree not usable or .fscrawl deleted: start it again, 129 terminal gone, 130 interrupted, 143 terminated
 """
 
 

@@ -1,4 +1,4 @@
-"""The work of `fscrawl crawl`: open the tree or make it, and run machines on it until the crawl is over."""
+"""The work of `fscrawl crawl`: open the tree or make it, and run a machine on it until the crawl is over."""
 
 from __future__ import annotations
 
@@ -23,14 +23,12 @@ from fscrawl.config.seeds import line_of_seed, read_given, read_seeds, wait_for_
 from fscrawl.config.watcher import missing, parse_file, read_settings
 from fscrawl.engine.machine import Machine
 from fscrawl.engine.progress import Progress
-from fscrawl.engine.rejoin import run_until_over
 from fscrawl.engine.run import Options, Result
 from fscrawl.engine.usable import check_fits, check_usable
 from fscrawl.errors import NotATreeError, OutputError, TreeError, UsageError, reason
-from fscrawl.fleet.anchor import cause_of
-from fscrawl.fleet.generations import Generations
-from fscrawl.fleet.heartbeat import new_machine_id
+from fscrawl.fleet.heartbeat import longest_permit_s, new_machine_id
 from fscrawl.fleet.logs import Logs
+from fscrawl.storage.caches import caches_live_s
 from fscrawl.storage.inside import what_is_around
 from fscrawl.storage.layout import FILES
 from fscrawl.storage.records import FORMAT, TreeRecord, new_machinery, timestamp
@@ -55,7 +53,7 @@ def crawl(options: argparse.Namespace) -> int:
     """Do the command; return its exit code."""
     options.set = assignments(options)
     options.seed += options.words
-    result, machines = run(options, Progress(options.mode, verbose=options.verbose))
+    result, work = run(options, Progress(options.mode, verbose=options.verbose))
     from fscrawl.commands.crawl_summary import summary  # noqa: PLC0415 - only the end needs it
 
     if options.mode != "quiet" or result.exit_code:
@@ -63,8 +61,8 @@ def crawl(options: argparse.Namespace) -> int:
         lines = summary(
             options.root,
             result,
-            machines.look(),
-            machines.seeds,
+            work.look(),
+            work.seeds,
             site=options.site,
             has_documents=has_documents,
         )
@@ -82,8 +80,8 @@ def _print_summary(lines: Iterable[str]) -> None:
         discard_output()
 
 
-def run(options: argparse.Namespace, progress: Progress) -> tuple[Result, Machines]:
-    """Do the work of the command; give how it ended, and the machines that did it."""
+def run(options: argparse.Namespace, progress: Progress) -> tuple[Result, Work]:
+    """Do the work of the command; give how it ended, and what it was done with."""
     check_fits(options.workers, options.threads)
     check_shared_memory()
     how = Options(
@@ -96,14 +94,14 @@ def run(options: argparse.Namespace, progress: Progress) -> tuple[Result, Machin
     )
     file = None if options.site is None else read_file(options.site, options.root)
     code = () if file is None else _described(file, in_this_process=options.workers == 0)
-    machines = Machines(options.root, progress, how, code)
-    machines.prepare(options.set, _given_seeds(options, progress))
+    work = Work(options.root, progress, how, code)
+    work.prepare(options.set, _given_seeds(options, progress))
     look_for_cycles_rarely()
     with progress, interrupts.until_received():  # a machine that has a name, and no hello yet, would be waited for
         try:
-            return run_until_over(machines.first, machines.next, progress), machines
+            return work.machine().run(), work
         except TreeError as error:
-            raise machines.cause_of(error) from error
+            raise work.cause_of(error) from error
 
 
 def _has_any(directory: Path) -> bool:
@@ -112,8 +110,8 @@ def _has_any(directory: Path) -> bool:
     return False
 
 
-class Machines:
-    """Makes the machines of one command, each with an id of its own and with the tree opened anew."""
+class Work:
+    """What a command works with: the tree, its settings and seeds, and the machine."""
 
     def __init__(self, root: Path, progress: Progress, how: Options, code: tuple[SiteRules, ...] = ()) -> None:
         """`code`: the classes of the site file."""
@@ -121,14 +119,15 @@ class Machines:
         self._root = root
         self._progress = progress
         self._how = how
-        self._machine: Machine | None = None
         self._tree: store.Tree
         self._settings: settings.Settings
         self.seeds: dict[str, str] = {}
 
     def prepare(self, assignments: list[str], given: dict[str, str]) -> None:
         """Open the tree, or make it."""
-        self._tree, self._settings, self.seeds, added = self._open(assignments, given)
+        self._tree, self._settings, self.seeds, added = _prepare(
+            self._root, assignments, given, self._progress, self._how.allow_env, self._code
+        )
         self._how = replace(self._how, added_seeds=added)
         if self._settings.politeness.user_agent.endswith(settings.NO_CONTACT):  # of any version
             where = f"{self._root}/{settings.FILE}"
@@ -136,13 +135,8 @@ class Machines:
         if problem := missing(self._settings):
             self._progress.warn(problem)
 
-    def _open(
-        self, assignments: list[str], given: dict[str, str]
-    ) -> tuple[store.Tree, settings.Settings, dict[str, str], tuple[str, ...]]:
-        return _prepare(self._root, assignments, given, self._progress, self._how.allow_env, self._code)
-
     def look(self) -> Snapshot | None:
-        """Look at all machines, after the last one of this command has left; None if the tree cannot be read."""
+        """Look at all machines, after that of this command has left; None if the tree cannot be read."""
         from fscrawl.monitor.snapshot import Observer  # noqa: PLC0415 - only the end needs it
 
         try:
@@ -160,26 +154,9 @@ class Machines:
                     return TreeError(f"{found.what}; {found.advice}")
         return error
 
-    def first(self) -> Machine:
-        self._machine = None
+    def machine(self) -> Machine:
         self._tree = _with_its_own_id(self._tree)
-        try:
-            self._machine = Machine(self._tree, self._settings, self.seeds, self._progress, self._how)
-        except TreeError as error:
-            raise cause_of(self._tree, error) from error
-        return self._machine
-
-    def next(self) -> Machine:
-        """Give the machine that goes on when the memory of the fleet was lost under the last one."""
-        store.wait_for_deletion(self._root)
-        before = self._tree
-        self._tree, self._settings, self.seeds, added = self._open([], {})
-        if self._tree.record.machinery == before.record.machinery:  # what the last machine wrote is not there any more
-            expected = self._machine.said if self._machine is not None else (0, 0)
-            reason = {"reason": "cut", "log": before.machine, "expected": list(expected)}
-            Generations(self._tree.files).advance(reason)
-        self._how = replace(self._how, reseed=False, added_seeds=added)
-        return self.first()
+        return Machine(self._tree, self._settings, self.seeds, self._progress, self._how)
 
 
 def _prepare(
@@ -304,8 +281,11 @@ def _open_or_create(
         if others := store.strangers(root):
             what = f"{number_of(len(others), 'other name')}, such as {others[0]}"
             progress.note(f"{root} is not empty ({what}): the crawl is made beside what is there, and leaves it alone")
+        kept = store.kept_settings(root)  # as after somebody has deleted `.fscrawl` alone
+        chosen = fresh if kept is None else parse_file(kept, f"{root}/{settings.FILE}")
+        store.wait_for_permits(root, longest_permit_s(chosen.fleet.dead_after, caches_live_s(root)), progress.warn)
         with interrupts.later():
-            _create(root, fresh, given)
+            _create(root, chosen, given)
     tree = store.Tree(root, new_machine_id())
     tree.files.adopt_umask()
     chosen = read_settings(tree, progress.warn)
@@ -322,10 +302,7 @@ def _has_templates(root: Path) -> bool:
 
 
 def _create(root: Path, chosen: settings.Settings, given: dict[str, str]) -> None:
-    """Make the tree. If only .fscrawl was deleted, the crawl.toml that is still there has the settings."""
-    kept = store.kept_settings(root)
-    if kept is not None:
-        chosen = parse_file(kept, f"{root}/{settings.FILE}")
+    """Make the tree. If there are settings already, `chosen` is what they say."""
     lines = [f"{line_of_seed(seed, label)}\n" for seed, label in given.items()]
     seeds = "# Seed URLs, one a line. Add lines while machines run.\n" + "".join(lines)
 

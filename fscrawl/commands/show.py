@@ -163,6 +163,6 @@ def _line(line: Line) -> str:
     mark += f", label {flags.label}" if flags.label else ""
     if line.source == "seeds":
         return f"in seeds.txt{mark}"
-    who = "discovered, as a snapshot says" if line.source == "snapshot" else f"discovered by {line.machine}"
+    who = f"discovered by {line.machine}"
     source = f", on {shown(line.found_on or line.referrer)}" if line.referrer else ""
     return f"{who}, depth {line.depth}{source}{mark}"

@@ -31,9 +31,8 @@ from fscrawl.engine.run import Ending, Options, Result
 from fscrawl.engine.site_process import Seeds, seeds_here
 from fscrawl.engine.usable import check_edit
 from fscrawl.engine.watchdog import Watchdog
-from fscrawl.errors import EXIT_BY_SIGNAL, EXIT_OK, EXIT_UNUSABLE_RESULT, FscrawlError, MemoryGone, NoBrowserError
+from fscrawl.errors import EXIT_BY_SIGNAL, EXIT_OK, EXIT_UNUSABLE_RESULT, FscrawlError, NoBrowserError
 from fscrawl.fleet.beat import Beat
-from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.membership import Membership
 from fscrawl.fleet.recovery import remove_own_temporaries
 from fscrawl.frontier.frontier import Frontier
@@ -123,18 +122,13 @@ class Machine:
         return self._bookkeeper.counts
 
     @property
-    def said(self) -> Place:
-        """Up to where others may have read what this machine has said."""
-        return self._membership.ledger.place
-
-    @property
     def _settings(self) -> Settings:
         return self._edits.settings
 
     def run(self) -> Result:
         """Crawl until the end; TreeError if the tree cannot be used any more (what is stored stays).
 
-        MemoryGone if `.fscrawl` was deleted or replaced: then the command should go on with another machine.
+        MemoryGone if `.fscrawl` was deleted or replaced: then the same command goes on when it is started again.
         """
         began = time.monotonic()
         with self._watchdog:
@@ -154,11 +148,9 @@ class Machine:
             self._browsers.close()
         self._frontier.close()
         self.counts.cut.update(self._frontier.cut)
-        cause = self._membership.cause_of(self._error) if self._error else None
-        if isinstance(cause, MemoryGone) and not self._interrupts:
-            raise cause  # the progress line goes on
         self._show(last=True)
-        if cause is not None:
+        if self._error is not None:
+            cause = self._membership.cause_of(self._error)
             if not self._interrupts:
                 raise cause
             self._progress.warn(str(cause))
@@ -206,7 +198,8 @@ class Machine:
 
     def _config(self) -> CrawlConfig:
         near = near_to(self._edits.seeds, self._settings.rules)
-        return CrawlConfig(self._settings, near, self._membership.rules.term.digest, self._membership.refresh_before)
+        rules = self._membership.rules
+        return CrawlConfig(self._settings, near, rules.generation, rules.links, rules.refresh_before)
 
     def _exit_code(self) -> int:
         if self._interrupts:
@@ -317,10 +310,13 @@ class Machine:
     def _count_stored(self) -> None:
         """If pages are limited, count the stored ones; what other machines add later is in their heartbeats.
 
-        Do so, too, if a machine has died without its last counts, as on a full disk: then this one says them.
+        Do so, too, if a machine has died without its last counts, as on a full disk, or if those who stored the pages
+        have left no heartbeats, as after `.fscrawl` was deleted: then this one says them.
         """
         fleet = self._membership.fleet
-        miscounted = fleet.is_miscounted(time.monotonic()) and len(self._stored.hosts) <= _FEW_HOSTS
+        uncounted = not fleet.peers and bool(self._stored.hosts)  # the survey that comes takes far longer
+        late = fleet.is_miscounted(time.monotonic()) and len(self._stored.hosts) <= _FEW_HOSTS
+        miscounted = uncounted or late
         if miscounted or self._settings.crawl.max_pages is not None:
             self._stored_before = self._tree.all_pages()
             self._elsewhere_before = fleet.pages_elsewhere

@@ -17,7 +17,7 @@ import itertools
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
@@ -181,11 +181,9 @@ class Bookkeeper:
         self._count_label(task, outcome.kind, outcome.replaced)
         self._progress.event(task.url, outcome.kind, status=outcome.status, bytes=outcome.bytes)
         self._judge_host(task, exchange)
-        if (
-            outcome.again is not None
-            and self._gets_cookie(outcome.again.url)
-            and self._waits_for(outcome.again, outcome)
-        ):
+        if self._is_stale(outcome):
+            self._tell_later(task, exchange, stored=outcome.kind == "page")
+        elif self._waits(outcome):
             self._frontier.finish(task, exchange.asked_at)
         elif outcome.later:
             self._frontier.cut.update(outcome.cut or {})
@@ -193,12 +191,15 @@ class Bookkeeper:
         else:
             self._run(self._tell_stored(outcome))
 
-    def _waits_for(self, page: PageTask, led_back: Stored) -> bool:
+    def _waits(self, led_back: Stored) -> bool:
         """Ask once more for a page to which a log-in has led back, if it is ours: another machine lacks the cookie.
 
         Tells whether the redirect that led back is to be told only later: when the page has answered, or by the next
         holder of its shard, who asks for it again.
         """
+        page = led_back.again
+        if page is None or not self._gets_cookie(page.url):
+            return False
         if self._frontier.retry(page, time.monotonic()):
             self._led_back[page.key] = led_back
             return True
@@ -214,13 +215,22 @@ class Bookkeeper:
         return False
 
     def _tell_stored(self, outcome: Stored) -> Iterator[None]:
-        yield from self._discover_stored(outcome)
-        self._finish(outcome.task, outcome.exchange.asked_at, stored=outcome.kind == "page", told=True)
+        task, stored = outcome.task, outcome.kind == "page"
+        yield from self._discover(outcome, outcome.sitemaps, moved=outcome.kind == "redirect")
+        if self._is_stale(outcome):
+            self._tell_later(task, outcome.exchange, stored=stored)
+        else:
+            self._membership.told(task)
+            self._finish(task, outcome.exchange.asked_at, stored=stored, told=True)
 
-    def _discover_stored(self, outcome: Stored) -> Iterator[None]:
-        task, moved = outcome.task, outcome.kind == "redirect"
-        yield from self._discover(task, outcome.links, outcome.term, outcome.cut, outcome.sitemaps, moved=moved)
-        self._membership.told(task, outcome.term)
+    def _is_stale(self, outcome: Stored | Unchanged | Known | RobotsKnown) -> bool:
+        """Tell whether the links of an outcome were chosen by the rules of an older generation."""
+        return outcome.generation != self._membership.rules.generation
+
+    def _tell_later(self, task: PageTask, exchange: Exchange | None, *, stored: bool = False) -> None:
+        """Let the links of a stored page be told from its record, by the rules of the present generation."""
+        self._frontier.give_back(task._replace(check=True, flags=task.flags.to_tell()))
+        self._finish(task, exchange.asked_at if exchange else None, stored=stored)
 
     def _unchanged(self, outcome: Unchanged) -> None:
         self.counts.unchanged += 1
@@ -232,19 +242,24 @@ class Bookkeeper:
         self._run(self._tell_unchanged(outcome))
 
     def _tell_unchanged(self, outcome: Unchanged) -> Iterator[None]:
-        yield from self._discover(outcome.task, outcome.links, outcome.term, outcome.cut)
-        self._membership.told(outcome.task, outcome.term)
-        self._finish(outcome.task, outcome.exchange.asked_at, told=True)
+        yield from self._discover(outcome)
+        if self._is_stale(outcome):
+            self._tell_later(outcome.task, outcome.exchange)
+        else:
+            self._membership.told(outcome.task)
+            self._finish(outcome.task, outcome.exchange.asked_at, told=True)
 
     def _known(self, outcome: Known) -> Iterator[None]:
         task = outcome.task
         if outcome.failed_at:
             self._membership.failed(task, outcome.failed_at)
-        elif outcome.term:
-            moved = outcome.moved
-            yield from self._discover(task, outcome.links, outcome.term, outcome.cut, outcome.sitemaps, moved=moved)
-            self._membership.told(task, outcome.term)
-        self._finish(task, None, told=bool(outcome.term), failed=bool(outcome.failed_at))
+        elif outcome.generation:
+            yield from self._discover(outcome, outcome.sitemaps, moved=outcome.moved)
+            if self._is_stale(outcome):
+                self._tell_later(task, None)
+                return
+            self._membership.told(task)
+        self._finish(task, None, told=bool(outcome.generation), failed=bool(outcome.failed_at))
 
     def _failed_for_now(self, outcome: FailedForNow) -> None:
         task, exchange = outcome.task, outcome.exchange
@@ -296,7 +311,7 @@ class Bookkeeper:
     def _tell_robots(self, outcome: RobotsKnown) -> Iterator[None]:
         task, exchange = outcome.task, outcome.exchange
         if self._settings().reads_sitemaps:  # it may have been asked for before an edit
-            yield from self._in_parts(outcome.sitemaps, 0, "", Flags(SITEMAP), task.host, outcome.term)
+            yield from self._in_parts(outcome, outcome.sitemaps, 0, "", Flags(SITEMAP))
         self._frontier.finish(task, exchange.asked_at if exchange else None)
 
     def _probed(self, outcome: Probed) -> None:
@@ -329,8 +344,10 @@ class Bookkeeper:
             self._run(self._tell_led_back(led_back))
 
     def _tell_led_back(self, outcome: Stored) -> Iterator[None]:
-        yield from self._discover_stored(outcome)
-        self._frontier.tell(outcome.task)
+        yield from self._discover(outcome, outcome.sitemaps, moved=True)
+        if not self._is_stale(outcome):  # else the survey reads its record
+            self._membership.told(outcome.task)
+            self._frontier.tell(outcome.task)
 
     def _record_worker_death(self, task: Task) -> TreeError | None:
         """Write an error record for a page that killed its worker twice; give the error if that is not possible."""
@@ -374,42 +391,44 @@ class Bookkeeper:
             self.labels.add(task.flags.label, **{_FIGURES.get(before.what, "failed"): -1})
 
     def _discover(
-        self,
-        task: PageTask,
-        links: tuple[str, ...],
-        term: str,
-        cut: Mapping[str, Sequence[int]] | None,
-        sitemaps: tuple[str, ...] = (),
-        *,
-        moved: bool = False,
+        self, outcome: Stored | Unchanged | Known, sitemaps: tuple[str, ...] = (), *, moved: bool = False
     ) -> Iterator[None]:
         """Take in the outlinks of a page, or what a sitemap names: parts, or itself where it has `moved`.
 
-        `term`: the rules by which they were chosen.
         `moved`: the page is a redirect, and its target one more of those in a row.
         """
-        if cut:
-            self._frontier.cut.update(cut)
+        task, links = outcome.task, outcome.links
+        if outcome.cut:
+            self._frontier.cut.update(outcome.cut)
         label, redirects = task.flags.label, task.flags.redirects + 1 if moved else 0
         flags = flags_of(label=label, redirects=redirects)
         if task.flags.sitemap:
-            yield from self._in_parts(links, task.depth, task.key, flags, task.host, term)
+            yield from self._in_parts(outcome, links, task.depth, task.key, flags)
             of_sitemaps = flags_of(task.flags.sitemap if moved else SITEMAP_PART, label=label, redirects=redirects)
-            yield from self._in_parts(sitemaps, task.depth, task.key, of_sitemaps, task.host, term)
+            yield from self._in_parts(outcome, sitemaps, task.depth, task.key, of_sitemaps)
         else:
-            yield from self._in_parts(links, task.depth + 1, task.key, flags, task.host, term)
+            yield from self._in_parts(outcome, links, task.depth + 1, task.key, flags)
 
     def _in_parts(
-        self, links: tuple[str, ...], depth: int, referrer: str, flags: Flags, host: str, term: str = ""
+        self,
+        outcome: Stored | Unchanged | Known | RobotsKnown,
+        links: tuple[str, ...],
+        depth: int,
+        referrer: str,
+        flags: Flags,
     ) -> Iterator[None]:
-        """Take in links. `referrer`: key of the page that has them, on `host`."""
+        """Take in links of an outcome, until the next generation begins: its survey reads the record.
+
+        `referrer`: key of the page that has them.
+        """
         self._links_left += len(links)
         for begin in range(0, len(links), _LINKS_AT_ONCE):
             if begin or len(links) > _FEW_LINKS:
                 yield
             part = links[begin : begin + _LINKS_AT_ONCE]
             self._links_left -= len(part)
-            self._membership.discover(part, depth, referrer, flags, host, term)
+            if not self._is_stale(outcome):
+                self._membership.discover(part, depth, referrer, flags, outcome.task.host)
 
     def _judge_host(self, task: Task, exchange: Exchange, class_: str = "", message: str = "") -> None:
         """Take in how the host does, and whether the network of this machine is gone."""

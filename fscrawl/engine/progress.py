@@ -11,7 +11,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Self, TextIO
 
 from fscrawl.handlers.outcome import Replaced
@@ -20,11 +20,6 @@ from fscrawl.storage.records import KINDS, Kind
 from fscrawl.util.humanize import count, lasting, number_of
 from fscrawl.util.progress import LINE_EVERY_S, ProgressLine
 from fscrawl.util.terminal import plain, say_json
-
-_DONE = (
-    *("pages", "redirects", "others", "unchanged", "bytes", "retried", "reseeded", "recounted"),
-    *("errors", "replaced", "replaced_bytes", "cut", "kept"),
-)
 
 
 @dataclass
@@ -111,12 +106,6 @@ class Counts:
         more = {"pages": self.more_pages + self.recounted, "bytes": self.more_bytes, "errors": self.more_errors}
         return {**more, "stored": self.pages}
 
-    def after(self, before: Counts) -> Counts:
-        """Give the sum with the counts of the runs before; what is left to do is as it is now."""
-        summed = {name: getattr(self, name) + getattr(before, name) for name in _DONE}
-        first = {name: getattr(self, name) or getattr(before, name) for name in ("without_page", "private")}
-        return replace(self, **first, **summed)
-
 
 class Progress:
     """Shows `Counts` as they change, on `stream`; `mode`: "line" | "json" | "quiet".
@@ -131,7 +120,6 @@ class Progress:
         self._line = ProgressLine(self._stream, silent=mode != "line")
         self._began = self._shown = time.monotonic()
         self._pages_shown = 0
-        self._before: Counts | None = None
         self.is_unread = False
         self._survey: tuple[float, int] | None = None  # when it was first shown, and the hosts that were read then
         self._line.begin("", unit="pages")
@@ -145,7 +133,6 @@ class Progress:
 
     def show(self, counts: Counts) -> None:
         """Show how far the crawl is, if the next line is due."""
-        counts = self.whole(counts)
         if self._mode == "line":
             self._line.reach(counts.pages)
             self._line.note = _summary(counts, self._surveyed(counts))
@@ -170,14 +157,6 @@ class Progress:
         if done <= before:
             return f"{said}, "
         return f"{said}, about {lasting((now - began) / (done - before) * counts.reseeding)}, "
-
-    def carry(self, counts: Counts) -> None:
-        """A run has ended, and the next one begins: go on counting from here."""
-        self._before = self.whole(counts)
-
-    def whole(self, counts: Counts) -> Counts:
-        """Give what all runs of this command have done. `counts`: of the present one."""
-        return counts if self._before is None else counts.after(self._before)
 
     def _print_progress(self, counts: Counts) -> None:
         now = time.monotonic()
@@ -225,7 +204,7 @@ class Progress:
             with self._reader():
                 self._line.end(stays=True)
         elif self._mode == "json":
-            self._print_json("end", **vars(self.whole(counts)), elapsed_s=round(time.monotonic() - self._began, 3))
+            self._print_json("end", **vars(counts), elapsed_s=round(time.monotonic() - self._began, 3))
 
     def _print_json(self, event: str, **facts: Any) -> None:
         with self._reader():

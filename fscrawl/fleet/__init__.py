@@ -1,12 +1,11 @@
 """How machines share one tree: who holds what, and who has said what.
 
     who is there        beat, heartbeat, logs, anchor
-    who holds what      leases, assignment, ownership, claims, handover, fence, rests
-    who has said what   lines, blocks, log_writer, log_reader (log_walk, log_window), command_log
-    past runs           pack, past_runs, packing
-    what counts         rules, rulebook, terms, generations
-    what is known       ledger, hearing, intake, survey (recovery), url_state, snapshots (snapshot_file, snapshot_merge,
-                        snapshot_removal), housekeeping, tidying
+    who holds what      leases, assignment, ownership, handover, fence
+    who has said what   lines, blocks, log_writer, log_reader (log_window, url_logs), command_log
+    what counts         rules, rulebook, generations
+    what is known       ledger, hearing, intake, survey (recovery), url_state, tidying
+    a cache of it       snapshots (snapshot_file, snapshot_merge), housekeeping
     all together        membership, ending
     for readers only    all_lines
 

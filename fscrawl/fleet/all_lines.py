@@ -1,169 +1,53 @@
-"""All that logs and snapshots say, for a process that only reads: the audit, and `show`.
+"""All that the logs of the newest generation say, for a process that only reads: the audit, and `show`.
 
-Vocabulary:
-  said    up to where a log must go: its machine's last beat says so, or a snapshot that was made of it
-  cut     a log holds less than was said, or than its next segment says, or it is damaged in the middle
-  tail    what stands behind all that was said, and is no whole block: a machine that is writing, or was killed then.
-          It counts for nobody, and is no cut
-
-Promise: nothing is written. Memory is bounded: one block of a log or one group of a snapshot at a time, and two places
-for each machine. Cuts for which a generation was made already are not reported.
+Promise: nothing is written. Memory is bounded: one block of a log at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Container, Iterable, Iterator, Mapping
 
-from fscrawl.errors import RecordError
-from fscrawl.fleet.generations import Generations, cut_of
+from fscrawl.fleet.generations import Generation, Generations
 from fscrawl.fleet.lines import Line
-from fscrawl.fleet.log_reader import Cut, LogReader, cuts_of_packs
-from fscrawl.fleet.log_walk import Walk
-from fscrawl.fleet.log_writer import Place
-from fscrawl.fleet.logs import TreeLogs
-from fscrawl.fleet.past_runs import PastRuns
-from fscrawl.fleet.snapshot_file import Snapshot, SnapshotHead, list_snapshots, open_snapshot
-from fscrawl.storage.layout import snapshot_path
+from fscrawl.fleet.log_reader import Damage, LogReader
+from fscrawl.fleet.url_logs import UrlLogs
 from fscrawl.store import Tree
-
-_BEGINNING = Place(0, 0)
-_TRIES = 3  # of reading a shard's snapshot, which a machine may remove meanwhile because it made a newer one
 
 
 class AllLines:
-    """Reads what there is now. First `read_snapshots`, then `lines`: snapshots say how far logs must go.
+    """Reads what there is now.
 
-    cuts       by machine, logs that hold less than they should: the first place of each
-    damaged    by path, what is wrong with snapshots
-    named      shards that some head of a log named
+    generation   the newest one; None if there is none
+    damaged      by machine, logs that hold less than they should, or cannot be read to the end of that
     """
 
     def __init__(
         self,
         tree: Tree,
         shards: Container[int] | None = None,
-        said: Mapping[str, Place] | None = None,
-        packs: int = 0,
+        said: Mapping[str, tuple[int, int]] | None = None,
     ) -> None:
-        """`shards`: only what is said of these; None: of all. `said`: by machine, the end of its log by its beats.
-
-        `packs`: of past runs, so many as some beat knows.
+        """`shards`: only what is said of these; None: of all. `said`: by machine, its generation and the bytes of its
+        log, by its beats.
         """
-        self.cuts: dict[str, Cut] = {}
-        self.damaged: dict[str, str] = {}
-        self.named: set[int] = set()
-        self._tree = tree
-        self._files = tree.files
-        past = PastRuns(tree.files)
-        past.expect(packs)
-        self._logs = TreeLogs(tree, past)
+        self.generation: Generation | None = Generations(tree.files).newest()
+        self.damaged: dict[str, Damage] = {}
         self._shards = range(tree.record.shards) if shards is None else shards
-        self._said = dict(said or {})
-        self._with_beats = frozenset(self._said)
-        self._least: dict[str, Place] | None = None  # by machine, the least place of all snapshots
-
-    # -- snapshots
-
-    def read_snapshots(self, read: Callable[[Snapshot], None], *, check_old: bool = False) -> None:
-        """Have `read` take in the newest whole snapshot of each shard; it may get a part of one twice.
-
-        `check_old`: the older ones are checked, too.
-        """
-        for shard in sorted(list_snapshots(self._files)):
-            if shard in self._shards:
-                self._read_newest(shard, read, check_old=check_old)
-
-    def _read_newest(self, shard: int, read: Callable[[Snapshot], None], *, check_old: bool) -> None:
-        for tries_left in reversed(range(_TRIES)):
-            damaged: dict[str, str] = {}
-            whole = self._whole(shard, damaged)
-            newest = next(whole, None)
-            try:
-                if newest is not None:
-                    read(newest)
-            except RecordError as error:
-                damaged[newest.head.path if newest else ""] = str(error)
-                if tries_left:
-                    continue
-            if newest is not None:
-                self._note_places(newest.head)
-            for _ in whole if check_old else ():
-                pass
-            self.damaged |= {path: how for path, how in damaged.items() if self._files.exists(path)}
-            return
-
-    def _whole(self, shard: int, damaged: dict[str, str]) -> Iterator[Snapshot]:
-        """Give the snapshots of a shard that are whole, the newest first; put the others into `damaged`."""
-        for epoch, number in list_snapshots(self._files).get(shard, ()):
-            try:
-                snapshot = open_snapshot(self._files, shard, epoch, number)
-                snapshot.check()
-            except RecordError as error:
-                damaged[snapshot_path(shard, epoch, number)] = str(error)
-            else:
-                yield snapshot
-
-    def _note_places(self, head: SnapshotHead) -> None:
-        for machine, place in head.at.items():
-            self._said[machine] = max(place, self._said.get(machine, _BEGINNING))
-        if self._least is None:
-            self._least = dict(head.at)
-        else:
-            self._least = {m: min(place, head.at[m]) for m, place in self._least.items() if m in head.at}
-
-    # -- logs
+        number = 0 if self.generation is None else self.generation.number
+        self._logs = UrlLogs(tree.files, number)
+        self._machine = tree.machine
+        self._said = {machine: place for machine, (of, place) in (said or {}).items() if of == number}
 
     def lines(self, machines: Iterable[str] | None = None) -> Iterator[tuple[str, Line]]:
         """Give all lines of logs, each with its machine. `machines`: only theirs."""
-        forgiven = self._forgiven()
-        for machine in self._machines() if machines is None else sorted(machines):
-            for line in self._lines_of(machine, forgiven.get(machine, _BEGINNING)):
+        reader = LogReader(self._logs, self._machine)
+        for machine in sorted({*self._logs.machines(), *self._said} if machines is None else machines):
+            for line in reader.read(machine, self._shards):
                 yield machine, line
-        self.cuts |= cuts_of_packs(self._logs.lost_packs(), forgiven)
-
-    def _machines(self) -> list[str]:
-        return list(dict.fromkeys([*self._logs.log_machines(), *sorted(self._said)]))
-
-    def _forgiven(self) -> dict[str, Place]:
-        """Give, by machine, the place up to which a generation was made for what is missing of its log."""
-        generations = Generations(self._files)
-        forgiven: dict[str, Place] = {}
-        generations.newest()
-        generations.learn()
-        for number in generations.after(0):
-            machine, place = cut_of(generations.reason(number)) or ("", _BEGINNING)
-            forgiven[machine] = max(place, forgiven.get(machine, _BEGINNING))
-        return forgiven
-
-    def _lines_of(self, machine: str, forgiven: Place) -> Iterator[Line]:
-        said = self._said.get(machine, _BEGINNING)
-        segments = self._logs.log_segments(machine)
-        begin = Place(segments[0], 0) if segments else _BEGINNING
-        end = max(LogReader(self._logs, machine).end_of(machine), said)
-        walk = Walk(self._logs, machine, self._shards, self.named, begin, end, forgiven=forgiven, skips=True)
-        if begin < end:
-            yield from chain.from_iterable(walk.blocks())
-        cut = self._missing_before(machine, begin) or _cut_of(walk, machine, said, end)
-        if cut is not None and cut.expected > forgiven and not self._is_lost_with_a_pack(machine, segments):
-            self.cuts[machine] = cut
-
-    def _is_lost_with_a_pack(self, machine: str, segments: Sequence[int]) -> bool:
-        """Tell whether nothing is there of a machine that a snapshot names, as of those whose pack is lost."""
-        return not segments and machine not in self._with_beats and bool(self._logs.lost_packs())
-
-    def _missing_before(self, machine: str, begin: Place) -> Cut | None:
-        """Tell whether segments were removed of which a snapshot does not have all."""
-        if not begin.segment or self._least is None:
-            return None
-        least = self._least.get(machine, _BEGINNING)
-        return Cut(machine, begin, least) if least.segment < begin.segment else None
-
-
-def _cut_of(walk: Walk, machine: str, said: Place, end: Place) -> Cut | None:
-    """Give what is missing of a log that was read to its end, if it is more than a tail."""
-    cut = walk.cut
-    if cut is None:
-        return Cut(machine, said, walk.place) if walk.place < said else None
-    is_tail = cut.expected >= end and cut.found is not None and cut.found >= said
-    return None if is_tail else cut
+            said = self._said.get(machine, 0)
+            place = reader.places.get(machine, 0)
+            if said and place >= said:  # what stands behind it was being written when its machine was killed
+                reader.damaged.pop(machine, None)
+            elif place < said and machine not in reader.damaged:
+                reader.damaged[machine] = Damage(self._logs.path(machine), place, said)
+        self.damaged = dict(reader.damaged)

@@ -52,14 +52,14 @@ class Beat:
 
     number        of this beat; None in a goodbye
     idle          the machine has nothing to do and waits for nothing
-    log           the flushed end of its log: segment, bytes; None if the line does not say
+    generation    in which it works; 0: in none yet
+    log           how many bytes of its log in this generation are flushed; None if the line does not say
     read          a hash of the places up to which it has read all logs, its own among them
     held          a hash of the leases that it holds, with their epochs
-    term          names the rules by which it judges URLs. These four decide when the crawl is over
+    rules         a digest of those by which it judges URLs. These four decide when the crawl is over
     shards        how many it holds
     ready         of how many of these it has all URLs that are known, so that `pending` counts them
     needed        how many shards of the whole tree have URLs, as far as it knows; None if it has not looked yet
-    packs         how many packs of past runs it knows: if one of them is missing later, somebody has removed it
     dead_after    after so many seconds of silence it counts as dead, by its own settings; 0 if the line does not say.
                   A line that says more than ten minutes is read as ten minutes
     pages, bytes  how many more the tree has by this machine: a page that it fetched again is no new one. A machine that
@@ -73,20 +73,19 @@ class Beat:
     settings, settings_at        digest of the crawl.toml that it uses, and since when
     site          digest of its site file (`--site`), "" without one
     resting, gave_up             numbers of hosts
-    rests         host → seconds for which it must still be left alone
     at            when the line was written (UNIX time, by the machine's own clock)
     """
 
     number: int | None = None
     idle: bool = False
-    log: tuple[int, int] | None = None
+    generation: int = 0
+    log: int | None = None
     read: str = ""
     held: str = ""
-    term: str = ""
+    rules: str = ""
     shards: int | None = None
     ready: int = 0
     needed: int | None = None
-    packs: int = 0
     dead_after: float = 0.0
     pages: int = 0
     stored: int = 0
@@ -103,7 +102,6 @@ class Beat:
     site: str = ""
     resting: int = 0
     gave_up: int = 0
-    rests: Mapping[str, float] = field(default_factory=dict)
     at: float = 0.0
 
     @property
@@ -144,8 +142,8 @@ def parse_lines(data: bytes) -> Iterator[Line]:
             yield parsed
 
 
-def parse_line(line: bytes, *, rests: bool = True) -> Line | None:
-    """Read one line of a log, None if it is none. `rests`: read `rests`, too.
+def parse_line(line: bytes) -> Line | None:
+    """Read one line of a log, None if it is none.
 
     >>> parse_line(b'{"bye":true,"pages":7,"finished":true}').counters.pages
     7
@@ -161,8 +159,8 @@ def parse_line(line: bytes, *, rests: bool = True) -> Line | None:
         return _hello(facts, at)
     if "bye" in facts:
         finished = facts.get("finished") is True
-        return Goodbye(_beat(facts, at, rests), finished, is_command="pages" not in facts)
-    return _beat(facts, at, rests)
+        return Goodbye(_beat(facts, at), finished, is_command="pages" not in facts)
+    return _beat(facts, at)
 
 
 def goodbye_of(lines: bytes) -> Goodbye | None:
@@ -193,19 +191,19 @@ def _hello(facts: dict[str, Any], at: float) -> Hello:
     return Hello(machine, host, boot, pidns, _whole(facts.get("pid")), start, at, _whole(facts.get("format")) or 1)
 
 
-def _beat(facts: dict[str, Any], at: float, rests: bool) -> Beat:
+def _beat(facts: dict[str, Any], at: float) -> Beat:
     get = facts.get
     return Beat(
         number=_whole_or_none(get("beat")),
         idle=get("idle") is True,
-        log=_place_or_none(get("log")),
+        generation=_whole(get("generation")),
+        log=_whole_or_none(get("log")),
         read=_text(get("read")),
         held=_text(get("held")),
-        term=_text(get("term")),
+        rules=_text(get("rules")),
         shards=_whole_or_none(get("shards")),
         ready=_whole(get("ready")),
         needed=_whole_or_none(get("needed")),
-        packs=_whole(get("packs")),
         dead_after=min(_seconds(get("dead_after")), _MOST_DEAD_AFTER_S),
         pages=_signed(get("pages")),
         stored=_whole(get("stored", get("pages"))),
@@ -222,7 +220,6 @@ def _beat(facts: dict[str, Any], at: float, rests: bool) -> Beat:
         site=_text(get("site")),
         resting=_whole(get("resting")),
         gave_up=_whole(get("gave_up")),
-        rests=_table(get("rests")) if rests else {},
         at=at,
     )
 
@@ -230,12 +227,6 @@ def _beat(facts: dict[str, Any], at: float, rests: bool) -> Beat:
 def _is_number(value: Any) -> bool:
     """Tell whether it is a number that can be counted with: NaN and infinity compare as false."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MOST
-
-
-def _place_or_none(value: Any) -> tuple[int, int] | None:
-    if isinstance(value, list) and len(value) == 2 and all(_is_number(number) for number in value):
-        return int(value[0]), int(value[1])
-    return None
 
 
 def _whole_or_none(value: Any) -> int | None:
@@ -273,12 +264,6 @@ def _is_unicode(text: str) -> bool:
     return text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)
 
 
-def _table(value: Any) -> dict[str, float]:
-    if not isinstance(value, dict):
-        return {}
-    return {name: number for name, number in value.items() if _is_number(number) and _is_unicode(name)}
-
-
 # -- writing
 
 
@@ -298,9 +283,11 @@ def line_of(line: Line) -> bytes:
     return json.dumps(facts, separators=(",", ":")).encode() + b"\n"
 
 
-def command_log(hello: Hello, log: tuple[int, int]) -> bytes:
-    """Write the whole heartbeat log of a command that has written a log up to `log`, and takes no part in the crawl."""
-    goodbye = {"bye": True, "finished": False, "log": log}
+def command_log(hello: Hello, generation: int, log: int) -> bytes:
+    """Write the whole heartbeat log of a command that has written `log` bytes into a log of a generation, and takes no
+    part in the crawl.
+    """
+    goodbye = {"bye": True, "finished": False, "generation": generation, "log": log}
     return "".join(json.dumps(facts) + "\n" for facts in (_identity(hello), goodbye)).encode()
 
 
@@ -313,14 +300,14 @@ def _counters(beat: Beat) -> dict[str, Any]:
     facts = {
         "beat": beat.number,
         "idle": beat.idle,
+        "generation": beat.generation,
         "log": beat.log,
         "read": beat.read or None,
         "held": beat.held or None,
-        "term": beat.term or None,
+        "rules": beat.rules or None,
         "shards": beat.shards,
         "ready": beat.ready,
         "needed": beat.needed,
-        "packs": beat.packs or None,
         "dead_after": beat.dead_after or None,
         "pages": beat.pages,
         "stored": beat.stored,
@@ -337,6 +324,5 @@ def _counters(beat: Beat) -> dict[str, Any]:
         "site": beat.site or None,
         "resting": beat.resting,
         "gave_up": beat.gave_up,
-        "rests": dict(beat.rests) or None,
     }
     return {name: value for name, value in facts.items() if value is not None}

@@ -1,6 +1,5 @@
-"""The layout of a log: segments of blocks. Pure.
+"""The layout of a log of URLs: blocks. Pure.
 
-    L <machine> <segment> <bytes> …\n                                     the first line of a segment
     B <foreign bytes> <own bytes> <shard>:<bytes> … | <shard>:<bytes> …\n   the head of a block
     <lines of foreign shards, by shard in the head's order>
     <lines of own shards, by shard in the head's order>
@@ -11,8 +10,6 @@ Vocabulary:
   foreign    of a shard that another machine is believed to hold. Shards of one machine stand together, so that it reads
              its lines with one call
   own        of a shard that the writer itself holds
-  counts     how many bytes of the segments before count: of the one before this, of the one before that, and so on,
-             down to the first one of which anything counts. What stands behind them was written by a failed append
 
 Promise: what is written here is read back equal; anything else is a ValueError.
 """
@@ -20,14 +17,12 @@ Promise: what is written here is read back equal; anything else is a ValueError.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 _ENTRY = rb"(?: [0-9]{1,12}:[1-9][0-9]{0,11})"
 _HEAD = re.compile(rb"B ([0-9]{1,12}) ([0-9]{1,12})(%b*)(?: \|(%b+))?\n" % (_ENTRY, _ENTRY))
-_FIRST = re.compile(rb"L ([!-~]+) ([0-9]{1,12})((?: [0-9]{1,12})+)\n")
 HEAD_BEGINS = b"B "
-FIRST_BEGINS = b"L "
 
 
 class Part(NamedTuple):
@@ -50,43 +45,6 @@ class Head(NamedTuple):
         return [part for parts in (self.foreign, self.own) for part in parts if part.shard in shards]
 
 
-class First(NamedTuple):
-    """The first line of a segment. `counts`: of the segments before this one, backwards."""
-
-    machine: str
-    segment: int
-    counts: tuple[int, ...]
-
-    def promise(self, segment: int) -> tuple[int, int] | None:
-        """Give the first segment that something counts of, from `segment` on, and how many bytes of it.
-
-        None if nothing counts there, so that a reader that has begun `segment` may go on to this one.
-
-        >>> First("m", 7, (0, 0, 500)).promise(4), First("m", 7, (0, 0, 500)).promise(5)
-        ((4, 500), None)
-        """
-        counted = self.segment - len(self.counts)  # the one that the last of the counts is about
-        return (counted, self.counts[-1]) if counted >= segment and self.counts[-1] else None
-
-
-def format_first(first: First) -> bytes:
-    """Give a segment's first line.
-
-    >>> format_first(First("host-7-ab12", 2, (500,)))
-    b'L host-7-ab12 2 500\\n'
-    """
-    return f"L {first.machine} {first.segment} {' '.join(map(str, first.counts))}\n".encode("ascii")
-
-
-def parse_first(line: bytes) -> First:
-    """Read a segment's first line, with its newline; ValueError if it is none."""
-    match = _FIRST.fullmatch(line)
-    if match is None:
-        raise ValueError(line[:80])
-    machine, segment, counts = match.groups()
-    return First(machine.decode("ascii"), int(segment), tuple(map(int, counts.split())))
-
-
 def encode_block(
     foreign: Mapping[int, Sequence[bytes]],
     own: Mapping[int, Sequence[bytes]],
@@ -94,8 +52,8 @@ def encode_block(
 ) -> bytes:
     """Give a block of whole lines, by shard. `holder_of`: who is believed to hold a shard.
 
-    >>> encode_block({7: [b"s 1\\n"]}, {2: [b"s 1\\n", b"s 2\\n"]})
-    b'B 4 8 7:4 | 2:8\\ns 1\\ns 1\\ns 2\\n'
+    >>> encode_block({7: [b"s\\n"]}, {2: [b"s\\n", b"s\\n"]})
+    b'B 2 4 7:2 | 2:4\\ns\\ns\\ns\\n'
     """
     foreign_parts = [(shard, b"".join(foreign[shard])) for shard in sorted(foreign, key=lambda s: (holder_of(s), s))]
     own_parts = [(shard, b"".join(own[shard])) for shard in sorted(own)]
@@ -131,13 +89,3 @@ def _parts(listed: bytes, begin: int, end: int) -> tuple[Part, ...]:
     if begin != end:
         raise ValueError(f"the parts of a block end at {begin}, and not at {end}")
     return tuple(parts)
-
-
-def heads_in(data: bytes) -> Iterator[int]:
-    """Give the places in damaged data where a head of a block stands."""
-    for match in _HEAD.finditer(data):
-        try:
-            parse_head(match[0])
-        except ValueError:
-            continue
-        yield match.start()

@@ -12,54 +12,57 @@ from collections.abc import Iterable
 
 from fscrawl import interrupts
 from fscrawl.fleet import heartbeat
-from fscrawl.fleet.blocks import FIRST_BEGINS, HEAD_BEGINS, parse_head
+from fscrawl.fleet.blocks import HEAD_BEGINS, parse_head
+from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.lines import Line
 from fscrawl.fleet.log_window import ShrunkError, Window
 from fscrawl.fleet.log_writer import LogWriter
-from fscrawl.fleet.logs import Logs, TreeLogs
+from fscrawl.fleet.logs import Logs
+from fscrawl.fleet.url_logs import UrlLogs
 from fscrawl.store import Tree
 
 _FLUSH_EVERY_BYTES = 1 << 20
 
 
 def write_command_log(tree: Tree, lines: Iterable[Line]) -> int:
-    """Write lines into a log of their own, and sign it; return their number. Without any, nothing is written.
+    """Write lines into a log of their own in the newest generation, and sign it; return their number.
 
+    Without any, nothing is written; so it is without a generation: the first machine finds all in the records.
     `tree`: opened under a machine id that has no log yet. TreeError if it cannot be written: then what was written so
     far counts nevertheless.
     """
-    writer = LogWriter(TreeLogs(tree), tree.machine)
+    newest = Generations(tree.files).newest()
+    generation = 0 if newest is None else newest.number
+    writer = LogWriter(UrlLogs(tree.files, generation), tree.machine)
     written = 0
     try:
         for line in lines:
-            if not written:
-                writer.open()
+            if not generation:
+                continue
             written += writer.add(line, own=False)
             if writer.unflushed_bytes >= _FLUSH_EVERY_BYTES:
                 writer.flush()
         writer.flush()
-        writer.leave_long_segment()
     finally:
         with interrupts.later():  # an empty heartbeat log would be one of a machine that has not said hello yet
             writer.close()
             if written:
-                heartbeat.sign(Logs(tree).heartbeat_log(), tree.machine, writer.place)
+                heartbeat.sign(Logs(tree).heartbeat_log(), tree.machine, generation, writer.place)
     return written
 
 
-def is_of_command(logs: TreeLogs, machine: str) -> bool | None:
+def is_of_command(logs: UrlLogs, machine: str) -> bool | None:
     """Tell whether a log that nobody has signed is that of a command; None: its first block is not there, or not yet.
 
     A command holds no shard, so its first block has no lines of own shards. The first that a machine says is about a
     shard that it holds. Later it may say something of others' shards only.
     """
-    view = logs.open_segment(machine, 0)
+    view = logs.open_view(machine)
     if view is None:
         return None
     window = Window(view)
     try:
-        first = window.line(0, FIRST_BEGINS)
-        head = None if first is None else window.line(len(first), HEAD_BEGINS)
+        head = window.line(0, HEAD_BEGINS)
         return None if head is None else not parse_head(head).own
     except (ValueError, ShrunkError):
         return None

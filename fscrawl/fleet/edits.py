@@ -7,17 +7,18 @@ others, it waits until these have looked, too, before it agrees that the crawl i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.fleet.handover import Handover
+from fscrawl.fleet.hearing import Hearing
 from fscrawl.fleet.heartbeat import Heartbeat
+from fscrawl.fleet.housekeeping import Housekeeping
 from fscrawl.fleet.intake import Intake
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.fleet.rulebook import Rulebook
 from fscrawl.fleet.seeding import Seeding
-from fscrawl.fleet.snapshots import Snapshots
 from fscrawl.frontier.flags import labelled
 from fscrawl.frontier.frontier import Frontier
 
@@ -55,10 +56,9 @@ class Seeds:
             if label in stopped:
                 continue
             location = self._frontier.location(seed)
-            fingerprint = int.from_bytes(location.digest[:8])
             if not self._frontier.holds(location.shard):
                 continue
-            if self._frontier.is_settled(location.shard, fingerprint, 0):
+            if self._frontier.is_settled(location.shard, location.fingerprint, 0):
                 self._frontier.learn(location, 0)  # it may have failed, and be tried again: then at this depth
             else:
                 self._frontier.add(seed, 0, "", location, labelled(label))
@@ -75,18 +75,22 @@ class Edits:
         fleet: Fleet,
         ledger: Ledger,
         intake: Intake,
-        snapshots: Snapshots,
+        hearing: Hearing,
+        housekeeping: Housekeeping,
         seeds: Seeds,
+        warn: Callable[[str], None],
         caches_s: float,
     ) -> None:
         """`caches_s`: how long the share may show old states."""
+        self._warn = warn
         self._watch = watch
         self._rulebook = rulebook
         self._frontier = frontier
         self._fleet = fleet
         self._ledger = ledger
         self._intake = intake
-        self._snapshots = snapshots
+        self._hearing = hearing
+        self._housekeeping = housekeeping
         self._seeds = seeds
         self._caches_s = caches_s
         self._waited_for_s = fleet.dead_after_s  # for so long, others certainly wait for this machine
@@ -94,11 +98,11 @@ class Edits:
         self._unseen_until = float("-inf")
 
     def look(self, now: float, heart: Heartbeat, handover: Handover) -> bool:
-        """Look for edits, cut logs and new generations; retake what they touch. Return whether there were any."""
+        """Look for edits, damaged logs and new generations; retake what they touch. Return whether there were any."""
         self._lengthen_permit(now, heart)
-        cut = self._ledger.believed_cut(now, self._snapshots.cuts)
-        if cut is not None:
-            self._rulebook.mend(cut.machine, cut.expected)
+        if (damage := self._ledger.believed_damage(now)) is not None:
+            self._warn(f"{damage.text}; all records are read again")
+            self._rulebook.mend(damage.text)
         lists_grew = self._seeds.by_template.look()
         change = self._rulebook.look(now)
         shards = set() if change is None else {self._frontier.location(seed).shard for seed in change.seeds}
@@ -115,8 +119,13 @@ class Edits:
         if change.edited or change.retake:
             self._ledger.needed |= self._seeds.by_template.shards
             self._seeds.by_template.restart()
+        before = self._ledger.rules.generation
+        self._ledger.use(self._rulebook.rules)
+        if self._ledger.rules.generation != before:
+            self._intake.abandon()
+            self._hearing.hear_all(now)
+            self._housekeeping.restart()
         if change.retake:
-            self._ledger.use(self._rulebook.rules)
             self._intake.begin(set(self._fleet.held) - handover.releasing, {})
         else:
             self._seeds.add(change.seeds)

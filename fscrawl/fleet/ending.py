@@ -26,7 +26,6 @@ from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.heartbeat import Heartbeat
 from fscrawl.fleet.intake import Intake
 from fscrawl.fleet.ledger import Ledger
-from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.frontier.frontier import Frontier
 
@@ -37,7 +36,7 @@ class Told(NamedTuple):
     """One machine as this one sees it: its last beats, how far its log was read here, and a hash of its leases."""
 
     beats: list[Beat]
-    read_to: Place
+    read_to: int
     held: str
 
 
@@ -57,7 +56,7 @@ def all_agree(own: Beat, machines: Iterable[Told]) -> bool:
 
 
 def _agrees(beat: Beat, own: Beat, told: Told) -> bool:
-    same = (beat.read, beat.term) == (own.read, own.term)
+    same = (beat.read, beat.rules) == (own.read, own.rules)
     return beat.idle and same and beat.log == told.read_to and beat.held == told.held
 
 
@@ -94,7 +93,7 @@ class Ending:
     def was_said(self, own: Beat) -> bool:
         """Tell whether condition 5 holds. Then nobody need take the shards of the machine that said so."""
         finished = (peer.last() for peer in self._fleet.finished_peers())
-        return own.idle and any((last.read, last.term) == (own.read, own.term) for last in finished)
+        return own.idle and any((last.read, last.rules) == (own.read, own.rules) for last in finished)
 
     def is_said_once(self, own: Beat, own_beats: list[Beat]) -> bool:
         """Tell whether only the last of the own beats says this state: others may go by it after one more beat."""

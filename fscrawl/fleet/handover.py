@@ -1,38 +1,51 @@
 """Shards go to another machine: to one that should hold them, or to one that has taken them.
 
-To release a shard, this machine lets go of it in the frontier, waits for its pages in flight, lets a beat name its
-hosts that rest, flushes its log, and claims the next epoch in the other machine's name. A shard that is being put
-together is not released, because the next holder would have to begin anew.
+To release a shard, this machine lets go of it in the frontier, waits for its pages in flight, flushes its log, and
+claims the next epoch in the other machine's name. That lease names the shard's hosts that must be left alone for a
+while. A machine that leaves claims one in its own name for that. A shard that is being put together is not released,
+because the next holder would have to begin anew.
 
 Promise: when the next epoch is claimed, nothing of the shard is in flight here, and all that this machine knows of it
-can be read by the next holder.
+can be read by the next holder. Rests are told as seconds that remain, since clocks are never compared. The next holder
+counts them from the moment when it takes the shard, so a rest may be too long and is never too short.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
-from fscrawl.fleet.heartbeat import Heartbeat
+from fscrawl.config.settings import PolitenessSettings
 from fscrawl.fleet.intake import Intake
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.ownership import Fleet
-from fscrawl.fleet.rests import Rests
 from fscrawl.frontier.frontier import Frontier
+from fscrawl.storage.records import TreeRecord
+
+_LONG_REST_S = 5.0  # shorter rests are over before another machine could begin
+# Of all host names that a lease tells: 200 of usual length. Servers decide how long names are, and how many hosts rest.
+_TOLD_CHARS = 4000
 
 
 class Handover:
     """Lets go of shards. `releasing`: those that are on their way. Only the main loop uses it."""
 
     def __init__(
-        self, fleet: Fleet, frontier: Frontier, ledger: Ledger, intake: Intake, rests: Rests, heart: Heartbeat
+        self,
+        fleet: Fleet,
+        frontier: Frontier,
+        ledger: Ledger,
+        intake: Intake,
+        record: TreeRecord,
+        politeness: Callable[[], PolitenessSettings],
     ) -> None:
+        """`politeness`: gives the settings that are in force."""
         self.releasing: set[int] = set()
         self._fleet = fleet
         self._frontier = frontier
         self._ledger = ledger
         self._intake = intake
-        self._rests = rests
-        self._heart = heart
+        self._record = record
+        self._politeness = politeness
 
     def lose(self, shards: Collection[int]) -> None:
         """Forget shards that another machine has taken."""
@@ -53,15 +66,46 @@ class Handover:
     def _release(self, shard: int, to: str, now: float) -> None:
         if self._frontier.in_flight_of(shard):
             return
-        told = self._heart.written[-1].rests if self._heart.written else {}
-        if not self._rests.were_told(shard, told, now):
-            self._heart.beat_now()
-            return
         self._ledger.flush()
         self.lose([shard])
-        self._fleet.hand_over(shard, to)
+        self._fleet.hand_over(shard, to, self._rests_of(shard, now))
+
+    def say_rests(self, now: float) -> None:
+        """Before the goodbye: tell whoever holds the shards next which of their hosts must be left alone."""
+        for shard in list(self._fleet.held):
+            if rests := self._rests_of(shard, now):
+                self._fleet.hand_over(shard, self._fleet.machine, rests)
 
     def _keep(self, shards: set[int]) -> None:
         """Take shards back whose next holder is gone before they were handed over."""
         self.releasing -= shards
         self._intake.begin(shards & self._fleet.held.keys(), {})
+
+    # -- hosts that must be left alone for a while
+
+    def _rests_of(self, shard: int, now: float) -> dict[str, float]:
+        """Give the hosts of a shard with a long rest, in seconds that remain."""
+        told: dict[str, float] = {}
+        budget = _TOLD_CHARS
+        for host, seconds in self._frontier.rests(now).items():
+            if seconds > _LONG_REST_S and self._may_be_of(host, shard):
+                budget -= len(host)
+                if budget < 0:
+                    break
+                told[host] = round(seconds, 1)
+        return told
+
+    def heed(self, shards: Collection[int], now: float) -> None:
+        """Let the hosts of shards that were just taken rest as their leases say, counted from now.
+
+        No host rests longer than the settings allow: what somebody else has written must not let one rest for ever.
+        """
+        politeness = self._politeness()
+        longest_s = max(politeness.max_rest, politeness.delay)
+        for shard in shards:
+            for host, seconds in self._fleet.rests_of(shard):
+                if self._may_be_of(host, shard):
+                    self._frontier.rest(host, now + min(seconds, longest_s))
+
+    def _may_be_of(self, host: str, shard: int) -> bool:
+        return self._record.partition == "url" or self._record.shard_of(host) == shard

@@ -16,9 +16,7 @@ from __future__ import annotations
 from fscrawl.config.settings import FleetSettings
 from fscrawl.fleet.heartbeat import is_worth_a_look
 from fscrawl.fleet.ledger import Ledger
-from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.ownership import Fleet
-from fscrawl.fleet.past_runs import PastRuns
 from fscrawl.fleet.peer import Peer
 
 _LOOKS_A_ROUND = 50
@@ -30,15 +28,15 @@ _MOST_OF_DEAD_AFTER = 1 / 3  # between two beats: half of it without one, and th
 class Hearing:
     """Reads logs for one machine. Only the main loop uses it."""
 
-    def __init__(self, fleet: Fleet, ledger: Ledger, past: PastRuns, caches_s: float) -> None:
+    def __init__(self, fleet: Fleet, ledger: Ledger, caches_s: float) -> None:
         self.somebody_is_hungry = False
         self._fleet = fleet
         self._ledger = ledger
-        self._past = past
         self._caches_s = caches_s
         self._looked_at: dict[str, float] = {}  # log of a machine that is not live → when it was last read
         self._live = 0
         self._next = {True: 0, False: 0}  # which log a hungry machine looks at first, of idle ones and of others
+        self._listed: frozenset[str] = frozenset()  # machines with a log in this generation
         self._next_listing = 0.0
 
     @property
@@ -51,67 +49,63 @@ class Hearing:
         return max(settings.beat, min(self.least_pause_s, settings.dead_after * _MOST_OF_DEAD_AFTER))
 
     def hear_all(self, now: float) -> None:
-        """Read the heads of all logs that there are; to begin with."""
-        ends: dict[str, Place | None] = dict.fromkeys([*self._ledger.machines(), *self._fleet.peers])
-        for peer in self._fleet.peers.values():
-            if self._writes_no_more(peer):
-                self._looked_at[peer.machine] = now
-            if peer.bye is not None:
-                ends[peer.machine] = said_end(peer)
-        self._ledger.meet(ends)
+        """Read the heads of all logs of a generation; to begin with."""
+        self._looked_at.clear()
+        self._list(now)
+        self._ledger.meet({machine: self._said_end(machine) for machine in self._listed})
+
+    def _list(self, now: float) -> None:
+        self._next_listing = now + self._fleet.dead_after_s
+        self._listed = frozenset(self._ledger.machines())
 
     def hear(self, now: float, *, starved: bool) -> None:
         """Read what is new."""
-        self._past.expect(max((peer.last().packs for peer in self._fleet.peers.values()), default=0))
         live = self._fleet.live_peers(now)
         self._live = len(live)
         self.somebody_is_hungry = any(peer.last().pending == 0 for peer in live)
-        ends: dict[str, Place | None] = {peer.machine: said_end(peer) for peer in live if peer.last().log}
+        here = [peer for peer in live if peer.last().generation == self._ledger.rules.generation]
+        ends: dict[str, int | None] = {peer.machine: said_end(peer) for peer in here if peer.last().log}
+        if now >= self._next_listing:
+            self._list(now)
         ends |= {machine: self._said_end(machine) for machine in self._silent_ones(now)}
-        ends |= dict.fromkeys(self._unsigned_ones(now))
-        for machine in self._ledger.doubted:  # it may have been an old view: nothing else would show that it was one
-            ends.setdefault(machine, self._said_end(machine) if machine in self._fleet.peers else None)
+        for machine in self._ledger.damaged:  # it may have been an old view: nothing else would show that it was one
+            ends.setdefault(machine, self._said_end(machine))
         if starved:
             for idle, most in ((False, _LOOKS_A_ROUND), (True, _LOOKS_AT_IDLE)):
-                machines = [peer.machine for peer in live if peer.last().idle is idle]
+                machines = [peer.machine for peer in here if peer.last().idle is idle]
                 ends |= dict.fromkeys(filter(self._ledger.has_grown, self._some_of(machines, most, idle=idle)))
         self._ledger.hear(ends)
 
     def _silent_ones(self, now: float) -> list[str]:
-        """Give machines that are not live, and whose logs may have lines that were not read yet."""
+        """Give machines that are not live, and whose logs may have lines that were not read yet.
+
+        One that has left may have come after the last listing: its last words say that it has a log here. A command
+        that is killed before it signs its log leaves one without heartbeats. Whoever joins later reads it, and machines
+        that have not read the same do not agree that the crawl is over.
+        """
         chosen = []
-        for peer in self._fleet.peers.values():
-            if not peer.left and self._fleet.is_live(peer.machine, now):
-                self._looked_at.pop(peer.machine, None)
+        here = self._ledger.rules.generation
+        last = [(peer.machine, peer.last()) for peer in self._fleet.peers.values()]
+        for machine in self._listed.union(name for name, beat in last if beat.generation == here and beat.log):
+            if self._fleet.is_live(machine, now):
+                self._looked_at.pop(machine, None)
                 continue
-            looked_at = self._looked_at.get(peer.machine)
-            if looked_at is not None and not is_worth_a_look(now, looked_at, peer.grown_at, self._caches_s):
-                continue
-            is_read = self._writes_no_more(peer) and self._said_end(peer.machine) is None
-            if looked_at is None or now - looked_at >= (self._fleet.dead_after_s if is_read else 0.0):
-                self._looked_at[peer.machine] = now
-                chosen.append(peer.machine)
+            peer, looked_at = self._fleet.peers.get(machine), self._looked_at.get(machine)
+            is_due = peer is None or looked_at is None or is_worth_a_look(now, looked_at, peer.grown_at, self._caches_s)
+            is_read = peer is None or (peer.bye is not None and self._ledger.read_to(machine) >= said_end(peer))
+            pause_s = self._fleet.dead_after_s if is_read else 0.0
+            if is_due and (looked_at is None or now - looked_at >= pause_s):
+                self._looked_at[machine] = now
+                chosen.append(machine)
         return chosen
 
-    def _writes_no_more(self, peer: Peer) -> bool:
-        """Tell whether a log is as long as it will ever be: its machine has said goodbye, or is packed without one."""
-        return peer.bye is not None or self._past.where(peer.machine) is not None
-
-    def _unsigned_ones(self, now: float) -> list[str]:
-        """Give machines that have a log and no heartbeats, now and then.
-
-        A command that is killed before it signs its log leaves one. Whoever joins later reads it, and machines that
-        have not read the same do not agree that the crawl is over.
-        """
-        if now < self._next_listing:
-            return []
-        self._next_listing = now + self._fleet.dead_after_s
-        return [machine for machine in self._ledger.machines() if machine not in self._fleet.peers]
-
-    def _said_end(self, machine: str) -> Place | None:
-        """Give the end of a log by its machine's last words, if it was not read so far: it may have been cut."""
-        end = said_end(self._fleet.peers[machine])
-        return end if end is not None and self._ledger.read_to(machine) < end else None
+    def _said_end(self, machine: str) -> int | None:
+        """Give how long a log is by its machine's last words, if it was not read so far; None: as long as its file."""
+        peer = self._fleet.peers.get(machine)
+        if peer is None or peer.last().generation != self._ledger.rules.generation:
+            return None
+        end = said_end(peer)
+        return end if self._ledger.read_to(machine) < end else None
 
     def _some_of(self, machines: list[str], most: int, *, idle: bool) -> list[str]:
         """Give the machines whose turn it is."""
@@ -123,7 +117,6 @@ class Hearing:
         return (ordered[start:] + ordered[:start])[:most]
 
 
-def said_end(peer: Peer) -> Place | None:
-    """Give where a machine's log ends by its last words; None if they do not say."""
-    log = peer.last().log
-    return None if log is None else Place(*log)
+def said_end(peer: Peer) -> int:
+    """Give how long a machine's log is by its last words."""
+    return peer.last().log or 0

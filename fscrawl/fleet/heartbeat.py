@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
-from fscrawl.errors import FscrawlError, TreeError
+from fscrawl.errors import FscrawlError
 from fscrawl.fleet.beat import (
     Beat,
     Goodbye,
@@ -54,12 +54,12 @@ def hello(machine: str) -> Hello:
     return Hello(machine, os.uname().nodename, boot, pidns, pid, _start_of(pid) or "", format=FORMAT)
 
 
-def sign(log: Log, machine: str, end: tuple[int, int]) -> None:
-    """Write the whole heartbeat log of a command that has written a log up to `end`, and takes no part in the crawl.
+def sign(log: Log, machine: str, generation: int, end: int) -> None:
+    """Write the whole heartbeat log of a command that has written `end` bytes into a log, and does no more.
 
     It is written at once: without the goodbye, others would take the command for a machine that is there to work.
     """
-    log.append(command_log(hello(machine), end))
+    log.append(command_log(hello(machine), generation, end))
     log.close()
 
 
@@ -126,6 +126,15 @@ def is_worth_a_look(now: float, looked_at: float, grown_at: float, dead_after_s:
     """
     silent_s = now - grown_at
     return silent_s <= dead_after_s or now - looked_at >= _SELDOM * silent_s
+
+
+def longest_permit_s(dead_after_s: float, caches_s: float) -> float:
+    """Give for how many seconds machines may fetch after `.fscrawl` was deleted.
+
+    `caches_s`: how long they may see an old tree.json. A permit that they get at the end of that time holds for half of
+    `dead_after` more.
+    """
+    return max(dead_after_s, caches_s + dead_after_s / 2)
 
 
 class Permit:
@@ -202,19 +211,21 @@ class Heartbeat:
         """Do not wait for the next beat: something has changed that others wait for."""
         self._wake.set()
 
-    def stop(self, *, finished: bool = False) -> None:
-        """Write the goodbye, unless the file system hangs; TreeError if that could not be done.
+    def stop(self, *, finished: bool = False) -> bool:
+        """Write the goodbye, and return True; False if the file system hangs. TreeError if that could not be done.
 
         `finished`: the crawl is over.
         """
         self._over = True
         self._wake.set()
         self._thread.join(_JOIN_S)
-        if not self._thread.is_alive():
-            try:
-                self._write(Goodbye(replace(self._snapshot(), at=time.time()), finished))
-            finally:
-                self._log.close()
+        if self._thread.is_alive():
+            return False
+        try:
+            self._write(Goodbye(replace(self._snapshot(), at=time.time()), finished))
+        finally:
+            self._log.close()
+        return True
 
     def abandon(self) -> None:
         """Write nothing more, not even a goodbye: others must not take this machine's shards for complete.
@@ -239,7 +250,7 @@ class Heartbeat:
             self._write(beat)
             confirmed = self._confirm()
         except FscrawlError as error:
-            self.trouble = self.cause_of(error)  # meanwhile `age_s` grows, and the machine fences itself
+            self.trouble = error  # meanwhile `age_s` grows, and the machine fences itself
             return min(self.beat_s, _AGAIN_S)
         self.trouble = None
         self._number += 1
@@ -247,15 +258,6 @@ class Heartbeat:
         if confirmed:
             self._beaten(began)
         return self.beat_s
-
-    def cause_of(self, error: FscrawlError) -> FscrawlError:
-        """Give the reason of an error: a file that is missing may be missing with all of `.fscrawl`."""
-        if isinstance(error, TreeError) and not error.retry:
-            try:
-                self._confirm()
-            except FscrawlError as cause:
-                return cause
-        return error
 
     def _beaten(self, began: float) -> None:
         if uptime() - self._beaten_at > self.lease_s:

@@ -1,12 +1,11 @@
-"""Housekeeping: snapshots bound what a taker must read, and let the oldest segments of logs be removed. Packs bound how
-many files past runs leave (`packing`). Terms that cannot count any more go, too.
+"""Housekeeping: snapshots bound what a taker must read, and old generations are removed.
 
 A snapshot of a shard is made from files only: the one before, and the shard's lines in all logs since then. So it can
 be made by a thread of its own, while the main loop goes on. Only the holder of a shard makes one; one that a machine
 makes after it has lost the shard is harmless, because it is true.
 
-Promise: all snapshots of a shard together cost no more than about twice the last one. The main loop never waits for
-any of this.
+Promise: all snapshots of a shard together cost no more than about twice the last one. A generation is removed when all
+live machines work in a newer one. The main loop never waits for any of this.
 """
 
 from __future__ import annotations
@@ -17,22 +16,17 @@ from collections.abc import Callable
 from typing import Protocol
 
 from fscrawl.errors import FscrawlError
-from fscrawl.fleet.hearing import said_end
+from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.intake import Intake
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.ownership import Fleet
-from fscrawl.fleet.packing import Packing
-from fscrawl.fleet.snapshots import Snapshots, said_bytes
-from fscrawl.fleet.terms import OldTerms
 
 _FEWEST_LINES = 4096  # since the last snapshot of a shard: fewer are read in no time
 _PART = 0.5  # of the URLs of a shard: so all snapshots together cost no more than twice the last one
-_QUIET_BYTES = 256 * 1024 * 1024  # of all logs: then a quiet shard gets a snapshot, too, or no segment could go
+_QUIET_BYTES = 256 * 1024 * 1024  # of all logs, which the taker of a quiet shard would read without a snapshot
 _PAUSE_S = 1.0
 _CLOSE_S = 5.0  # for a chunk that is being written
-_FIRST_REMOVAL_S = 10.0  # after the start, and more than caches live between two looks: many runs are short
-_REMOVAL_PAUSE_S = 3600.0
-_PACKING_PAUSE_S = 600.0
+_REMOVAL_PAUSE_S = 60.0
 
 
 class Aside(Protocol):
@@ -57,12 +51,9 @@ class Housekeeping:
         fleet: Fleet,
         ledger: Ledger,
         intake: Intake,
-        snapshots: Snapshots,
-        packing: Packing,
-        old_terms: OldTerms,
+        generations: Generations,
         warn: Callable[[str], None],
         *,
-        caches_s: float,
         clock: Callable[[], float] = time.monotonic,
         aside: Callable[[Callable[[], None]], Aside] = in_thread,
     ) -> None:
@@ -70,64 +61,45 @@ class Housekeeping:
         self._fleet = fleet
         self._ledger = ledger
         self._intake = intake
-        self._snapshots = snapshots
-        self._packing = packing
-        self._old_terms = old_terms
+        self._generations = generations
         self._warn = warn
-        self._clock = clock
         self._aside = aside
         self._work: Aside | None = None
         self._made_at: dict[int, int] = {}  # shard → bytes of all logs when its last snapshot was begun
         self._next_look = 0.0
-        # The first look sees what is there; when that is old enough, the next one notes what may go, and then it goes.
-        self._settled_s = 2 * caches_s + _FIRST_REMOVAL_S
-        self._pauses = iter(2 * [min(self._settled_s, _REMOVAL_PAUSE_S)])
-        self._next_removal = clock() + _FIRST_REMOVAL_S
-        self._next_packing = 0.0
-        self._packing_pauses = iter([min(2 * fleet.dead_after_s, _PACKING_PAUSE_S)])  # then it knows who is dead
+        self._next_removal = clock() + _REMOVAL_PAUSE_S
+
+    def restart(self) -> None:
+        """The machine works in another generation."""
+        self._made_at.clear()
 
     def step(self, now: float) -> None:
         """Begin a snapshot or a removal if one is due and nothing is under way."""
         if now < self._next_look or (self._work is not None and self._work.is_alive()):
             return
         self._next_look = now + _PAUSE_S
-        if self._begin_tidying(now):
-            return
+        if now >= self._next_removal:
+            self._next_removal = now + _REMOVAL_PAUSE_S
+            present = self._ledger.rules.generation
+            if self._may_remove(present, now):
+                self._start(lambda: self._remove_before(present))
+                return
         shard = self._most_worthwhile()
         if shard is not None:
-            epoch, ends, term = self._fleet.held[shard], self._ledger.ends(), self._ledger.rules.term
+            snapshots, epoch, ends = self._ledger.snapshots, self._fleet.held[shard], self._ledger.ends()
             self._ledger.lines_since[shard] = 0
-            self._made_at[shard] = said_bytes(ends)
-            self._start(lambda: self._snapshots.make(shard, epoch, ends, term))
+            self._made_at[shard] = sum(ends.values())
+            self._start(lambda: snapshots.make(shard, epoch, ends))
 
-    def _begin_tidying(self, now: float) -> bool:
-        """Begin to pack or to remove if that is due, and this machine is the one that does it; tell whether it is."""
-        if min(self._ledger.needed, default=-1) not in self._fleet.held:
-            return False
-        if now >= self._next_packing:
-            self._next_packing = now + next(self._packing_pauses, _PACKING_PAUSE_S)
-            peers = self._fleet.peers.values()
-            past = {peer.machine: said_end(peer) for peer in peers if peer.bye is not None}
-            silent = {
-                peer.machine: said_end(peer)
-                for peer in peers
-                if peer.bye is None and not self._fleet.is_live(peer.machine, now)
-            }
-            if self._packing.is_due(past, silent):
-                self._start(lambda: self._packing.pack(past, silent))
-                return True
-        if now >= self._next_removal:
-            self._next_removal = now + next(self._pauses, _REMOVAL_PAUSE_S)
-            # A log of one segment has none that may go: short runs leave many.
-            machines = [machine for machine, place in self._ledger.ends().items() if place.segment]
-            self._start(lambda: self._remove(machines))
-            return True
-        return False
+    def _may_remove(self, present: int, now: float) -> bool:
+        """Tell whether the generations before this one may go, and this machine is the one that removes them."""
+        is_first = min(self._ledger.needed, default=-1) in self._fleet.held
+        return is_first and all(peer.last().generation >= present for peer in self._fleet.live_peers(now))
 
-    def _remove(self, machines: list[str]) -> None:
-        self._try(lambda: self._packing.remove(self._settled_s))  # files of another user may have to stay
-        self._try(lambda: self._old_terms.remove(self._ledger.rules.term))
-        self._snapshots.remove_old(machines, self._settled_s)
+    def _remove_before(self, present: int) -> None:
+        for number in self._generations.numbers():
+            if number < present:
+                self._generations.remove(number)
 
     def _most_worthwhile(self) -> int | None:
         """Give the shard with the most new lines, if they are many beside what its snapshot has."""
@@ -135,14 +107,14 @@ class Housekeeping:
         shard = max(held, key=lambda each: self._ledger.lines_since[each], default=None)
         if shard is None:
             return None
-        if self._ledger.lines_since[shard] > max(_FEWEST_LINES, _PART * self._snapshots.size_of(shard)):
+        if self._ledger.lines_since[shard] > max(_FEWEST_LINES, _PART * self._ledger.snapshots.size_of(shard)):
             return shard
-        quiet_before = said_bytes(self._ledger.ends()) - _QUIET_BYTES
+        quiet_before = sum(self._ledger.ends().values()) - _QUIET_BYTES
         return next((shard for shard in held if self._tried_at(shard) < quiet_before), None)
 
     def _tried_at(self, shard: int) -> int:
         """Give how much all machines had said when a snapshot of a shard was begun last, by this machine or another."""
-        return max(self._made_at.get(shard, 0), self._snapshots.covered_bytes_of(shard))
+        return max(self._made_at.get(shard, 0), self._ledger.snapshots.covered_bytes_of(shard))
 
     def _start(self, work: Callable[[], object]) -> None:
         self._work = self._aside(lambda: self._try(work))
@@ -155,7 +127,6 @@ class Housekeeping:
 
     def close(self) -> None:
         """Let a snapshot that is being made end at once. If the share hangs, its temporary stays, and does no harm."""
-        self._snapshots.stop()
-        self._packing.stop()
+        self._ledger.snapshots.stop()
         if self._work is not None:
             self._work.join(_CLOSE_S)

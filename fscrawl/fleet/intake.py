@@ -3,7 +3,7 @@
     arriving     the shard is held, and pages of it from an earlier holding are still in flight: their hosts are asked.
                  Or it waits for others that are: shards come into the frontier together
     reading      the frontier has the shard; the newest snapshot and the logs are read (catch up)
-    surveying    what is stored of it and was not told by the present rules is read from the records
+    surveying    what is stored of it and was not told in this generation is read from the records
     complete     everything that is known of the shard is in the frontier
 
 While a shard is being read the frontier already hands out its URLs. That is safe: for a while after a take each task is
@@ -24,9 +24,7 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from fscrawl.errors import RecordError
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.lines import Found, Line, Surveyed
-from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.snapshot_file import Snapshot
-from fscrawl.fleet.snapshots import Snapshots
 from fscrawl.fleet.survey import Survey
 from fscrawl.frontier.frontier import Frontier
 
@@ -44,22 +42,20 @@ class Intake:
         self,
         frontier: Frontier,
         ledger: Ledger,
-        snapshots: Snapshots,
         survey: Survey,
         *,
         caches_s: float,
-        prepare: Callable[[set[int]], None],
+        prepare: Callable[[], object],
         complete: Callable[[set[int], Iterator[None]], Iterator[None]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`caches_s`: how long a listing may be old; `prepare(shards)`: called when the frontier has just got them.
+        """`caches_s`: how long a listing may be old; `prepare()`: called when the frontier has just got some shards.
 
         `complete(shards, found)`: adds what stands in no log, step by step, when their logs have been read. `found`:
         steps that add the URLs of the logs.
         """
         self._frontier = frontier
         self._ledger = ledger
-        self._snapshots = snapshots
         self._survey = survey
         self._caches_s = caches_s
         self._prepare = prepare
@@ -73,7 +69,7 @@ class Intake:
         self._reading: list[set[int]] = []  # for each chore that reads, the shards that were not dropped since
         self._to_survey: dict[int, float] = {}  # shard → when its directories may be listed
         self._surveying: list[set[int]] = []
-        self._chores: deque[Iterator[None]] = deque()
+        self._chores: deque[Generator[None]] = deque()
 
     # -- what others ask
 
@@ -107,6 +103,14 @@ class Intake:
                 self._retaken.add(shard)
             self._taken_at[shard] = taken_at.get(shard, self._taken_at.get(shard))
             self._arriving.add(shard)
+
+    def abandon(self) -> None:
+        """End all reading: it is of a generation that is over. The shards are to be begun anew."""
+        for chore in self._chores:
+            chore.close()
+        for each in (self._chores, self._reading, self._surveying, self._to_survey):
+            each.clear()
+        self._survey.refreshing.clear()
 
     def drop(self, shards: Collection[int]) -> None:
         """Forget shards, and let the frontier forget them, all at once: it goes through all that is pending."""
@@ -153,7 +157,7 @@ class Intake:
             return
         self._arriving -= shards
         self._ledger.flush()  # what was said of them before is read back with all else
-        deep = self._ledger.rules.max_depth is not None
+        deep = self._ledger.rules.links.is_deep
         for shard in shards:
             taken_at = self._taken_at[shard]
             # Until now the hosts may have been asked: by the holder before, or by this machine, for what was in flight.
@@ -162,24 +166,25 @@ class Intake:
             self._frontier.hold(shard, asked_until, check_s=check_s, deep=deep)
             self._ledger.begin_anew(shard)
         self._retaken -= shards
-        self._prepare(shards)
+        self._prepare()
         self._frontier.learn_stored()
         self._next_hold = now + max(_GATHER_S, _TIMES_ITS_COST * (self._clock() - now))
         ends = self._ledger.ends()
         new = shards & self._new
         self._new -= new
-        for some, starts in ((new, self._ledger.first_places() if new else {}), (shards - new, None)):
+        for some, has_snapshots in ((new, False), (shards - new, True)):
             if some:
                 self._reading.append(some)
-                self._chores.append(self._catch_up(some, starts, ends))
+                self._chores.append(self._catch_up(some, ends, has_snapshots=has_snapshots))
 
-    def _catch_up(self, shards: set[int], starts: Mapping[str, Place] | None, ends: dict[str, Place]) -> Iterator[None]:
+    def _catch_up(self, shards: set[int], ends: dict[str, int], *, has_snapshots: bool) -> Generator[None]:
         """Fold what snapshots and logs say of `shards`, up to `ends`. What is dropped meanwhile is left out.
 
-        `starts`: where to begin in each log if nobody has held the shards before, so that there is no snapshot.
+        `has_snapshots`: somebody may have held the shards before.
         """
         waiting: list[Found] = []
-        for shard in sorted(shards) if starts is None else ():
+        starts: Mapping[str, int] | None = None if has_snapshots else {}
+        for shard in sorted(shards) if has_snapshots else ():
             at = yield from self._load_snapshot(shard, shards, waiting)
             self._ledger.hear_up_to(at)
             starts = at if starts is None else {m: min(place, at[m]) for m, place in starts.items() if m in at}
@@ -213,34 +218,28 @@ class Intake:
 
     def _load_snapshot(
         self, shard: int, wanted: set[int], waiting: list[Found]
-    ) -> Generator[None, None, Mapping[str, Place]]:
+    ) -> Generator[None, None, Mapping[str, int]]:
         """Fold the newest readable snapshot of a shard; return from where on each log is to be read.
 
         `waiting`: gets the URLs that are pending in it.
         """
-        snapshot = self._snapshots.newest(shard)
+        snapshots = self._ledger.snapshots
+        snapshot = snapshots.newest(shard)
         if snapshot is None:
-            return self._snapshots.begins_of(shard)
+            return {}
         try:
             for _ in self._fold(shard, snapshot, wanted, waiting) if shard in wanted else ():
                 yield
                 if shard not in wanted:
                     break
         except RecordError:  # it was removed meanwhile, since there is a newer one
-            self._snapshots.could_not_read(snapshot.head)
+            snapshots.could_not_read(snapshot.head)
             return (yield from self._load_snapshot(shard, wanted, waiting))
         return snapshot.head.at
 
     def _fold(self, shard: int, snapshot: Snapshot, wanted: set[int], waiting: list[Found]) -> Iterator[None]:
-        covers = self._ledger.covers(snapshot.head.term)
         for told in snapshot.told():
-            if covers:
-                self._frontier.load(shard, told.fingerprints, told.known, told.told)
-            else:
-                self._frontier.load_known(shard, told.fingerprints, told.known)
-            yield
-        for untold in snapshot.untold():
-            self._frontier.load_known(shard, untold.fingerprints, untold.known)
+            self._frontier.load(shard, told.fingerprints, told.known, told.told)
             yield
         for failed in snapshot.failed():
             self._frontier.load_failed(shard, failed.fingerprints, failed.known)
@@ -248,45 +247,37 @@ class Intake:
         for found in snapshot.pending():
             yield from self._take(found, wanted, waiting)
             yield
-        self._ledger.fold(Surveyed(shard, snapshot.head.surveyed))
-        if not covers or snapshot.head.untold:
-            self._ledger.uncovered.add(shard)
+        if snapshot.head.surveyed:
+            self._ledger.fold(Surveyed(shard))
 
     # -- surveys
 
     def _plan_survey(self, shard: int) -> None:
         """Decide whether the records of a shard must be read, and when its directories may be listed.
 
-        A listing may be old. If nobody has listed the shard in this generation, what its last holder stored must be in
-        the listing. Else the logs know of every page, and the listing only says of which the records may be there.
+        A listing may be old: nobody has listed the shard in this generation, so what its last holder stored must be in
+        the listing.
         """
-        if not self._needs_survey(shard):
-            return
-        taken_at = self._taken_at[shard]
-        is_surveyed = self._ledger.is_surveyed(shard)
-        self._to_survey[shard] = 0.0 if taken_at is None or is_surveyed else taken_at + self._caches_s
-
-    def _needs_survey(self, shard: int) -> bool:
-        return shard in self._ledger.uncovered or not self._ledger.is_surveyed(shard)
+        if not self._ledger.is_surveyed(shard):
+            taken_at = self._taken_at[shard]
+            self._to_survey[shard] = 0.0 if taken_at is None else taken_at + self._caches_s
 
     def _begin_surveys(self, now: float) -> None:
-        due = {shard for shard, at in self._to_survey.items() if at <= now}
+        # The last holder may have said meanwhile that it made the survey.
+        due = {shard for shard, at in self._to_survey.items() if at <= now or self._ledger.is_surveyed(shard)}
         for shard in due:
             del self._to_survey[shard]
-        shards = set(filter(self._needs_survey, due))  # the last holder may have said meanwhile that it made the survey
+        shards = {shard for shard in due if not self._ledger.is_surveyed(shard)}
         if not shards:
             return
-        self._ledger.uncovered -= shards
         self._surveying.append(shards)
         self._chores.append(self._survey_all(shards))
 
-    def _survey_all(self, shards: set[int]) -> Iterator[None]:
-        generation = self._ledger.rules.generation
+    def _survey_all(self, shards: set[int]) -> Generator[None]:
         yield from self._survey.run(shards)
         self._surveying.remove(shards)
         self._frontier.drop_settled()
         for shard in shards:
-            self._ledger.fold(Surveyed(shard, generation))
+            self._ledger.fold(Surveyed(shard))
             if shard not in self._survey.refreshing:  # the next holder must look for what was not fetched again
-                self._ledger.say(Surveyed(shard, generation))
-            self._plan_survey(shard)  # once more, if marks were heard meanwhile that do not count
+                self._ledger.say(Surveyed(shard))

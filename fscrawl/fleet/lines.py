@@ -1,13 +1,12 @@
 """The lines of a machine's log, as bytes and as values. Pure.
 
     u <depth> <referrer or -> <url>[ <flags>]     a URL, or another request in its spelling (`request`), was found
-    t <key> <depth> <term>[ e<failed_at>]         all links of a page stand before this line, or it failed
-    s <generation>                                all that was stored of the shard has been put in
+    t <key> <depth>[ e<failed_at>]                all links of a page stand before this line, or it failed
+    s                                             all that was stored of the shard has been put in
 
 Vocabulary:
   line     one fact about one shard. The shard is not in the line: the head of a block has it (see `blocks`)
   depth    links followed from a seed; of all lines of a URL, the least counts
-  term     digest of the settings that the links of a page were filtered by, 16 hex digits
   flags    what is special about a URL (`frontier.flags`)
 
 Promise: what `format_line` writes, `parse_line` reads back equal. Anything else is a ValueError.
@@ -39,20 +38,18 @@ class Found(NamedTuple):
 
 
 class Told(NamedTuple):
-    """All links of a page, as `term` filters them, stand in the log. `failed_at`: when it failed for good."""
+    """All links of a page, as the generation chooses them, stand in the log. `failed_at`: when it failed for good."""
 
     shard: int
     key: str
     depth: int
-    term: str
     failed_at: str = ""
 
 
 class Surveyed(NamedTuple):
-    """All that was stored of a shard when it was listed, in this generation, has been put into logs."""
+    """All that was stored of a shard when it was listed has been put into the logs of this generation."""
 
     shard: int
-    generation: int
 
 
 Line = Found | Told | Surveyed
@@ -63,8 +60,8 @@ def format_line(line: Line) -> bytes:
 
     >>> format_line(Found(7, 1, "", "http://a.example/"))
     b'u 1 - http://a.example/\\n'
-    >>> format_line(Told(7, "599370d5687c3fd078c314ad", 1, "0123456789abcdef", "2026-01-02T03:04:05.678Z"))
-    b't 599370d5687c3fd078c314ad 1 0123456789abcdef e2026-01-02T03:04:05.678Z\\n'
+    >>> format_line(Told(7, "599370d5687c3fd078c314ad", 1, "2026-01-02T03:04:05.678Z"))
+    b't 599370d5687c3fd078c314ad 1 e2026-01-02T03:04:05.678Z\\n'
     """
     text, blanks = _text_of(line)
     if not text.isascii() or not text.isprintable() or text.count(" ") != blanks:
@@ -80,18 +77,18 @@ def _text_of(line: Line) -> tuple[str, int]:
         text = f"u {line.depth} {line.referrer or _NO_REFERRER} {line.url}"
         return (text, 3) if line.flags is NO_FLAGS else (f"{text} {format_flags(line.flags)}", 4)
     if isinstance(line, Told):
-        if not is_key(line.key) or not line.term:
+        if not is_key(line.key):
             raise ValueError(f"a log cannot hold {line}")
-        text = f"t {line.key} {line.depth} {line.term}"
-        return (f"{text} {_FAILED}{line.failed_at}", 4) if line.failed_at else (text, 3)
-    return f"s {line.generation}", 1
+        text = f"t {line.key} {line.depth}"
+        return (f"{text} {_FAILED}{line.failed_at}", 3) if line.failed_at else (text, 2)
+    return "s", 0
 
 
 def parse_line(shard: int, line: bytes) -> Line:
     """Read a line without its newline; ValueError if it is damaged.
 
-    >>> parse_line(7, b"s 2")
-    Surveyed(shard=7, generation=2)
+    >>> parse_line(7, b"s")
+    Surveyed(shard=7)
     """
     text = line.decode("ascii")
     if not text.isprintable():
@@ -104,8 +101,8 @@ def parse_line(shard: int, line: bytes) -> Line:
 def parse_lines(shard: int, data: bytes) -> list[Line]:
     """Read whole lines; ValueError if one of them is damaged, or the last one has no newline.
 
-    >>> parse_lines(7, b"s 1\\ns 2\\n")
-    [Surveyed(shard=7, generation=1), Surveyed(shard=7, generation=2)]
+    >>> parse_lines(7, b"s\\ns\\n")
+    [Surveyed(shard=7), Surveyed(shard=7)]
     """
     text = data.decode("ascii")
     if not text.replace("\n", " ").isprintable():
@@ -137,7 +134,7 @@ def is_url(text: str) -> bool:
 
 
 def number_of(text: str) -> int:
-    """Give a depth or a generation of a line; ValueError if it is none, or if it was made up."""
+    """Give a depth of a line; ValueError if it is none, or if it was made up."""
     if len(text) > _LONGEST_NUMBER or not text.isdecimal():
         raise ValueError(text)
     return int(text)
@@ -152,10 +149,10 @@ def _value_of(shard: int, text: str) -> Line:
         found_from = "" if referrer == _NO_REFERRER else referrer
         return Found(shard, number_of(depth), found_from, url, parse_flags(flags[0]) if flags else NO_FLAGS)
     if kind == "t":
-        key, depth, term, *failed = words
-        if len(failed) > 1 or not is_key(key) or not term or (failed and failed[0][:1] != _FAILED):
+        key, depth, *failed = words
+        if len(failed) > 1 or not is_key(key) or (failed and failed[0][:1] != _FAILED):
             raise ValueError(text)
-        return Told(shard, key, number_of(depth), term, failed[0][1:] if failed else "")
-    if kind == "s" and len(words) == 1:
-        return Surveyed(shard, number_of(words[0]))
+        return Told(shard, key, number_of(depth), failed[0][1:] if failed else "")
+    if kind == "s" and not words:
+        return Surveyed(shard)
     raise ValueError(text)

@@ -1,202 +1,142 @@
-"""The reading end of all machines' logs (their layout: `blocks`).
+"""The reading end of all machines' logs in one generation (their layout: `blocks`).
 
 Vocabulary:
-  live reading   following the logs of other machines, block by block
-  cut            a log holds less than it should (`log_walk`). A look that is out of date shows the same, so the caller
-                 waits before it believes
-  place          how far a log was read
+  place      how many bytes of a log were read: the end of a block
+  until      how many bytes its writer has said that it has
+  damage     a log holds less than was read or said, or bytes that cannot be read as blocks. An old view of the file
+             looks the same, so the caller waits before it believes that. Then the next generation begins
+  tail       the beginning of a block, behind all that was said: its machine is writing, or was killed then. It counts
+             for nobody, and is no damage
 
-Promise: the lines of a block are given whole or not at all, and in the log's order. Nothing is gone over unless it was
-reported as a cut and `accept` was called, or the next segment says that it does not count. A block may be given twice
-if an append failed and had in fact been made.
+Promise: the lines of a block are given whole or not at all, and in the log's order. Nothing behind damage is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
-from itertools import groupby
-from typing import TypeVar
+from collections.abc import Container, Iterator
+from typing import NamedTuple
 
-from fscrawl.fleet.blocks import First, format_first
-from fscrawl.fleet.lines import Line
-from fscrawl.fleet.log_walk import Cut, Walk
-from fscrawl.fleet.log_writer import Place
-from fscrawl.fleet.logs import TreeLogs
-from fscrawl.storage.layout import pack_name, pack_of
+from fscrawl.fleet.blocks import HEAD_BEGINS, Head, Part, parse_head
+from fscrawl.fleet.lines import Line, parse_lines
+from fscrawl.fleet.log_window import GAP_BYTES, HEAD_BYTES, ShrunkError, Window
+from fscrawl.fleet.url_logs import UrlLogs
 
-__all__ = ["Cut", "LogReader", "without_blocks"]
 
-_BEGINNING = Place(0, 0)
-T = TypeVar("T")
+class Damage(NamedTuple):
+    """A log cannot be read from byte `place` on, although it should have `until` bytes."""
+
+    path: str
+    place: int
+    until: int
+
+    @property
+    def text(self) -> str:
+        """What is missing, for people."""
+        return f"{self.path}: {self.place:,} of {self.until:,} bytes can be read"
 
 
 class LogReader:
     """Reads logs.
 
     machine   whose reader this is
-    places    where the live reading of each log of other machines is; (0, 0) for those that are not named
-    needed    shards that some head named
-    forgiven  up to where in each log what is missing is not reported: there is a generation for it
+    places    up to where each log of other machines was read by `read`; 0 for those that are not named
+    needed    shards of the tree that some head named
+    damaged   by machine, what `read` has found; a log that is whole at a later look is not there any more
+    missed    by machine, what `read_shards` has found: whoever asked for these lines does not have all of them
     """
 
-    def __init__(self, files: TreeLogs, machine: str) -> None:
+    def __init__(self, logs: UrlLogs, machine: str, shards: int = 0) -> None:
+        """`shards`: how many the tree has, for `needed`."""
         self.machine = machine
-        self.places: dict[str, Place] = {}
+        self.places: dict[str, int] = {}
         self.needed: set[int] = set()
-        self._files = files
-        self._live: dict[str, Cut] = {}
-        self._past: dict[str, Cut] = {}
-        self._resume: dict[str, Place] = {}  # behind the damage of a live cut
-        self.forgiven: dict[str, Place] = {}
+        self.damaged: dict[str, Damage] = {}
+        self.missed: dict[str, Damage] = {}
+        self._logs = logs
+        self._shards = shards
         self._head_bytes: dict[str, int] = {}  # that the next head of a log may have
 
-    @property
-    def cuts(self) -> dict[str, Cut]:
-        """Logs that hold less than was read, asked for, or promised by the next segment, by machine.
-
-        A log that is whole at a later look is not there any more. Packs that cannot be read are there, too.
-        """
-        return {**self._past, **self._live, **cuts_of_packs(self._files.lost_packs(), self.forgiven)}
-
-    def read(self, machine: str, shards: Container[int], *, until: Place | None = None) -> Iterator[Line]:
+    def read(self, machine: str, shards: Container[int], *, until: int | None = None) -> Iterator[Line]:
         """Read the new whole blocks of a log; give their lines of `shards`, and move its place on.
 
-        Of `shards` the writer's own lines are given, too: a former holder may write some late.
-        `until`: where its writer says that it ends. Nothing behind it is read, and no listing is needed.
+        Of `shards` the writer's own lines are given, too: a former holder may write some late. `until`: nothing behind
+        it is read; None: as much as is there.
         """
-        begin = self.places.get(machine, _BEGINNING)
-        if until is not None and until <= begin and machine not in self._live:
+        begin = self.places.get(machine, 0)
+        if until is not None and until <= begin and machine not in self.damaged:
             return
-        if until is not None and begin == _BEGINNING and until == without_blocks(machine):
-            self.places[machine] = until
-            return
-        end = None if until is None else max(until, begin)
-        walk = self._walk(machine, shards, begin, end, skips=False)
-        for lines in walk.blocks():
+        self.damaged.pop(machine, None)
+        for place, lines in self._blocks(machine, shards, begin, until, self.damaged):
             yield from lines
-            self.places[machine] = walk.place
-        if walk.place > begin:
-            self.places[machine] = walk.place
-        self._head_bytes[machine] = walk.head_bytes
-        _put(self._live, machine, walk.cut)
-        _put(self._resume, machine, walk.resume)
+            self.places[machine] = place
 
     def has_grown(self, machine: str) -> bool:
-        """Tell whether there is more, or less, than was read of the segment up to which a log was read.
+        """Tell whether a log has more, or less, than was read of it."""
+        return (self._logs.size(machine) or 0) != self.places.get(machine, 0)
 
-        It needs no listing, so a segment after that one does not count.
-        """
-        place = self.places.get(machine, _BEGINNING)
-        view = self._files.open_segment(machine, place.segment)
-        if view is None:
-            return True
-        try:
-            return view.size != place.bytes
-        finally:
-            view.close()
-
-    def begin_at(self, machine: str, place: Place) -> None:
-        """Begin the live reading of a log at `place`: what was before has been removed."""
-        self.places.setdefault(machine, place)
-
-    def read_shards(self, machine: str, shards: Container[int], start: Place, end: Place) -> Iterator[Line]:
-        """Give the lines of `shards` in the blocks from `start` to `end`. Moves no place.
-
-        What is missing is reported and gone over.
-        """
-        walk = self._walk(machine, shards, start, end, skips=True)
-        if start < end != without_blocks(machine):
-            for lines in walk.blocks():
+    def read_shards(self, machine: str, shards: Container[int], start: int, end: int) -> Iterator[Line]:
+        """Give the lines of `shards` in the blocks from `start` to `end`. Moves no place."""
+        if start < end:
+            for _, lines in self._blocks(machine, shards, start, end, self.missed):
                 yield from lines
-        known = self._past.get(machine)
-        cut = walk.cut
-        if cut is not None and cut.expected <= self.forgiven.get(machine, _BEGINNING):
-            cut = None  # it was forgiven while this was being read
-        if cut is not None or (known is not None and start <= (known.found or start) and known.expected <= end):
-            _put(self._past, machine, cut)
 
-    def _walk(self, machine: str, shards: Container[int], begin: Place, end: Place | None, *, skips: bool) -> Walk:
-        forgiven = self.forgiven.get(machine, _BEGINNING)
-        walk = Walk(self._files, machine, shards, self.needed, begin, end, forgiven=forgiven, skips=skips)
-        walk.head_bytes = self._head_bytes.get(machine, walk.head_bytes)
-        return walk
+    def _blocks(
+        self, machine: str, shards: Container[int], begin: int, until: int | None, damaged: dict[str, Damage]
+    ) -> Iterator[tuple[int, list[Line]]]:
+        """Give the end and the wanted lines of one block after the other; put damage into `damaged`."""
+        place, size, expected = begin, 0, max(begin, until or 0)
+        view = self._logs.open_view(machine) if expected or until is None else None
+        is_damaged = False
+        if view is not None:
+            window = Window(view, until)
+            try:
+                while place < window.limit and (block := self._block(machine, window, place, shards)) is not None:
+                    place, lines = block
+                    yield place, lines
+            except (ValueError, ShrunkError):
+                is_damaged = True
+            finally:
+                size = window.size
+                window.close()
+        readable = min(place, size)
+        if is_damaged or readable < expected:
+            damaged[machine] = Damage(self._logs.path(machine), readable, max(expected, readable + 1))
 
-    def forgive(self, machine: str, expected: Place) -> None:
-        """Report no cut of a log up to `expected`: a generation was made for it, perhaps by another machine.
-
-        MemoryGone if it is a pack whose logs were read here, and others cannot read them any more.
-        """
-        self._files.check_known(packs_of(machine, expected))
-        self.forgiven[machine] = max(expected, self.forgiven.get(machine, _BEGINNING))
-        cuts = [cuts[machine] for cuts in (self._live, self._past) if machine in cuts]
-        if cuts and all(cut.expected <= self.forgiven[machine] for cut in cuts):
-            self.accept(machine)
-
-    def accept(self, machine: str) -> None:
-        """Believe the cuts of a log: live reading goes on with what is there, and they are not reported again."""
-        live = self._live.pop(machine, None)
-        resume = self._resume.pop(machine, None)
-        past = self._past.pop(machine, None)
-        for cut in (live, past):
-            if cut is not None:
-                self.forgiven[machine] = max(cut.expected, self.forgiven.get(machine, _BEGINNING))
-        if live is not None:
-            place = self.places.get(machine, _BEGINNING)
-            self.places[machine] = resume or _what_is_there(live, place)
-
-    def end_of(self, machine: str) -> Place:
-        """Give the end of a log by names and sizes now. It may lie within a block that is not whole."""
-        last = max(self._files.log_segments(machine), default=0)
-        size = self._files.segment_size(machine, last)
-        while (more := self._files.segment_size(machine, last + 1)) is not None:  # the listing may be out of date
-            last, size = last + 1, more
-        return Place(last, size or 0)
+    def _block(self, machine: str, window: Window, begin: int, shards: Container[int]) -> tuple[int, list[Line]] | None:
+        """Give a block's end and its lines; None if it is not whole. ValueError if it is damaged."""
+        ahead = self._head_bytes.get(machine, HEAD_BYTES)
+        line = window.line(begin, HEAD_BEGINS, ahead)
+        if line is None:
+            return None
+        head = parse_head(line)
+        self._head_bytes[machine] = ahead = max(HEAD_BYTES, len(line) + len(line) // 8)
+        end = begin + head.bytes
+        if end > window.limit:
+            return None
+        lines = _lines(window, begin, head, shards, ahead)
+        self.needed.update(part.shard for part in (*head.foreign, *head.own) if part.shard < self._shards)
+        return end, lines
 
 
-def without_blocks(machine: str) -> Place:
-    """Give the end of a log in which nothing was said, as of most runs that find nothing to do: it need not be read."""
-    return Place(0, len(format_first(First(machine, 0, (0,)))))
+def _lines(window: Window, begin: int, head: Head, shards: Container[int], ahead: int) -> list[Line]:
+    """Read the parts of a block that are wanted. The last call may bring the next head, too, of `ahead` bytes."""
+    lines: list[Line] = []
+    end = begin + head.bytes
+    groups = _groups(head.parts(shards))
+    for group in groups:
+        goes_on = group is groups[-1] and head.bytes - group[-1].end < GAP_BYTES and end < window.limit
+        window.get(begin + group[0].begin, begin + group[-1].end, end + ahead if goes_on else 0)
+        for part in group:
+            lines += parse_lines(part.shard, window.get(begin + part.begin, begin + part.end))
+    return lines
 
 
-def cuts_of_packs(lost: Iterable[int], forgiven: Mapping[str, Place]) -> dict[str, Cut]:
-    """Give the cuts of packs that cannot be read: one for those with numbers in a row, so that one generation is made.
-
-    >>> cuts_of_packs([2, 5, 6, 7, 8], {"past.8": Place(0, 1)})["past.7"].expected
-    Place(segment=0, bytes=3)
-    """
-    mended = [packs_of(name, place) for name, place in forgiven.items()]
-    left = [number for number in lost if not any(number in packs for packs in mended)]
-    rows = (tuple(row) for _, row in groupby(enumerate(left), key=lambda item: item[1] - item[0]))
-    cuts = (Cut(pack_name(row[-1][1]), Place(0, len(row)), None) for row in rows)
-    return {cut.machine: cut for cut in cuts}
-
-
-def packs_of(name: str, expected: Place) -> range:
-    """Give the packs that a cut stands for; none if it is that of a log.
-
-    >>> packs_of("past.7", Place(0, 2)), packs_of("m-1-ab", Place(0, 2))
-    (range(6, 8), range(0, 0))
-    """
-    last = pack_of(name)
-    return range(0) if last is None else range(last + 1 - expected.bytes, last + 1)
-
-
-def _what_is_there(cut: Cut, place: Place) -> Place:
-    """Say where reading goes on after a cut without damage: at the beginning of a segment.
-
-    So all machines come to the same place, the end of the last whole block, wherever they were before.
-    """
-    if cut.found is None:
-        return _BEGINNING
-    if cut.found.segment > place.segment:
-        return cut.found
-    if cut.expected.segment > place.segment:
-        return Place(cut.expected.segment, 0)
-    return Place(cut.found.segment, 0)
-
-
-def _put(values: dict[str, T], machine: str, value: T | None) -> None:
-    if value is None:
-        values.pop(machine, None)
-    else:
-        values[machine] = value
+def _groups(parts: list[Part]) -> list[list[Part]]:
+    """Put together parts that are read by one call."""
+    groups: list[list[Part]] = []
+    for part in parts:
+        if groups and part.begin - groups[-1][-1].end < GAP_BYTES:
+            groups[-1].append(part)
+        else:
+            groups.append([part])
+    return groups

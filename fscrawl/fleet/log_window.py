@@ -1,4 +1,4 @@
-"""What was read of one segment, so that few bytes are read, by few calls.
+"""What was read of one log, so that few bytes are read, by few calls.
 
 A call costs a round trip, and every byte is read by many machines. So a look reads the head of a block by one small
 call, and then only the ranges that are wanted. Across a small gap it reads on.
@@ -6,7 +6,7 @@ call, and then only the ranges that are wanted. Across a small gap it reads on.
 
 from __future__ import annotations
 
-from fscrawl.fleet.logs import SegmentView
+from fscrawl.storage.block_log import LogView
 
 # The first call at a block's head. Most heads are shorter; on a small web, where blocks are short, too, every machine
 # reads as much of every block that is not for it. A longer head is read by the next call as a whole, or nearly so.
@@ -16,17 +16,17 @@ _MOST_HEAD_BYTES = 1 << 20  # of 60,000 shards. A line that is longer is none
 
 
 class ShrunkError(Exception):
-    """The segment has become shorter than it was when it was opened."""
+    """The log has become shorter than it was when it was opened."""
 
 
 class Window:
-    """A view of a segment, and the last range that was read of it.
+    """A view of a log, and the last range that was read of it.
 
-    size     bytes in the segment
+    size     bytes in the log
     limit    nothing is read behind it
     """
 
-    def __init__(self, view: SegmentView, most: int | None = None) -> None:
+    def __init__(self, view: LogView, most: int | None = None) -> None:
         self.size = view.size
         self.limit = view.size if most is None else min(view.size, most)
         self._view = view

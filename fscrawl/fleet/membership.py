@@ -13,16 +13,16 @@ machine has stored or said. What is found of other shards is said in the own log
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from fscrawl.config.watcher import EditWatcher
-from fscrawl.errors import FscrawlError, TreeError
+from fscrawl.errors import FscrawlError, MemoryGone, TreeError
 from fscrawl.fleet import agreement
-from fscrawl.fleet.anchor import Anchor, cause_of, unless_gone
+from fscrawl.fleet.anchor import Anchor, unless_gone
 from fscrawl.fleet.beat import Beat
-from fscrawl.fleet.claims import Claims
 from fscrawl.fleet.code_seeds import OfCode, no_seeds
 from fscrawl.fleet.edits import Edits, Seeds
 from fscrawl.fleet.ending import Ending, held_hash
@@ -36,18 +36,12 @@ from fscrawl.fleet.intake import Intake
 from fscrawl.fleet.label_figures import Coverage, covers_all
 from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.ledger import Ledger
-from fscrawl.fleet.log_writer import Place
-from fscrawl.fleet.logs import TreeLogs
 from fscrawl.fleet.ownership import Fleet
-from fscrawl.fleet.packing import Packing
 from fscrawl.fleet.recovery import shards_of
-from fscrawl.fleet.rests import Rests
 from fscrawl.fleet.rulebook import Rulebook
 from fscrawl.fleet.rules import Rules
 from fscrawl.fleet.seeding import Seeding
-from fscrawl.fleet.snapshots import Snapshots
 from fscrawl.fleet.survey import Survey
-from fscrawl.fleet.terms import OldTerms, Terms
 from fscrawl.fleet.tidying import Tidying
 from fscrawl.frontier.flags import NO_FLAGS, Flags
 from fscrawl.frontier.frontier import Frontier
@@ -62,7 +56,10 @@ _SOON_S = 0.1
 
 
 class Membership:
-    """Only the main loop uses it, except `snapshot` and `_confirm`, which the heart's thread calls."""
+    """One machine among those of a crawl: it joins, takes and gives shards, and leaves.
+
+    Only the main loop uses it, except `snapshot` and `_confirm`, which the thread that beats calls.
+    """
 
     def __init__(
         self,
@@ -105,7 +102,8 @@ class Membership:
         self._round_at = self._next_round = 0.0
         self._changed = False  # what a round has found is still to be said to the engine
         self._state = Beat(idle=False)
-        self._anchor: Anchor
+        self._anchor = Anchor(tree)
+        self._has_joined = False  # the next three are there
         self._heart: Heartbeat
         self._fence: Fence
         self._handover: Handover
@@ -113,43 +111,53 @@ class Membership:
     def _make_parts(self, refresh_before: str) -> None:
         tree, watch, clock, caches_s = self._tree, self._watch, self._clock, self._caches_s
         dead_after_s, shards = watch.settings.fleet.dead_after, tree.record.shards
-        self._machinery = Machinery(tree, clock)
+        self._machinery = Machinery(tree)
         self.permit = Permit()
         self.fleet = Fleet(self._machinery, tree.machine, dead_after_s, shards, caches_s=caches_s, clock=clock)
-        made = Generations(tree.files)
-        self._rulebook = Rulebook(watch, tree.record, made, self._forgive, refresh_before, caches_s=caches_s)
-        self.ledger = self._make_ledger()
-        logs, warn_of_file = TreeLogs(tree, self._machinery.past), unless_gone(tree, self._warn)
-        self._snapshots = Snapshots(tree.files, logs, tree.machine, shards=shards, warn=warn_of_file, clock=clock)
-        self._tidying = Tidying(tree, self.fleet, self._stored, clock)
-        of_survey = (tree, self._frontier, self.ledger, self._stored, self._warn)
-        self.survey = Survey(*of_survey, refresh_before=lambda: self.refresh_before, tidy_up=self._tidying.host)
-        self.seeding = Seeding(tree, watch, self._frontier, self.ledger, self._warn, clock, self._of_code)
-        seeds = Seeds(watch, self._frontier, self.seeding)
-        parts = (self._frontier, self.ledger, self._snapshots, self.survey)
-        self._intake = Intake(*parts, caches_s=caches_s, prepare=self._prepare, complete=seeds.add_of, clock=clock)
-        kept = (self.fleet, self.ledger, self._intake, self._snapshots)
-        self._edits = Edits(watch, self._rulebook, self._frontier, *kept, seeds, caches_s)
-        care = (Packing(tree.files, self._machinery.past, clock), OldTerms(tree.files), warn_of_file)
-        self._housekeeping = Housekeeping(*kept, *care, caches_s=caches_s, clock=clock, aside=self._aside)
-        self._hearing = Hearing(self.fleet, self.ledger, self._machinery.past, caches_s)
-        self._rests = Rests(self._frontier, tree.record, lambda: watch.settings.politeness)
-        self._claims = Claims(tree, self.fleet, caches_s, self._warn, self._confirm)
-        self._ending = Ending(self.fleet, self.ledger, self._intake, self._frontier)
-
-    def _make_ledger(self) -> Ledger:
-        return Ledger(
-            TreeLogs(self._tree, self._machinery.past),
-            self._tree.machine,
+        generations, warn_of_file = Generations(tree.files), unless_gone(tree, self._warn)
+        self._rulebook = Rulebook(watch, generations, refresh_before, caches_s=caches_s)
+        self.ledger = Ledger(
+            tree.files,
+            tree.machine,
             self._frontier,
             self.rules,
-            Terms(self._tree.files, self.rules.term),
-            caches_s=self._caches_s,
+            shards=shards,
+            caches_s=caches_s,
             holder_of=self.fleet.holder,
-            begin_generation=self._rulebook.mend,
-            warn=self._warn,
-            clock=self._clock,
+            warn=warn_of_file,
+            clock=clock,
         )
+        self._tidying = Tidying(tree, self.fleet, self._stored, clock)
+        self.survey = Survey(tree, self._frontier, self.ledger, self._stored, self._warn, tidy_up=self._tidying.host)
+        self.seeding = Seeding(tree, watch, self._frontier, self.ledger, self._warn, clock, self._of_code)
+        seeds = Seeds(watch, self._frontier, self.seeding)
+        self._intake = Intake(
+            self._frontier,
+            self.ledger,
+            self.survey,
+            caches_s=caches_s,
+            prepare=self._stored.list_hosts,
+            complete=seeds.add_of,
+            clock=clock,
+        )
+        self._hearing = Hearing(self.fleet, self.ledger, caches_s)
+        self._housekeeping = Housekeeping(
+            self.fleet, self.ledger, self._intake, generations, warn_of_file, clock=clock, aside=self._aside
+        )
+        self._edits = Edits(
+            watch,
+            self._rulebook,
+            self._frontier,
+            self.fleet,
+            self.ledger,
+            self._intake,
+            hearing=self._hearing,
+            housekeeping=self._housekeeping,
+            seeds=seeds,
+            warn=self._warn,
+            caches_s=caches_s,
+        )
+        self._ending = Ending(self.fleet, self.ledger, self._intake, self._frontier)
 
     # -- beginning and end
 
@@ -168,36 +176,42 @@ class Membership:
             confirm=self._confirm,
         )
         self._fence = Fence(self._heart, self._warn)
-        self._handover = Handover(self.fleet, self._frontier, self.ledger, self._intake, self._rests, self._heart)
+        parts = (self.fleet, self._frontier, self.ledger, self._intake)
+        self._handover = Handover(*parts, self._tree.record, lambda: self._watch.settings.politeness)
+        self._has_joined = True
         now = self._clock()
-        self.ledger.open()
         self.fleet.observe(now)
-        self._claims.wait_for_old_permits(now)
         agreement.begin(self._watch.settings.code, self._heart.written, self.fleet, now, self._warn)
-        self._rulebook.begin(now, reseed=self._reseed, others=bool(self.fleet.live_peers(now)))
+        self._rulebook.begin(reseed=self._reseed, others=bool(self.fleet.live_peers(now)))
         self.ledger.use(self.rules)
         self._tidying.machinery()
         self._stored.list_hosts()
-        needed = {self._frontier.location(seed).shard for seed in self._watch.seeds}
-        self.ledger.needed |= needed | self.seeding.shards | shards_of(self._tree, self._stored.hosts)
+        self._learn_needed()
         self._hearing.hear_all(now)
         self._round(now, starved=True)
 
+    def _learn_needed(self) -> None:
+        """Take in which shards have URLs, whatever the logs of a generation say."""
+        seeds = {self._frontier.location(seed).shard for seed in self._watch.seeds}
+        self.ledger.needed |= seeds | self.seeding.shards | shards_of(self._tree, self._stored.hosts)
+
     def leave(self, *, finished: bool) -> None:
-        """Flush the log, and say goodbye, which frees the leases."""
+        """Flush the log, and say goodbye, which frees the leases. Of a run that has said nothing, no log stays."""
         self._housekeeping.close()
         self.seeding.close()
-        self.ledger.end(others_agree=finished and bool(self.fleet.live_peers(self._clock())))
+        self.ledger.end()
         self._state = self._state_now()
         try:
-            self._heart.stop(finished=finished)
+            self._handover.say_rests(self._clock())
+            if self._heart.stop(finished=finished):
+                self.ledger.remove_if_empty()
         except TreeError as error:
             self._warn(f"{error}; nothing is lost, but others take over only after {self.fleet.dead_after_s:g} s")
 
     def abandon(self) -> None:
         """Stop beating: this process is about to end, and other machines should take its shards."""
         self.seeding.close()
-        if hasattr(self, "_heart"):
+        if self._has_joined:
             self._heart.abandon()
 
     def trouble(self, patience_s: float) -> FscrawlError | None:
@@ -213,16 +227,15 @@ class Membership:
         return replace(
             self._counters(),
             idle=state.idle,
+            generation=state.generation,
             log=state.log,
             read=state.read,
             held=state.held,
-            term=state.term,
+            rules=state.rules,
             shards=state.shards,
             ready=state.ready,
             needed=state.needed,
-            packs=self._machinery.past.newest,
             dead_after=self.fleet.dead_after_s,
-            rests=self._rests.to_tell(self._clock()),
         )
 
     def _confirm(self) -> bool:
@@ -236,8 +249,21 @@ class Membership:
         return True
 
     def cause_of(self, error: FscrawlError) -> FscrawlError:
-        """Give the reason of an error: files may be missing because all of `.fscrawl` was deleted."""
-        return self._heart.cause_of(error) if hasattr(self, "_heart") else cause_of(self._tree, error)
+        """Give the reason of an error: a file may be missing because all of `.fscrawl` was deleted or replaced."""
+        if isinstance(error, TreeError | MemoryGone) and not error.retry:
+            try:
+                self._confirm()
+            except FscrawlError as cause:
+                error = cause
+        if isinstance(error, MemoryGone):
+            self._mend_memory(str(error))
+        return error
+
+    def _mend_memory(self, what: str) -> None:
+        """Begin the next generation if only a part of `.fscrawl` was replaced: its logs may fit no more together."""
+        with contextlib.suppress(FscrawlError):
+            if Tree(self._tree.root, self._tree.machine).record.machinery == self._tree.record.machinery:
+                self._rulebook.mend(what)
 
     # -- what the main loop asks
 
@@ -246,12 +272,8 @@ class Membership:
         return self._rulebook.rules
 
     @property
-    def refresh_before(self) -> str:
-        return self._rulebook.refresh_before
-
-    @property
     def fenced(self) -> bool:
-        return hasattr(self, "_fence") and self._fence.is_up
+        return self._has_joined and self._fence.is_up
 
     @property
     def beat_s(self) -> float:
@@ -274,17 +296,15 @@ class Membership:
         """There are logs or records still to be read, or seeds to be made."""
         return self._intake.busy or self.seeding.is_busy
 
-    def discover(
-        self, links: Iterable[str], depth: int, referrer: str, flags: Flags = NO_FLAGS, of: str = "", term: str = ""
-    ) -> None:
-        """Take in URLs of a page. `of`: the host that names them, "" if none does. `term`: as for `Ledger.discover`."""
-        new_shards = self.ledger.discover(links, depth, referrer, flags, of, term)
+    def discover(self, links: Iterable[str], depth: int, referrer: str, flags: Flags = NO_FLAGS, of: str = "") -> None:
+        """Take in URLs of a page, as the generation chooses them. `of`: the host that names them, "" if none does."""
+        new_shards = self.ledger.discover(links, depth, referrer, flags, of)
         if any(not self._frontier.holds(shard) for shard in new_shards):  # perhaps no machine holds one: do not wait
             self._next_round = min(self._next_round, self._clock() + _SOON_S)
 
-    def told(self, task: PageTask, term: str) -> None:
-        """All links of a stored page were taken in. `term`: the rules by which they were filtered."""
-        self.ledger.told(task, term)
+    def told(self, task: PageTask) -> None:
+        """All links of a stored page were taken in."""
+        self.ledger.told(task)
 
     def failed(self, task: PageTask, failed_at: str) -> None:
         """A URL has failed for good, and has an error record."""
@@ -333,14 +353,9 @@ class Membership:
         return max(min(_STARVED_ROUND_S, beat_s / 4) if often else beat_s, self._hearing.least_pause_s)
 
     def _update(self) -> None:
-        """Update the counters of the next beat. If others wait for a change, beat at once.
-
-        A long segment is left before any beat says idle: who reads that may agree on where the logs end, and leave.
-        """
+        """Update the counters of the next beat. If others wait for a change, beat at once."""
         state = self._state_now()
         is_news = state.idle and state != self._state
-        if is_news and self.ledger.leave_long_segment():
-            state = self._state_now()
         is_news = is_news or state.ready != self._state.ready  # who looks on must not count what went elsewhere
         self._state = state
         if is_news:
@@ -352,15 +367,16 @@ class Membership:
             and self._intake.is_done
             and self._tidying.is_done
             and self.seeding.is_done
-            and not (self._handover.releasing or self.fenced or self.ledger.has_doubts or self._rulebook.waits)
+            and not (self._handover.releasing or self.fenced or self.ledger.damaged or self._rulebook.waits)
             and self.ledger.is_flushed
         )
         return Beat(
             idle=idle,
+            generation=self.rules.generation,
             log=self.ledger.place,
             read=self.ledger.vector_hash() if idle else "",
             held=held_hash(self.fleet.held.items()) if idle else "",
-            term=self.rules.term.digest,
+            rules=self.rules.digest,
             shards=len(self.fleet.held),
             ready=len(self.fleet.held.keys() - self._intake.incomplete() - self._handover.releasing),
             needed=len(self.ledger.needed),
@@ -377,46 +393,37 @@ class Membership:
         agreement.check(self._watch.settings.code, self._heart.written, self.fleet.live_peers(now))
         changes = self.fleet.look(now)
         self._handover.lose(changes.lost)
-        self._claims.put_back(now)
+        before = self.rules.generation
         changed = self._edits.look(now, self._heart, self._handover)
+        if self.rules.generation != before:
+            self._learn_needed()
+        self.ledger.needed |= self.fleet.leased  # who held a shard may have stored pages that no log tells
         self._hearing.hear(now, starved=starved)
         self._heart.beat_s = min(self._hearing.beat_s(self._watch.settings.fleet), _MOST_OF_LEASE * self._heart.lease_s)
         self._handover.release(now)
         self._take(changes.adopted)
         if not (self._fence.is_due or self._ending.was_said(self._state_now())):
-            self._take(self._claims.claim(self.ledger.needed, self._watch.settings.fleet.beat, self._clock))
+            self._take(self.fleet.claim_free(self.ledger.needed, self._watch.settings.fleet.beat / 2))
         self._intake.step(now)
         return changed
 
     def _take(self, shards: Iterable[int]) -> None:
         """Put shards into the frontier that were adopted or claimed, unless they were handed on in the same round.
 
-        The last holder may have asked their hosts until a moment ago, so the hosts' delays count from now.
+        The last holder may have asked their hosts until a moment ago, so the hosts' delays and rests count from now.
         """
         now = self._clock()
         taken = (set(shards) & self.fleet.held.keys()) - self._handover.releasing
         first = {shard for shard in taken if self.fleet.held.get(shard) == 1}
+        self._handover.heed(taken, now)
         self._intake.begin(taken, {shard: None if shard in first else now for shard in taken})
-
-    def _prepare(self, shards: set[int]) -> None:
-        """The frontier has just got some shards: let their hosts rest as their last holders said."""
-        now = self._clock()
-        self._stored.list_hosts()
-        self.fleet.observe(now)  # the last holder wrote a beat before it handed anything over
-        self._rests.heed(shards, (peer.last().rests for peer in self.fleet.peers.values()), now)
 
     # -- fencing
 
     def _end_fence(self, now: float) -> None:
-        self.fleet.observe_again(now)
+        self.fleet.observe(now)
         changes = self.fleet.look_again(now)
         self._handover.lose(changes.lost)
         self.fleet.check_held()
         self._take(changes.adopted)
         self._fence.take_down()
-
-    # -- cuts of logs
-
-    def _forgive(self, log: str, expected: Place) -> None:
-        self.ledger.forgive(log, expected)
-        self._snapshots.forgive(log, expected)

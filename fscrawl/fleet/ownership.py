@@ -21,7 +21,7 @@ for half of that time stops by itself (`engine/machine.py`). Clocks of two machi
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, KeysView, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
@@ -33,7 +33,7 @@ from fscrawl.fleet.heartbeat import is_gone, is_worth_a_look
 from fscrawl.fleet.leases import Lease, Machinery
 from fscrawl.fleet.peer import Heard, Peer
 from fscrawl.storage.caches import CACHES_LIVE_S
-from fscrawl.storage.layout import MACHINERY, heartbeat_path, lease_path
+from fscrawl.storage.layout import lease_path
 from fscrawl.util.parallel import READERS
 from fscrawl.util.waiting import in_turn_if_slow
 
@@ -103,24 +103,17 @@ class Fleet:
 
     # -- who is there
 
-    def observe_again(self, now: float) -> None:
-        """Observe after a pause. Ask by name for packs, too: this machine may have been packed meanwhile."""
-        self._shared.ask_for_packs()
-        self.observe(now)
-
     def observe(self, now: float, *, idle_s: float = 0.0) -> None:
         """Read new heartbeats; logs of dead machines are read less often. `now`: the time before the first is read.
 
         `idle_s`: the next heartbeat of a machine that says that it is idle is not looked for before so many seconds.
 
         On a slow share several logs are read at the same time: each past run has left one, and weeks leave thousands.
-        MemoryGone if others have packed what this machine has left: it stood still for weeks, and they do not hear it.
         """
         self._forgive_what_was_not_seen(now)
         due = []
-        for machine in dict.fromkeys([*self._shared.machines(), *self.peers]):  # in the order of packs
+        for machine in dict.fromkeys([*self._shared.machines(), *self.peers]):
             if machine == self.machine:
-                self._check_not_packed()
                 continue
             if machine not in self.peers:
                 self.peers[machine] = Peer(machine, now, proven=self._observed_at is not None)
@@ -131,11 +124,6 @@ class Fleet:
                 due.append(peer)
         self._hear(due, now)
         self._observed_at = now
-
-    def _check_not_packed(self) -> None:
-        if self._shared.is_packed(self.machine):
-            path = heartbeat_path(self.machine)
-            raise MemoryGone(f"{path}: it was silent for so long that others took it for that of a past run")
 
     def _forgive_what_was_not_seen(self, now: float) -> None:
         """A peer's silence counts only while this machine can look at the logs.
@@ -157,8 +145,7 @@ class Fleet:
 
     def _listen(self, peer: Peer) -> _Look:
         """Read what a log has grown by; other threads read others. Nothing is taken in."""
-        # Asked before reading: what it wrote last is there.
-        over = self._shared.is_packed(peer.machine) or self._is_gone(peer)
+        over = self._is_gone(peer)  # asked before reading: what it wrote last is there
         try:
             return _Look(peer, over, peer.listen(self._shared))
         except TreeError as error:
@@ -241,9 +228,8 @@ class Fleet:
         changes = Changes()
         for shard in list(self._unread_since):
             self._learn(self._shared.lease(shard, self._newest[shard].epoch), changes, now)
-        listed = sorted(self._shared.leases())
+        listed = sorted(lease for lease in self._shared.leases() if lease[0] < self._shards)
         self._listed = frozenset(listed)
-        self._doubt_removed(now)
         for shard, epoch in dict(listed).items():  # the highest of each shard: those before it say nothing any more
             newest = self._newest.get(shard)
             if newest is None or epoch > newest.epoch:
@@ -251,16 +237,19 @@ class Fleet:
         for shard, epoch in listed:
             if epoch < self._newest[shard].epoch:
                 self._superseded.setdefault((shard, epoch), now)
+        self._check_there()
         self._ask_for_next({shard: self.held[shard] for shard in changes.adopted}, changes, now)
         self._drop_old(now)
         return changes
 
-    def _doubt_removed(self, now: float) -> None:
-        """Take leases for unread that others had, and that somebody has removed by hand: nobody else does that."""
-        for shard, epoch, _ in self._newest.copy().values():
-            if not (shard in self.held or (shard, epoch) in self._listed or self._shared.has_lease(shard, epoch)):
-                self._newest[shard] = Lease(shard, epoch, _UNREAD)
-                self._unread_since.setdefault(shard, now)
+    def _check_there(self) -> None:
+        """Raise MemoryGone if the newest lease of a shard is neither listed nor found by its name.
+
+        Its holder alone removes it, after the next one. So somebody has removed it by hand, or replaced `.fscrawl`.
+        """
+        for shard, epoch, *_ in self._newest.values():
+            if (shard, epoch) not in self._listed and not self._shared.has_lease(shard, epoch):
+                raise MemoryGone.at(lease_path(shard, epoch), "it was deleted")
 
     def look_again(self, now: float) -> Changes:
         """Look after a pause. Ask by name for the next epoch of each held lease, too: a listing may be out of date."""
@@ -275,17 +264,10 @@ class Fleet:
                 self._learn(self._shared.lease(shard, epoch + 1), changes, now)
 
     def check_held(self) -> None:
-        """Raise MemoryGone if a held lease names another machine, or is neither listed nor found by its name.
-
-        A lease never changes, and only its holder removes it. So somebody has put another `.fscrawl` in its place.
-        """
-        listed = set(self._shared.leases())
+        """Raise MemoryGone if a held lease names another machine: in a pause, somebody may have removed it."""
         for shard, epoch in sorted(self.held.items()):
-            holder = self._shared.lease(shard, epoch).holder
-            is_torn = holder == _UNREAD and ((shard, epoch) in listed or self._has(shard))
-            if holder != self.machine and not is_torn:
-                what = f"it names {holder}" if holder else "it is gone"
-                raise MemoryGone(f"{lease_path(shard, epoch)}: {what}; somebody has replaced {MACHINERY}")
+            if (holder := self._shared.lease(shard, epoch).holder) not in (self.machine, _UNREAD):
+                raise MemoryGone.at(lease_path(shard, epoch), f"it was made anew, and names {holder},")
 
     def _has(self, shard: int) -> bool:
         return self._shared.has_lease(shard, self.held[shard])
@@ -313,7 +295,7 @@ class Fleet:
         """Remove old epochs of held shards, once no listing can be so old that one of them looks like the newest.
 
         If the own lease is gone, `.fscrawl` may be another one by now, and the old epoch may be valid there. So it must
-        be listed, or found by its name.
+        be found by its name.
         """
         drops = max(_MOST_DROPS, 2 * len(self.held))  # who claims all shards in each run must not fall behind
         is_there = lru_cache(None)(self._has)
@@ -334,6 +316,11 @@ class Fleet:
         lease = self._newest.get(shard)
         return lease.holder if lease else ""
 
+    @property
+    def leased(self) -> KeysView[int]:
+        """The shards that a machine holds or has held."""
+        return self._newest.keys()
+
     def leases_by_holder(self) -> dict[str, list[tuple[int, int]]]:
         """Give the newest leases (shard, epoch) of each machine, as far as they were read."""
         found: dict[str, list[tuple[int, int]]] = {}
@@ -346,6 +333,19 @@ class Fleet:
         peer = self.peers.get(self.holder(shard))
         if peer is not None and not peer.left and now - peer.looked_at > most_age_s:
             self._hear([peer], now)
+
+    def claim_free(self, needed: Iterable[int], most_age_s: float) -> list[int]:
+        """Claim those of the needed shards that are free and that this machine should hold; return those it won.
+
+        A claim rests on a look at the last holder's heartbeats that is not older than `most_age_s`.
+        """
+        won = []
+        for shard in self.claimable(needed, self._clock()):
+            now = self._clock()
+            self.look_at_holder(shard, now, most_age_s)
+            if self.is_free(shard, now) and self.claim(shard):
+                won.append(shard)
+        return won
 
     def is_free(self, shard: int, now: float) -> bool:
         """Return whether a shard may be claimed."""
@@ -364,40 +364,21 @@ class Fleet:
         if before and before.holder != _UNREAD and not self._shared.has_lease(shard, before.epoch):
             return False  # out of date by many epochs: the one before was removed. Else the next look adopts this one
         self._unread_since.pop(shard, None)
-        self._newest[shard] = Lease(shard, epoch, self.machine)
+        self._newest[shard] = Lease(shard, epoch, self.machine, before.rests if before else ())
         self.held[shard] = epoch
         return True
 
-    def put_back(self, now: float, confirm: Callable[[], bool]) -> int:
-        """Make held leases again that somebody has removed, perhaps with their directory; return how many those are.
+    def rests_of(self, shard: int) -> tuple[tuple[str, float], ...]:
+        """Give what the lease by which a shard was taken, or the one before it, says of hosts to be left alone."""
+        return self._newest[shard].rests
 
-        Those of others are forgotten when their holders have had time for that: who joins later does not know them, and
-        would never agree. Where the last look has shown all, this costs no call. `confirm`: is `.fscrawl` the one that
-        was joined?
+    def hand_over(self, shard: int, to: str, rests: Mapping[str, float] | None = None) -> bool:
+        """Give a held shard to another machine. False if this machine did not hold it any more.
+
+        `rests`: its hosts that must be left alone, with the seconds that remain.
         """
-        gone = [lease for lease in self.held.items() if lease not in self._listed and not self._has(lease[0])]
-        late = [shard for shard, since in self._unread_since.items() if now - since > self.stale_s]
-        lost = [shard for shard in late if (shard, self._newest[shard].epoch) not in self._listed]
-        if not (gone or lost or (self._newest and not self._listed)) or not confirm():
-            return 0
-        for shard in lost:
-            del self._newest[shard], self._unread_since[shard]
-        self._shared.put_back(gone, self.machine)
-        return len(gone)
-
-    def are_some_to_be_put_back(self, now: float) -> bool:
-        """Tell whether a live machine says that it holds shards, and no lease names it.
-
-        Others may have taken the shards of one that was not seen to beat. It counts only if there is no lease at all.
-        """
-        holders = {lease.holder for lease in self._newest.values()}
-        live = [peer for peer in self.live_peers(now) if peer.proven or not holders]
-        return any(peer.last().shards and peer.machine not in holders for peer in live)
-
-    def hand_over(self, shard: int, to: str) -> bool:
-        """Give a held shard to another machine. False if this machine did not hold it any more."""
         epoch = self.held.pop(shard) + 1
-        won = self._shared.claim_lease(shard, epoch, to)
+        won = self._shared.claim_lease(shard, epoch, to, rests)
         if won:
             self._newest[shard] = Lease(shard, epoch, to)
         return won

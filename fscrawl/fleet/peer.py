@@ -36,7 +36,7 @@ class Peer:
     greeting     its hello
     beats        the last two
     planted      what stands there is no heartbeat log
-    gone         its process is known to have ended, or what it has left is packed
+    gone         its process is known to have ended
     proven       it was seen to appear or to beat; until then the log may be of a machine that died long ago
     """
 

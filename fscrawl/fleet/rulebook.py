@@ -1,27 +1,26 @@
-"""Which rules are in force: they follow from the settings, the seeds and the newest generation, and all may change.
+"""In which generation a machine works, and by which rules: both follow from the settings, the seeds and the tree.
 
-Vocabulary:
-  generation   a number; what was told in an earlier one does not count (see `generations`)
-  refresh      a generation may say that pages which were last looked at before some time are to be fetched again
+A machine works in the newest generation if its link rules cover what the settings ask for: narrower settings are a
+filter when URLs come in. If they do not cover that, one of two things has happened. This machine has just read an edit:
+then it begins the next generation. Or another machine has, and this one reads the edit a little later: so it waits for
+as long as it may take until it has read all edits, and only then begins one itself.
 
-Promise: generations never go back. A refresh that one of them asked for goes on in all later ones, and a cut for which
-one of them was made is forgiven.
+Promise: a machine never goes back to an older generation. Links are chosen by the rules of the generation, so all
+marks in its logs count. A refresh that a generation asked for goes on in all later ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from fscrawl.config.watcher import EditWatcher
-from fscrawl.fleet.generations import Generations, cut_of, refresh_of
-from fscrawl.fleet.log_writer import Place
+from fscrawl.fleet.generations import Generation, Generations, seconds_between
 from fscrawl.fleet.rules import Rules
-from fscrawl.storage.records import TreeRecord
 
 _LEAST_SLACK_S = 600.0  # between the starts of machines that are to refresh the same pages
 _SLACK = 0.1  # of the age that pages must have: who says seven days does not mind half a day
+_READ_EDITS_S = 10.0  # until a machine has read an edit that it can see
 
 
 class Change(NamedTuple):
@@ -33,105 +32,103 @@ class Change(NamedTuple):
 
 
 class Rulebook:
-    """The rules of one machine.
+    """The rules of one machine. Only the main loop uses it.
 
-    rules            those in force
-    refresh_before   pages that were last fetched or checked before this time (RFC 3339) are fetched again; "": none
+    rules   those in force
+    waits   the link rules of the newest generation do not cover what the settings ask for, or cannot be read
     """
 
     def __init__(
-        self,
-        watch: EditWatcher,
-        record: TreeRecord,
-        generations: Generations,
-        forgive: Callable[[str, Place], None],
-        refresh_before: str = "",
-        *,
-        caches_s: float = 0.0,
+        self, watch: EditWatcher, generations: Generations, refresh_before: str = "", *, caches_s: float = 0.0
     ) -> None:
-        """`forgive(machine, place)`: called for each log that was cut, when the generation that mends it is known.
-
-        `caches_s`: for how many seconds a file may be missing by its name though it is listed.
-        """
-        self.refresh_before = refresh_before
-        self.rules = Rules.of(watch, record, 0)
+        """`refresh_before`: what the user asks for. `caches_s`: for how many seconds the share may show old states."""
+        self.rules = Rules.of(watch, 0)
+        self.waits = False
         self._watch = watch
-        self._record = record
         self._generations = generations
-        self._generation = 0
-        self._forgive = forgive
-        self._crawl = watch.settings.crawl
-        self._caches_s = caches_s
-        self._unread_since: dict[int, float] = {}  # generations that are listed, and whose reason cannot be read
+        self._wanted_before = refresh_before
+        self._patience_s = caches_s + _READ_EDITS_S
+        self._unfit_since: tuple[int, float] | None = None  # the newest generation, and since when it does not do
+        self._limits = watch.settings.crawl
 
-    @property
-    def waits(self) -> bool:
-        """There is a newer generation, and its reason cannot be read yet."""
-        return any(number > self._generation for number in self._unread_since)
+    def begin(self, *, reseed: bool, others: bool) -> None:
+        """Find the newest generation; begin one if a user asks for it or there is none that does.
 
-    def begin(self, now: float, *, reseed: bool, others: bool) -> None:
-        """Begin a new generation if a user asked for it, and find the newest. `others`: other machines are at work."""
-        if self.refresh_before:  # all machines that are told about the same time go by one generation
-            slack_s = max(_LEAST_SLACK_S, _SLACK * _age_s(self.refresh_before))
-            self.refresh_before = self._generations.ensure_refresh(self.refresh_before, slack_s, others=others)
-        if reseed:
-            self._generations.advance({"reason": "reseed"})
-        self._use(self._newest_read(now))
-
-    def mend(self, log: str, expected: Place) -> None:
-        """A log was cut: something that was told may be gone for others. The heart's thread may call this, too.
-
-        If there is a generation for it already, all that was told before does not count any more, and none is made.
+        `others`: other machines are at work.
         """
-        self._generations.ensure({"reason": "cut", "log": log, "expected": list(expected)})
+        found = self._generations.newest()
+        if self._wanted_before:
+            found = self._refresh(found, others=others)
+        elif reseed or found is None or found.links is None or not found.links.covers(self.rules.own):
+            found = self._begin_next(found, "reseed" if reseed else "settings")
+            while found.links is None or not found.links.covers(self.rules.own):  # another one has begun it
+                found = self._begin_next(found, "settings")
+        self._enter(found)
+
+    def _refresh(self, found: Generation | None, *, others: bool) -> Generation:
+        """Give a generation that asks for the refresh.
+
+        "Older than seven days" means another time on each machine, by when it was started. So one counts whose time is
+        only a little earlier, if it was made since this call began, or others are working in it.
+        """
+        wanted = self._wanted_before
+        slack_s = max(_LEAST_SLACK_S, _SLACK * _age_s(wanted))
+        is_new = False
+        while True:
+            before = found.refresh_before if found else ""
+            may_be_it = bool(before) and (others or is_new) and seconds_between(before, wanted) <= slack_s
+            if found is not None and may_be_it and found.links is not None and found.links.covers(self.rules.own):
+                return found
+            found, is_new = self._begin_next(found, "refresh", wanted), True
+
+    def _begin_next(self, found: Generation | None, reason: str, refresh_before: str = "") -> Generation:
+        before = max(refresh_before, found.refresh_before if found else "")
+        return self._generations.begin_next(self.rules.own, before, reason)
+
+    def mend(self, what: str) -> None:
+        """Something is missing in a log of this generation, so that its marks do not count any more: begin the next.
+
+        Nothing is done if there is one already. `what`: for people.
+        """
+        found = self._generations.newest()
+        if found is not None and found.number <= self.rules.generation:
+            self._generations.begin_next(self.rules.links, self.rules.refresh_before, f"damage: {what}")
 
     def look(self, now: float) -> Change | None:
         """Look for edits and new generations; None if there is nothing new."""
         edited = self._watch.settings_edited(now)
         seeds = self._watch.new_seeds()
-        generation = self._newest_read(now)
-        if not (edited or seeds or generation != self._generation):
+        before, limits = self.rules, self._limits
+        if edited or seeds:
+            self.rules = Rules.of(self._watch, before.generation, before.links, before.refresh_before)
+            self._limits = self._watch.settings.crawl
+        found = self._generations.newest()
+        if found is not None:
+            self._go_by(found, now, edited=self.rules.own != before.own)
+        entered = self.rules.generation != before.generation
+        if not (edited or seeds or entered):
             return None
-        before, limits = self.rules, self._crawl
-        self._use(generation)
-        self._crawl = self._watch.settings.crawl
-        return Change(edited, seeds, retake=self.rules.term != before.term or self._crawl != limits)
+        retake = entered or self.rules.own != before.own or self._limits != limits
+        return Change(edited, seeds, retake)
 
-    def _newest_read(self, now: float) -> int:
-        """Give the newest generation up to which all reasons can be read. What is damaged is not waited for for ever.
+    def _go_by(self, found: Generation, now: float, *, edited: bool) -> None:
+        """Work in the newest generation, or begin the next one if that does not do. `edited`: the own rules are new."""
+        own = self.rules.own
+        self.waits = found.links is None or not found.links.covers(own)
+        if self.waits:
+            if self._unfit_since is None or self._unfit_since[0] != found.number:
+                self._unfit_since = found.number, now
+            if edited or now - self._unfit_since[1] >= self._patience_s:
+                found = self._begin_next(found, "settings")
+                self.waits = found.links is None or not found.links.covers(own)
+        if found.number != self.rules.generation and found.links is not None and found.links.sites == own.sites:
+            self._enter(found)
 
-        What is gone by then was never there, but in an old listing. To go by a generation without its reason would be
-        to forget a refresh, or a cut that is never forgiven then.
-        """
-        self._generations.newest()
-        self._generations.learn()
-        there = self._generations.after(self._generation)
-        unread = [number for number in there if not self._generations.reason(number)]
-        # Somebody may have made many: they are waited for at the same time.
-        self._unread_since = {number: self._unread_since.get(number, now) for number in unread}
-        given_up = {number for number, since in self._unread_since.items() if now - since > self._caches_s}
-        for number in self._generations.forget_gone(given_up) if given_up else ():
-            there.remove(number)
-            del self._unread_since[number]
-        for before, number in zip([self._generation, *there], there, strict=False):
-            if number in self._unread_since and number not in given_up:
-                return before
-        return there[-1] if there else self._generation
-
-    def _use(self, generation: int) -> None:
-        """Go by a generation. A refresh that one of them asked for goes on in the later ones."""
-        for number in self._generations.after(self._generation):
-            if number > generation:
-                break
-            reason = self._generations.reason(number)
-            self.refresh_before = max(self.refresh_before, refresh_of(reason))
-            cut = cut_of(reason)
-            if cut is not None:
-                self._forgive(*cut)
-        self._generation = generation
-        self.rules = Rules.of(self._watch, self._record, generation)
+    def _enter(self, found: Generation) -> None:
+        assert found.links is not None
+        self.rules = Rules.of(self._watch, found.number, found.links, found.refresh_before)
 
 
 def _age_s(moment: str) -> float:
     """Give the seconds that have passed since a time (RFC 3339), by the clock of this machine."""
-    return (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds()
+    return seconds_between(moment, datetime.now(UTC).isoformat())

@@ -3,16 +3,15 @@
 A machine that takes a shard reads its newest snapshot, and only what stands behind it in the logs. A snapshot is made
 from files: the one before, and the lines since then (see `snapshot_merge`). It is written once.
 
-    head      a JSON line: whose state it is, under which term, up to which places, and how much follows
+    head      a JSON line: whose state it is, up to which places, and how much follows
     text      URLs that wait or have failed: facts of `url_state`, one a line, sorted by fingerprint
-    told      URLs that are told under the head's term: groups of at most 65,536, sorted by fingerprint
-    untold    URLs that are stored, and told under other terms only: groups, too
+    told      URLs that are told: groups of at most 65,536, sorted by fingerprint
     digest    SHA-256 of all before, as a line of 64 hex digits
 
-    group     fingerprints (8 bytes each); where the term has a limit of depth, known depths (2 bytes each), and of
-              those that are told the told depths (2 bytes each). Little-endian. A depth of 65,535: none is known
+    group     fingerprints (8 bytes each); if there is a limit of depth, known depths and told depths (2 bytes each).
+              Little-endian. A depth of 65,535: none is known
 
-Each URL is in one of the parts, or in none if nothing was said of it but a mark that does not count.
+Each URL is in one of the parts.
 
 Vocabulary:
   epoch, number   who wrote it: the holder in that epoch of the shard's lease, and its how manyth snapshot it is
@@ -25,19 +24,18 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import re
 import sys
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Annotated, NamedTuple
+
+import msgspec
 
 from fscrawl.errors import RecordError
 from fscrawl.fleet.lines import Found
-from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.url_state import FAILED, KIND_AT, WAITING, founds_of
-from fscrawl.storage.layout import SNAP, is_machine, snapshot_of, snapshot_path
+from fscrawl.storage.layout import snapshot_directory, snapshot_of, snapshot_path
 from fscrawl.store import TreeFiles
 
 GROUP = 65_536
@@ -51,89 +49,63 @@ _MOST_HEAD_BYTES = 1 << 24
 _KEPT_BYTES = 1 << 24  # a smaller snapshot is read once; a larger one once for its digest, and once for its content
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotHead:
+_Count = Annotated[int, msgspec.Meta(ge=0, lt=10**15)]
+
+
+class SnapshotHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The first line of a snapshot.
 
-    term       digest of the term by which a URL counts as told in it
-    deep       that term has a limit of depth, so depths are kept
-    surveyed   the greatest generation of which the shard's `s` lines speak; -1: there was none
-    at         by machine, the place in its log
-    text_bytes, waiting, failed, told, untold      how long the text is; how many URLs there are of each kind
+    deep       the link rules of the generation have a limit of depth, so depths are kept
+    surveyed   some line says that the shard was surveyed
+    at         by machine, how many bytes of its log
+    text_bytes, waiting, failed, told      how long the text is; how many URLs there are of each kind
     """
 
-    shard: int
-    epoch: int
-    number: int
-    term: str
+    generation: _Count
+    shard: _Count
+    epoch: _Count
+    number: _Count
     deep: bool
-    surveyed: int
-    at: Mapping[str, Place]
-    text_bytes: int = 0
-    waiting: int = 0
-    failed: int = 0
-    told: int = 0
-    untold: int = 0
+    surveyed: bool
+    at: dict[str, _Count]
+    text_bytes: _Count = 0
+    waiting: _Count = 0
+    failed: _Count = 0
+    told: _Count = 0
 
     @property
     def path(self) -> str:
-        return snapshot_path(self.shard, self.epoch, self.number)
+        return snapshot_path(self.generation, self.shard, self.epoch, self.number)
 
     @property
     def urls(self) -> int:
         """How many URLs are in it."""
-        return self.waiting + self.failed + self.told + self.untold
+        return self.waiting + self.failed + self.told
 
     @property
-    def told_columns(self) -> str:
+    def columns(self) -> str:
         """The types of the columns of those that are told, as `array` names them."""
         return _DEEP if self.deep else "Q"
 
     @property
-    def untold_columns(self) -> str:
-        return "QH" if self.deep else "Q"
-
-    @property
-    def told_bytes(self) -> int:
-        return self.told * _width(self.told_columns)
-
-    @property
     def body_bytes(self) -> int:
         """The length of all that follows the head."""
-        return self.text_bytes + self.told_bytes + self.untold * _width(self.untold_columns) + END_BYTES
+        return self.text_bytes + self.told * _width(self.columns) + END_BYTES
 
     def to_json(self) -> bytes:
         """Give the line, with its newline."""
-        return json.dumps({"snapshot": 1, **asdict(self)}, separators=(",", ":")).encode("ascii") + b"\n"
+        return msgspec.json.encode(self) + b"\n"
 
     @classmethod
     def from_json(cls, line: bytes) -> SnapshotHead:
         """Read what `to_json` wrote; RecordError for anything else."""
         try:
-            values = json.loads(line)
-            if values.pop("snapshot") != 1:
-                raise RecordError("a snapshot of another format")
-            at = {machine: Place(*_numbers(place, 2)) for machine, place in values.pop("at").items()}
-            if not all(map(is_machine, at)):
-                raise RecordError("a log of the head has no machine's name")
-            term, deep, surveyed = (values.pop(name) for name in ("term", "deep", "surveyed"))
-            _numbers(list(values.values()), len(_COUNTS))
-            if type(term) is not str or type(deep) is not bool or type(surveyed) is not int:
-                raise RecordError("a field of the head has the wrong type")
-            return cls(term=term, deep=deep, surveyed=surveyed, at=at, **values)
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            return _DECODER.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise RecordError(f"no head of a snapshot: {error}") from error
 
 
-_COUNTS = ("shard", "epoch", "number", "text_bytes", "waiting", "failed", "told", "untold")
-
-
-def _numbers(values: list[int], count: int) -> list[int]:
-    if len(values) != count or not all(type(value) is int and value >= 0 for value in values):
-        raise ValueError("not a number")
-    return values
-
-
+_DECODER = msgspec.json.Decoder(SnapshotHead)
 _DEEP = "QHH"
 Columns = tuple["array[int]", ...]
 """Some URLs of a section, sorted: fingerprints; where depths are kept known depths; and of told URLs told depths."""
@@ -192,15 +164,8 @@ class Snapshot:
             yield Depths(*columns)
 
     def told(self) -> Iterator[Depths]:
-        """Give the URLs that are told under the head's term."""
-        return map(self._depths, self.told_groups())
-
-    def untold(self) -> Iterator[Depths]:
-        """Give the URLs that are stored and have to be told again. Only their records say what they are."""
-        return map(self._depths, self.untold_groups())
-
-    def _depths(self, columns: Sequence[array[int]]) -> Depths:
-        return Depths(*columns) if self.head.deep else Depths(columns[0])
+        """Give the URLs that are told."""
+        return (Depths(*columns) for columns in self.told_groups())
 
     def _lines(self, kind: str) -> Iterator[bytes]:
         """Give the lines of a kind."""
@@ -219,12 +184,12 @@ class Snapshot:
 
     def told_groups(self) -> Iterator[Columns]:
         """Give the section of those that are told, as it is."""
-        return self._groups(self._text_at + self.head.text_bytes, self.head.told, self.head.told_columns)
-
-    def untold_groups(self) -> Iterator[Columns]:
-        """Give the section of those that are untold, as it is."""
-        start = self._text_at + self.head.text_bytes + self.head.told_bytes
-        return self._groups(start, self.head.untold, self.head.untold_columns)
+        offset, columns = self._text_at + self.head.text_bytes, self.head.columns
+        for start in range(0, self.head.told, GROUP):
+            length = min(GROUP, self.head.told - start)
+            data = self._read(offset, length * _width(columns))
+            offset += len(data)
+            yield tuple(_columns_in(data, length, columns))
 
     def text(self) -> Iterator[list[bytes]]:
         """Give the lines of the text, some at a time."""
@@ -241,19 +206,6 @@ class Snapshot:
                 yield lines
         if rest:
             raise self._damaged("its text does not end with a line")
-
-    def _groups(self, offset: int, count: int, kinds: str) -> Iterator[Columns]:
-        for start in range(0, count, GROUP):
-            length = min(GROUP, count - start)
-            data = self._read(offset, length * _width(kinds))
-            offset += len(data)
-            columns, at = [], 0
-            for kind in kinds:
-                column = array(kind)
-                column.frombytes(data[at : at + length * column.itemsize])
-                at += length * column.itemsize
-                columns.append(_little_endian(column))
-            yield tuple(columns)
 
     def check(self) -> None:
         """Read all of it; RecordError if it is not as it was written."""
@@ -282,6 +234,15 @@ class Snapshot:
         return RecordError(f"{self.head.path}: {how}")
 
 
+def _columns_in(data: bytes, length: int, kinds: str) -> Iterator[array[int]]:
+    at = 0
+    for kind in kinds:
+        column = array(kind)
+        column.frombytes(data[at : at + length * column.itemsize])
+        at += length * column.itemsize
+        yield _little_endian(column)
+
+
 def _little_endian(column: array[int]) -> array[int]:
     """Change a column between this machine's order of bytes and that of the file."""
     if sys.byteorder == "big":  # pragma: no cover
@@ -290,12 +251,12 @@ def _little_endian(column: array[int]) -> array[int]:
     return column
 
 
-def open_snapshot(files: TreeFiles, shard: int, epoch: int, number: int) -> Snapshot:
+def open_snapshot(files: TreeFiles, generation: int, shard: int, epoch: int, number: int) -> Snapshot:
     """Open a snapshot by one small read and a look at its size; RecordError if it is torn or missing.
 
     Damage in the middle is found by `check` only.
     """
-    path = snapshot_path(shard, epoch, number)
+    path = snapshot_path(generation, shard, epoch, number)
     length = _HEAD_BYTES
     while b"\n" not in (data := files.read_range(path, 0, length) or b""):
         if len(data) < length or length >= _MOST_HEAD_BYTES:
@@ -313,15 +274,10 @@ def open_snapshot(files: TreeFiles, shard: int, epoch: int, number: int) -> Snap
     return Snapshot(files, head, len(line))
 
 
-def list_snapshots(files: TreeFiles) -> dict[int, list[tuple[int, int]]]:
+def list_snapshots(files: TreeFiles, generation: int) -> dict[int, list[tuple[int, int]]]:
     """List the (epoch, number) of each shard's snapshots, the newest first."""
-    return snapshots_in(files.names(SNAP))
-
-
-def snapshots_in(names: Iterable[str]) -> dict[int, list[tuple[int, int]]]:
-    """Give those among the names of files."""
     found: dict[int, list[tuple[int, int]]] = {}
-    for name in names:
+    for name in files.names(snapshot_directory(generation)):
         named = snapshot_of(name)
         if named is not None:
             found.setdefault(named[0], []).append(named[1:])

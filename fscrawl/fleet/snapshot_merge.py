@@ -5,37 +5,32 @@ in chunks. So memory grows with the number of new lines only, and most of the wo
 
 Vocabulary:
   touched   fingerprints of which some new line speaks: their entries before are taken out, the new ones are put in
-  section   the told or the untold URLs of a snapshot, as columns: fingerprints, and depths where they are kept
+  section   the told URLs of a snapshot, as columns: fingerprints, and depths where they are kept
 
-Promise: the result is what all lines, in any order, come to: those before the snapshot before, and those since then. A
-URL counts as told only if some mark's term covers that of the head; if the one before was made under a term that does
-not, its told URLs become untold ones. Their known depths are kept if the former term had a limit of depth, too; else
-senders must send shorter ways again. Nothing appears under the name of the snapshot unless it is whole.
+Promise: the result is what all lines, in any order, come to: those before the snapshot before, and those since then.
+Nothing appears under the name of the snapshot unless it is whole.
 """
 
 from __future__ import annotations
 
 import hashlib
-import heapq
 from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
+import msgspec
+
 from fscrawl.errors import RecordError
 from fscrawl.fleet.lines import Found, Line, Surveyed
-from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.snapshot_file import GROUP, NO_DEPTH, Columns, Snapshot, SnapshotHead, column_bytes
-from fscrawl.fleet.terms import Terms
 from fscrawl.fleet.url_state import (
     DIGITS,
     FAILED,
     KIND_AT,
     TOLD,
-    UNTOLD,
     WAITING,
     UrlState,
     fact_of_entry,
@@ -52,11 +47,12 @@ def write(
     previous: Snapshot | None,
     lines: Iterable[Line],
     *,
+    generation: int,
     shard: int,
     epoch: int,
     number: int,
-    terms: Terms,
-    at: Mapping[str, Place],
+    deep: bool,
+    at: Mapping[str, int],
     go_on: Callable[[], None] = lambda: None,
 ) -> SnapshotHead:
     """Write a snapshot; return its head.
@@ -64,28 +60,27 @@ def write(
     previous   the shard's snapshot before; None: there is none, and `lines` are all lines of the shard
     lines      the shard's lines in all logs from `previous.head.at` to `at`, in any order; lines of other shards are
                left out. They take some 200 bytes of memory each
-    terms      the present term becomes that of the head
+    deep       the link rules of the generation have a limit of depth
     at         the places up to which the lines have been read; none of them may lie behind what was flushed
     go_on      called before each chunk is written; what it raises ends the work, and leaves nothing behind
 
     RecordError: the one before is damaged; the caller takes an older one. TreeError: it could not be written.
     """
     facts: list[bytes] = []
-    surveyed = previous.head.surveyed if previous else -1
+    surveyed = previous is not None and previous.head.surveyed
     for line in lines:
         if line.shard != shard:
             continue
         if isinstance(line, Surveyed):
-            surveyed = max(surveyed, line.generation)
+            surveyed = True
         elif isinstance(line, Found):
             facts.append(fact_of_found(line))
         else:
-            facts.append(fact_of_told(line, covers=terms.covers(line.term)))
+            facts.append(fact_of_told(line))
     facts.sort()
-    term = terms.current
-    head = SnapshotHead(shard, epoch, number, term.digest, term.is_deep, surveyed, dict(at))
+    head = SnapshotHead(generation, shard, epoch, number, deep, surveyed, dict(at))
     try:
-        merge = _Merge(previous, facts, head, covers=previous is not None and terms.covers(previous.head.term))
+        merge = _Merge(previous, facts, head)
         files.publish_chunks(head.path, lambda: _watched(merge.chunks(), go_on))
     except (ValueError, LookupError, OverflowError) as error:
         raise RecordError(f"{head.path}: the snapshot before it is damaged: {error}") from error
@@ -104,21 +99,17 @@ class _Merge:
     head   of the new snapshot
     """
 
-    def __init__(self, previous: Snapshot | None, facts: list[bytes], head: SnapshotHead, *, covers: bool) -> None:
-        """`covers`: the term of the snapshot before covers the present one."""
+    def __init__(self, previous: Snapshot | None, facts: list[bytes], head: SnapshotHead) -> None:
         self._previous = previous
-        self._covers = covers
-        self._told_columns = head.told_columns
-        self._untold_columns = head.untold_columns
+        self._columns = head.columns
         self._deep = head.deep
         self._touched: array[int] = array("Q", (int(digits, 16) for digits, _ in groupby(facts, _digits_of)))
         self._new_text: dict[bytes, bytes] = {}  # digits of the fingerprint → line
         self._new_told: dict[int, tuple[int, ...]] = {}  # fingerprint → depths
-        self._new_untold: dict[int, tuple[int, ...]] = {}
         self._sizes: Counter[str] = Counter()
         self._put_together(facts)
         sizes: dict[str, Any] = dict(self._sizes)
-        self.head = replace(head, **sizes)
+        self.head = msgspec.structs.replace(head, **sizes)
 
     # -- what changes
 
@@ -140,8 +131,7 @@ class _Merge:
         if self._previous is None:
             return {}
         old, sizes = self._previous.head, self._sizes
-        sizes.update(text_bytes=old.text_bytes, waiting=old.waiting, failed=old.failed)
-        sizes.update(told=old.told, untold=old.untold) if self._covers else sizes.update(untold=old.told + old.untold)
+        sizes.update(text_bytes=old.text_bytes, waiting=old.waiting, failed=old.failed, told=old.told)
         found: dict[int, bytes] = {}
         for line in _touched_lines(self._previous.text(), self._touched):
             found[_fingerprint_of(line)] = line
@@ -150,9 +140,6 @@ class _Merge:
         for fingerprint, *depths in _touched_rows(self._told_before(), self._touched):
             found[fingerprint] = fact_of_entry(fingerprint, _known(depths), depths[1] if depths else 0)
             sizes["told"] -= 1
-        for fingerprint, *depths in _touched_rows(self._untold_before(), self._touched):
-            found[fingerprint] = fact_of_entry(fingerprint, _known(depths), None)
-            sizes["untold"] -= 1
         return found
 
     def _put(self, digits: bytes, state: UrlState) -> None:
@@ -161,28 +148,13 @@ class _Merge:
         if kind == TOLD:
             self._new_told[int(digits, 16)] = (known, _clamped(state.told or 0)) if self._deep else ()
             self._sizes["told"] += 1
-        elif kind == UNTOLD:
-            self._new_untold[int(digits, 16)] = (known,) if self._deep else ()
-            self._sizes["untold"] += 1
         elif kind is not None:
             line = self._new_text[digits] = state.text(digits.decode(), deep=self._deep)
             self._sizes["text_bytes"] += len(line) + 1
             self._sizes[_COUNT_OF_KIND[kind]] += 1
 
-    # -- the snapshot before, as it counts now
-
     def _told_before(self) -> Iterator[Columns]:
-        return self._previous.told_groups() if self._previous and self._covers else iter(())
-
-    def _untold_before(self) -> Iterator[Columns]:
-        """Give the untold URLs before; with the told ones, if these do not count any more."""
-        previous = self._previous
-        if previous is None:
-            return iter(())
-        if self._covers:
-            return previous.untold_groups()
-        rows = heapq.merge(_known_rows(previous.told_groups()), _known_rows(previous.untold_groups()))
-        return _columns_of(rows, self._untold_columns)
+        return self._previous.told_groups() if self._previous else iter(())
 
     # -- the file
 
@@ -202,10 +174,8 @@ class _Merge:
         yield self.head.to_json()
         before = self._previous.text() if self._previous else iter(())
         yield from _merged_lines(before, self._touched, self._new_text)
-        told = _merged_columns(self._told_before(), self._touched, self._new_told, self._told_columns)
-        yield from map(column_bytes, _in_groups(told, self._told_columns))
-        untold = _merged_columns(self._untold_before(), self._touched, self._new_untold, self._untold_columns)
-        yield from map(column_bytes, _in_groups(untold, self._untold_columns))
+        told = _merged_columns(self._told_before(), self._touched, self._new_told, self._columns)
+        yield from map(column_bytes, _in_groups(told, self._columns))
 
 
 def _clamped(depth: int) -> int:
@@ -304,13 +274,6 @@ def _merged_columns(
         yield tuple(merged)
     rest = (fingerprint for fingerprint in touched[first:] if fingerprint in new)
     yield from _columns_of(((fingerprint, *new[fingerprint]) for fingerprint in rest), kinds)
-
-
-def _known_rows(section: Iterator[Columns]) -> Iterator[tuple[int, int]]:
-    """Give (fingerprint, known depth) of all rows."""
-    for columns in section:
-        known = columns[1] if len(columns) > 1 else array("H", [NO_DEPTH]) * len(columns[0])
-        yield from zip(columns[0], known, strict=True)
 
 
 def _columns_of(rows: Iterable[tuple[int, ...]], kinds: str) -> Iterator[Columns]:

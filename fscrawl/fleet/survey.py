@@ -1,12 +1,13 @@
-"""The survey: everything that is stored of some shards, and was not told by the present rules, is told from its record.
+"""The survey: everything that is stored of some shards, and was not told in this generation, is told from its record.
 
 The records are the truth, and the logs only an index of them. A survey is needed for a shard of which no log says that
-it was surveyed in this generation, and after the settings were widened. Nothing is fetched for it, with one exception:
-sitemaps were turned on since, and the tree has no robots.txt of a host that has pages. Then one of these pages goes to
-a worker, which tells it, and its host is asked for robots.txt first.
+it was surveyed in this generation. Nothing is fetched for it, with one exception: sitemaps are to be read, which an
+earlier generation may not have done, and the tree has no robots.txt of a host that has pages. Then one of these pages
+goes to a worker, which tells it, and its host is asked for robots.txt first.
 
 Promise: after a survey, a log has a told mark of every record that was listed and could be read, behind the lines of
-its links; but not of pages that a refresh is to fetch again, which are pending then.
+its links; but not of pages that a refresh is to fetch again, nor of failures that a user asks to try again: these are
+pending then.
 """
 
 from __future__ import annotations
@@ -43,10 +44,9 @@ class Survey:
         stored: StoredOnTree,
         warn: Callable[[str], None],
         *,
-        refresh_before: Callable[[], str],
         tidy_up: Callable[[str], None],
     ) -> None:
-        """`refresh_before`: pages older than this are fetched again, "": none. `tidy_up(host)`: called for each."""
+        """`tidy_up(host)`: called for each."""
         self.hosts_left = self.hosts_in_all = self.records_read = 0
         self.refreshing: set[int] = set()  # shards with a page that a worker fetches or reads again, and then tells
         self._tree = tree
@@ -54,7 +54,6 @@ class Survey:
         self._ledger = ledger
         self._stored = stored
         self._warn = warn
-        self._refresh_before = refresh_before
         self._tidy_up = tidy_up
 
     def run(self, shards: set[int]) -> Iterator[None]:
@@ -65,29 +64,36 @@ class Survey:
             self.hosts_in_all = 0  # an earlier survey is over
         self.hosts_left += len(hosts)
         self.hosts_in_all += len(hosts)
-        for host in hosts:
-            self._tidy_up(host)
+        left = len(hosts)
+        try:
+            for host in hosts:
+                yield from self._tell_host(host, shards)
+                left -= 1
+                self.hosts_left -= 1
+        finally:  # also if it is ended before
+            self.hosts_left -= left
+
+    def _tell_host(self, host: str, shards: set[int]) -> Iterator[None]:
+        self._tidy_up(host)
+        yield
+        sitemaps = self._sitemaps_of(host)
+        is_told = self._frontier.is_told_as_page
+        for page in records_of(self._tree, host, self._wants(host, shards, is_told), self._warn):
+            if page is not None:
+                self.records_read += 1
+                if sitemaps is None and self._admits(page):
+                    self._stored.robots_first.add(host)
+                    self._leave_to_worker(page)
+                    sitemaps = ()
+                else:
+                    self._tell(page)
             yield
-            sitemaps = self._sitemaps_of(host)
-            is_told = self._frontier.is_told_as_page
-            for page in records_of(self._tree, host, self._wants(host, shards, is_told), self._warn):
-                if page is not None:
-                    self.records_read += 1
-                    if sitemaps is None and self._ledger.rules.admit(page.url, labelled(sound(page.label))):
-                        self._stored.robots_first.add(host)
-                        self._leave_to_worker(page)
-                        sitemaps = ()
-                    else:
-                        self._tell(page)
-                yield
-            self._ledger.discover(sitemaps or (), 0, "", Flags(SITEMAP))
-            is_settled = self._frontier.is_settled
-            for error in errors_of(self._tree, host, self._wants(host, shards, is_settled), self._warn):
-                if error is not None:
-                    self.records_read += 1
-                    self._tell_failure(error)
-                yield
-            self.hosts_left -= 1
+        self._ledger.discover(sitemaps or (), 0, "", Flags(SITEMAP))
+        is_settled = self._frontier.is_settled
+        for error in errors_of(self._tree, host, self._wants(host, shards, is_settled), self._warn):
+            if error is not None:
+                self.records_read += 1
+                self._tell_failure(error)
             yield
 
     def _wants(self, host: str, shards: set[int], is_done: Callable[[int, int], bool]) -> Callable[[str], bool]:
@@ -103,16 +109,15 @@ class Survey:
 
     def _sitemaps_of(self, host: str) -> tuple[str, ...] | None:
         """Give the sitemaps that a host's robots.txt names; None if its robots.txt must be asked for."""
-        rules = self._ledger.rules
-        if not rules.sitemaps:
+        if not self._ledger.rules.links.sitemaps:
             return ()
         record = self._tree.robots(host)
         if record is None:
-            return None if self._ledger.sitemaps_were_off else ()
+            return None if self._ledger.rules.generation > 1 else ()  # in the first, nothing was told by other rules
         base = urls.normalise(record.url)
         if base is None or urls.host(base) != host or not 200 <= record.status < 300:
             return ()
-        return rules.scope.sitemaps(robots.Rules(record.text, "").sitemaps, base)
+        return self._ledger.rules.chosen.sitemaps(robots.Rules(record.text, "").sitemaps, base)
 
     def _leave_to_worker(self, page: PageRecord) -> None:
         """Let a worker read a page, in place of this survey, and tell it."""
@@ -128,33 +133,43 @@ class Survey:
         of_task = labelled(sound(page.label))
         told = by_present_rules(page, self._ledger.rules.sites)
         if told is None:  # a worker reads the body by the present rules of its site, and tells the page then
-            if self._is_old(page) and not self._ledger.rules.admit(page.url, of_task):
+            if self._is_old(page) and not self._admits(page):
                 return  # the worker would fetch it: it is not to be refreshed, and its links wait for another run
             self._leave_to_worker(page)
             return
         page = told
         depth = self._know(Found(location.shard, page.depth, page.referrer, page.url, of_task), location)
-        rules = self._ledger.rules
-        if self._is_old(page) and rules.admit(page.url, of_task):
+        if self._is_old(page) and self._admits(page):
             self._frontier.add(page.url, depth, page.referrer, location, Flags(refresh=True, label=of_task.label))
             self.refreshing.add(location.shard)
             return  # it is told when it has been refreshed
-        links = [url for url in page.links_to(nofollow=rules.nofollow) if rules.scope.refuses(url) is None]
+        rules = self._ledger.rules
+        all_links = page.links_to(nofollow=rules.links.follow_nofollow)
+        links = [url for url in all_links if rules.chosen.refuses(url) is None]
         self._ledger.discover(links, depth + page.depth_of_links - page.depth, page.key, of_task, location.host)
         kind = SITEMAP if page.redirect else SITEMAP_PART  # it may be an index that has moved
         of_sitemaps = flags_of(kind, label=of_task.label)
-        sitemaps = rules.scope.sitemaps(page.sitemaps or (), page.url)
+        sitemaps = rules.chosen.sitemaps(page.sitemaps or (), page.url)
         self._ledger.discover(sitemaps, depth, page.key, of_sitemaps, location.host)
-        self._settle(Told(location.shard, page.key, depth, rules.term.digest))
+        self._settle(Told(location.shard, page.key, depth))
 
     def _tell_failure(self, error: ErrorRecord) -> None:
         location = self._frontier.location(error.url)
         if not self._frontier.holds(location.shard):
             return
-        flags = flags_of(error.sitemap or "", label=sound(error.label))
+        flags = flags_of(error.sitemap or "", error.failed_at if error.again else "", sound(error.label))
+        if error.again and self._chooses(error):  # a user asks for another try: no log of this generation may say so
+            self._ledger.discover([error.url], error.depth, error.referrer, flags)
+            return
         found = Found(location.shard, error.depth, error.referrer, error.url, flags)
         depth = self._know(found, location)
-        self._settle(Told(location.shard, error.key, depth, self._ledger.rules.term.digest, error.failed_at))
+        self._settle(Told(location.shard, error.key, depth, error.failed_at))
+
+    def _chooses(self, error: ErrorRecord) -> bool:
+        """Tell whether the generation's link rules let a failure be tried again."""
+        rules = self._ledger.rules
+        rule = None if error.url in rules.seeds else rules.chosen.refuses(error.url)
+        return rule is None or (rule == "allow" and bool(error.sitemap))
 
     def _know(self, found: Found, location: Location) -> int:
         """Say a URL if the logs do not have it yet; return its least depth. It does not become pending."""
@@ -168,5 +183,9 @@ class Survey:
         self._frontier.mark_told(told.shard, urls.fingerprint(told.key), told.depth, failed=bool(told.failed_at))
 
     def _is_old(self, page: PageRecord) -> bool:
-        before = self._refresh_before()
+        before = self._ledger.rules.refresh_before
         return bool(before) and page.is_older_than(before)
+
+    def _admits(self, page: PageRecord) -> bool:
+        """Tell whether a page may be fetched now."""
+        return self._ledger.rules.refuses(page.url, page.depth, labelled(sound(page.label))) is None

@@ -5,11 +5,11 @@ together by URL. A state is written as one fact, too:
 
     <fingerprint> u <depth> <referrer or -> <url>[ <word>…]    found: waiting, with all that is needed to fetch it
     <fingerprint> f <depth or -> [ <word>…]                    failed, and nobody asks for another try
-    <fingerprint> t <depth or -> <told depth>                  told under a term that covers the present one
-    <fingerprint> s <depth or ->                               stored, and told under other terms only
+    <fingerprint> t <depth or -> <told depth>                  told
 
     sitemap, sitemap-part     it is one (see `frontier.flags`)
-    stored                    its page is stored, so it needs no fetch: its links are told from its record
+    stored                    its page is stored, so it needs no fetch: its links are told again, from its record, since
+                              a shorter way to it was found
     e<failed_at>              it failed at that time
     a<failed_at>              a user asked for another try, because it failed at that time
     l[<label>]                it was found as part of this task, percent-encoded; "l" alone: as part of none. Without
@@ -17,17 +17,17 @@ together by URL. A state is written as one fact, too:
 
 Vocabulary:
   known     the least depth of all lines that found the URL
-  told      the least depth of all marks of success whose term covers the present one
+  told      the least depth of all marks of success
   settled   nothing is left to do: told, where depths matter at no greater depth than known; or failed
 
 Rules for what is not told:
   A page that is stored is wanted until it is told. What failed before, and who asked for another try, is over.
-  A failure counts whatever the term: it has no links. It counts unless another try was asked for because of that very
-  failure. So a URL is wanted again as long as that is so of all its failures; a failure of another time settles it.
+  A failure counts unless another try was asked for because of that very failure. So a URL is wanted again as long as
+  that is so of all its failures; a failure of another time settles it.
   A user asks because of the latest failure only, so this needs no clock, and no order of the lines.
 
-Promise: facts may come in any order, repeatedly, and put together by way of states. The last three kinds keep no text;
-what is lost with it (the URL, its referrer) is needed only when a line comes that has it, or is in the page's record.
+Promise: facts may come in any order, repeatedly, and put together by way of states. The last two kinds keep no text;
+what is lost with it (the URL, its referrer) is needed only when a line comes that has it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from fscrawl.frontier.flags import Flags, flags_of
 from fscrawl.labels import escaped, unescaped
 
 DIGITS = 16
-WAITING, FAILED, TOLD, UNTOLD = "u", "f", "t", "s"
+WAITING, FAILED, TOLD = "u", "f", "t"
 KIND_AT = DIGITS + 1  # where the kind stands in a fact
 
 _NONE = "-"
@@ -64,22 +64,19 @@ def fact_of_found(found: Found) -> bytes:
     return " ".join(words).encode("ascii")
 
 
-def fact_of_told(told: Told, *, covers: bool) -> bytes:
-    """Give the fact in a told mark. `covers`: its term covers the present one.
+def fact_of_told(told: Told) -> bytes:
+    """Give the fact in a told mark.
 
-    >>> fact_of_told(Told(7, "599370d5687c3fd078c314ad", 1, "0123456789abcdef"), covers=True)
+    >>> fact_of_told(Told(7, "599370d5687c3fd078c314ad", 1))
     b'599370d5687c3fd0 t - 1'
     """
-    fingerprint = told.key[:DIGITS]
-    if told.failed_at:
-        return f"{fingerprint} f - e{told.failed_at}".encode("ascii")
-    return (f"{fingerprint} t - {told.depth}" if covers else f"{fingerprint} s -").encode("ascii")
+    fact = f"f - e{told.failed_at}" if told.failed_at else f"t - {told.depth}"
+    return f"{told.key[:DIGITS]} {fact}".encode("ascii")
 
 
-def fact_of_entry(fingerprint: int, known: int | None, told: int | None) -> bytes:
-    """Give the fact in what a snapshot keeps of a URL that is told (`told`: at this depth) or only stored (None)."""
-    depth = _NONE if known is None else known
-    return (f"{fingerprint:016x} s {depth}" if told is None else f"{fingerprint:016x} t {depth} {told}").encode("ascii")
+def fact_of_entry(fingerprint: int, known: int | None, told: int) -> bytes:
+    """Give the fact in what a snapshot keeps of a URL that is told."""
+    return f"{fingerprint:016x} t {_NONE if known is None else known} {told}".encode("ascii")
 
 
 class UrlState:
@@ -117,8 +114,6 @@ class UrlState:
             self.stored = True
             told = number_of(words[0])
             self.told = told if self.told is None else min(told, self.told)
-        elif kind == UNTOLD:
-            self.stored = True
         else:
             raise ValueError(fact)
 
@@ -144,9 +139,7 @@ class UrlState:
             return TOLD
         if not self.stored and not self.failures <= self.again:
             return FAILED
-        if self.way is not None:
-            return WAITING
-        return UNTOLD if self.stored else None
+        return WAITING if self.way is not None else None
 
     def text(self, fingerprint: str, *, deep: bool) -> bytes:
         """Give the fact that keeps this state, if its kind is WAITING or FAILED."""

@@ -238,7 +238,7 @@ class Frontier:
         Returns whether that is news, and the least depth at which it is known.
         """
         table = self._held[location.shard].table
-        fingerprint = int.from_bytes(location.digest[:8])
+        fingerprint = location.fingerprint
         news = table.known(fingerprint, depth)
         known = table.state(fingerprint).known if table.deep else None
         return news, depth if known is None else known

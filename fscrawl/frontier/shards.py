@@ -33,6 +33,10 @@ class Location(NamedTuple):
     digest: bytes
     shard: int
 
+    @property
+    def fingerprint(self) -> int:
+        return int.from_bytes(self.digest[:8])
+
 
 def probable_host(url: str) -> str:
     """Give what `urls.host` gives for most normal forms; for the others, the name of no host.

@@ -105,7 +105,7 @@ def _way(context: Context, task: PageTask, target: str | None) -> tuple[str, Pag
         flags = Flags(refresh=True, label=task.flags.label, redirects=task.flags.redirects + 1)
         ahead = PageTask(step, urls.host(step), urls.key(step), depth, task.key, 0, flags=flags)
         found = stored_record(context.tree, ahead)
-        if found is None and context.tree.failed_at(ahead.host, ahead.key) is not None:
+        if found is None and context.tree.failure(ahead.host, ahead.key) is not None:
             return "", None
         if found is None or (before and found.is_older_than(before)):
             return f", and what {step} answers is not known yet", ahead

@@ -78,7 +78,9 @@ class Context:
         self.tree = tree
         self.settings = settings = config.settings
         self.scope = scope = config.scope()
-        self.term = config.term
+        links = config.link_rules()
+        self.chosen = links.scope()  # in which links are: it may be wider than the one in which pages are fetched
+        self.generation = config.generation
         self.refresh_before = config.refresh_before
         opened, identity = opened or Opened(), config.identity
         jar = opened.jar_of(identity)
@@ -88,7 +90,7 @@ class Context:
         self.hops = Hops(scope.refuses, settings.politeness.delay, self.permitted)
         self.robots_cache = RobotsCache(tree, self.fetcher, settings.politeness.user_agent, self.hops)
         self.joiner = urls.Joiner(drop_query=settings.crawl.drop_query)
-        self.fresh_links = FreshLinks(settings.crawl, scope)
+        self.fresh_links = FreshLinks(links, self.chosen)
         self.sites = Sites(settings.rules)
         by_itself = asking(self.fetcher, self.hops, self.robots_cache, obey=settings.politeness.robots)
         self.sessions = Sessions(by_itself, opened, identity)

@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass
 
 from fscrawl.config.settings import Settings
+from fscrawl.fleet.rules import LinkRules
 from fscrawl.frontier.scope import Scope
 
 
@@ -13,15 +14,17 @@ from fscrawl.frontier.scope import Scope
 class CrawlConfig:
     """What a worker must know of the crawl. It is sent to the worker processes, again after each edit.
 
-    seeds      normal forms on all hosts that count as those of seeds
-    term       digest of all that decides which links are followed; outcomes carry it. Another term makes other workers
+    seeds        normal forms on all hosts that count as those of seeds
+    generation   in which the machine works; outcomes carry it. Another one makes other workers
+    links        its link rules; None: they follow from the settings
     refresh_before
-               pages that were last fetched or checked before this time (RFC 3339) are fetched again; "": none
+                 pages that were last fetched or checked before this time (RFC 3339) are fetched again; "": none
     """
 
     settings: Settings
     seeds: frozenset[str]
-    term: str
+    generation: int = 0
+    links: LinkRules | None = None
     refresh_before: str = ""
 
     @property
@@ -33,4 +36,9 @@ class CrawlConfig:
         return hashlib.sha224(repr(seen).encode()).hexdigest()
 
     def scope(self) -> Scope:
+        """Give the scope in which the worker may fetch."""
         return Scope(self.settings.crawl, self.seeds)
+
+    def link_rules(self) -> LinkRules:
+        """Give the rules by which links are chosen; they may be wider than the settings of now."""
+        return self.links or LinkRules.of(self.settings, self.seeds)

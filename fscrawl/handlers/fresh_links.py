@@ -4,7 +4,7 @@ Most links of a site's pages are the same on every page. Reporting each once sav
 is lost by that: a page is stored before its links are remembered here, and it is told only when they are in the log. A
 machine that is killed between the two leaves a stored page that is not told, and its links are reported once more.
 
-The memory belongs to one term: other settings and other generations make other workers, which remember nothing.
+The memory belongs to one generation: other settings and other generations make other workers, which remember nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from fscrawl import urls
-from fscrawl.config.settings import CrawlSettings
+from fscrawl.fleet.rules import LinkRules
 from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.seen import RecentDepths
 from fscrawl.storage.records import SITEMAP, PageRecord
@@ -28,9 +28,10 @@ _MANY = 1000  # the machine takes some ten milliseconds to take them in
 class FreshLinks:
     """Remembers what one worker has reported; used by all its threads."""
 
-    def __init__(self, settings: CrawlSettings, scope: Scope) -> None:
-        self._follow_nofollow = settings.follow_nofollow
-        self._deep = settings.max_depth is not None
+    def __init__(self, rules: LinkRules, scope: Scope) -> None:
+        """`scope`: that of the link rules."""
+        self._follow_nofollow = rules.follow_nofollow
+        self._deep = rules.is_deep
         self._scope = scope
         self._reported: RecentDepths[str] = RecentDepths(_REPORTED_BYTES)
         self._left_out = LeftOut()  # what the machine need not be told again

@@ -56,7 +56,7 @@ class Stored(NamedTuple):
     sitemaps   of a sitemap: the sitemaps that it names; of a redirect: where it has moved
     cut        fingerprints of outlinks left out, by the setting that did it; by "length": they are too long for URLs.
                Most that the worker has reported before are not among them
-    term       digest of the settings by which the outlinks were chosen (`CrawlConfig.term`)
+    generation   by whose link rules the outlinks were chosen (`CrawlConfig.generation`)
     replaced   what the record replaces: a refresh replaces a record, another try a failure; None: nothing
     again      of a redirect: its target, to be asked for once more if it gets a cookie now (see `circles`)
     later      how many links are not in `links`, since they are many: they are to be told from the record
@@ -73,7 +73,7 @@ class Stored(NamedTuple):
     links: tuple[str, ...] = ()
     cut: Mapping[str, Sequence[int]] | None = None
     sitemaps: tuple[str, ...] = ()
-    term: str = ""
+    generation: int = 0
     replaced: Replaced | None = None
     again: PageTask | None = None
     later: int = 0
@@ -107,21 +107,21 @@ class Unchanged(NamedTuple):
     message: str = ""
     links: tuple[str, ...] = ()
     cut: Mapping[str, Sequence[int]] | None = None
-    term: str = ""
+    generation: int = 0
 
 
 class Known(NamedTuple):
     """The tree has a record of the URL already. The host was not asked.
 
-    If it is the record of a page, `links`, `cut`, `sitemaps` and `term` are set as in `Stored`, and `moved` if it is a
-    redirect. If it is an error record, `failed_at` is set. If it is damaged, neither `term` nor `failed_at` is.
+    If it is the record of a page, `links`, `cut`, `sitemaps` and `generation` are set as in `Stored`, and `moved` if
+    it is a redirect. If it is an error record, `failed_at` is set. If it is damaged, neither of the last two is.
     """
 
     task: PageTask
     links: tuple[str, ...] = ()
     cut: Mapping[str, Sequence[int]] | None = None
     sitemaps: tuple[str, ...] = ()
-    term: str = ""
+    generation: int = 0
     failed_at: str = ""
     moved: bool = False
 
@@ -162,14 +162,14 @@ class RobotsKnown(NamedTuple):
     exchange   None if the rules were in the tree
     delay_s    the delay that robots.txt asks for
     sitemaps   the sitemaps that it names
-    term       digest of the settings by which these were chosen
+    generation   by whose link rules these were chosen
     """
 
     task: RobotsTask
     exchange: Exchange | None
     delay_s: float = 0.0
     sitemaps: tuple[str, ...] = ()
-    term: str = ""
+    generation: int = 0
 
 
 class Probed(NamedTuple):

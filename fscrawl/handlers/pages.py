@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 from fscrawl.frontier.flags import SITEMAP as SITEMAP_FLAG
 from fscrawl.frontier.flags import flags_of
@@ -35,16 +36,21 @@ class PageHandler:
         answer, asked_at = self._context.ask(task.url)
         return self._writer.answered(task, answer, asked_at)
 
-    def look_up(self, task: PageTask) -> Known | None:
-        """Report what the tree has of a page already: its links, or when it failed; None if it is to be fetched.
+    def look_up(self, task: PageTask) -> Known | PageTask:
+        """Report what the tree has of a page already: its links, or when it failed; else give what is to be fetched.
 
-        A failure for which another attempt was asked is to be fetched; a later one is that attempt.
+        A failure for which another attempt was asked is to be fetched; a later one is that attempt. The record says it,
+        too: this task may come from a page that was read before the failures of its host.
         """
         if self._tree.is_done(task.host, task.key):
             record = stored_record(self._tree, task)
             return Known(task) if record is None else self.report(task, record)
-        failed_at = self._tree.failed_at(task.host, task.key)
-        return None if failed_at in (None, task.flags.retry_of) else Known(task, failed_at=failed_at)
+        failure = self._tree.failure(task.host, task.key)
+        if failure is None or failure.failed_at == task.flags.retry_of:
+            return task
+        if failure.again:
+            return task._replace(flags=replace(task.flags, retry_of=failure.failed_at))
+        return Known(task, failed_at=failure.failed_at)
 
     def report(self, task: PageTask, record: PageRecord) -> Known:
         """Report the links of a stored page: the machine that stored it may have died before it could."""
@@ -55,14 +61,15 @@ class PageHandler:
             task = task._replace(flags=flags_of(sitemap, label=label, redirects=task.flags.redirects))
         record = told_again(self._context, task.host, record)
         fresh, cut = self._context.fresh_links.of(record, task.depth)
-        named = self._context.scope.sitemaps(record.sitemaps or (), task.url)
-        return Known(task, fresh, cut, named, self._context.term, moved=record.redirect is not None)
+        named = self._context.chosen.sitemaps(record.sitemaps or (), task.url)
+        return Known(task, fresh, cut, named, self._context.generation, moved=record.redirect is not None)
 
     def give_up(self, task: PageTask) -> Outcome:
         """Write down that the host was given up, and why; what the tree has stays as it is."""
         known = self.look_up(task)
-        if known is not None:
+        if isinstance(known, Known):
             return known
+        task = known
         class_, _, message = task.flags.given_up.partition(" ")
         message = f"the host was given up: {message or CLASSES.get(class_, class_)}"
         return self._writer.failed(task, Failed(class_, message, retry=False), None)

@@ -122,7 +122,7 @@ class RefreshHandler:
         exchange = self._context.exchange_of(failure, asked_at, latency_s)
         fresh, cut = self._context.fresh_links.of(old, task.depth)
         class_, message = ("", "") if unchanged else (failure.class_, failure.message)
-        return Unchanged(task, exchange, status, class_, message, fresh, cut, self._context.term)
+        return Unchanged(task, exchange, status, class_, message, fresh, cut, self._context.generation)
 
 
 def _conditions(record: PageRecord, rendering: Rendering) -> dict[str, str]:

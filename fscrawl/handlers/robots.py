@@ -66,10 +66,10 @@ class RobotsHandler:
         named: tuple[str, ...] = ()
         if self._context.settings.crawl.sitemaps:
             # Relative to robots.txt. Below the page's URL, which may be long, 500 KiB would name a hundred megabytes.
-            named = self._context.scope.sitemaps(rules.sitemaps, urls.origin(task.url) + ROBOTS_PATH)
+            named = self._context.chosen.sitemaps(rules.sitemaps, urls.origin(task.url) + ROBOTS_PATH)
         address = self._context.fetcher.address
         answered = Exchange(asked_at, "answered", asked_at - began, address=address) if was_asked else None
-        return RobotsKnown(task, answered, rules.delay_s, named, self._context.term)
+        return RobotsKnown(task, answered, rules.delay_s, named, self._context.generation)
 
     def _patience_s(self, task: RobotsTask) -> float:
         """Give how long a host may take; when it is met, no longer than for a connection to open.

@@ -91,7 +91,7 @@ class SitemapHandler:
         # A sitemap index names sitemaps, and they are read. If one of these names others, that is against the
         # protocol, and might never end.
         is_first = task.flags.sitemap != SITEMAP_PART
-        parts = self._context.scope.sitemaps(found.sitemaps, task.url) if is_first else ()
+        parts = self._context.chosen.sitemaps(found.sitemaps, task.url) if is_first else ()
         record = page_record(
             task,
             answer,
@@ -118,7 +118,7 @@ class SitemapHandler:
 
     def _moved(self, task: PageTask, answer: Fetched, target: str) -> Stored:
         """Store a redirect that was not followed."""
-        there = self._context.scope.sitemaps((target,), task.url) if urls.host(target) != task.host else ()
+        there = self._context.chosen.sitemaps((target,), task.url) if urls.host(target) != task.host else ()
         record = page_record(
             task,
             answer,

@@ -280,7 +280,7 @@ class Writer:
         fresh, cut = ((), None) if too_many else self._context.fresh_links.of(record, task.depth)
         if too_long:
             cut = {**(cut or {}), "length": _numbered(task.key, too_long)}
-        stored = stored._replace(links=fresh, cut=cut, term=self._context.term, later=too_many)
+        stored = stored._replace(links=fresh, cut=cut, generation=self._context.generation, later=too_many)
         if record.skipped is not None or (task.depth == 0 and not task.referrer):  # few are
             return stored._replace(skipped=reason_of(record), astray=self._astray(task, record, body))
         return stored

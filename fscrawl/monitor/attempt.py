@@ -186,7 +186,7 @@ def _worker(
     render: Render | None,
     opened: Opened | None = None,
 ) -> Worker:
-    config = CrawlConfig(settings, near_to(seeds, settings.rules), term="")
+    config = CrawlConfig(settings, near_to(seeds, settings.rules))
     return Worker(nowhere, config, threads=1, allow_env=allow_env, read=read, render=render, opened=opened)
 
 

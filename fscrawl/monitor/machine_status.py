@@ -7,10 +7,10 @@ Vocabulary:
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
-from fscrawl.fleet.beat import Beat, Goodbye, Hello, parse_line
+from fscrawl.fleet.beat import Beat, Goodbye, Hello, parse_lines
 from fscrawl.fleet.status_file import EMPTY, StatusFile
 
 _HISTORY_BEATS = 4000
@@ -90,20 +90,12 @@ class MachineStatus:
 
     def read(self, data: bytes) -> None:
         """Read lines of its log."""
-        newest = b""
-        for each in data.split(b"\n"):
-            line = parse_line(each, rests=False)
+        for line in parse_lines(data):
             if isinstance(line, Hello):
                 self.hello = line
-            elif line is not None:
-                if self.history and not newest:
-                    self.history[-1] = replace(self.last, rests={})
-                newest = each
+            else:
                 self.goodbye = line if isinstance(line, Goodbye) else None
                 self.history.append(line.counters if isinstance(line, Goodbye) else line)
-        whole = parse_line(newest)  # `rests` are read from the last beat only: so an hour of beats stays small
-        if whole is not None and not isinstance(whole, Hello):
-            self.history[-1] = whole.counters if isinstance(whole, Goodbye) else whole
 
     def read_ends(self, hello: Hello | None, goodbye: Goodbye) -> None:
         """Read the first and the last line of its log, in place of all lines."""

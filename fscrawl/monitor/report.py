@@ -85,7 +85,6 @@ def render(answers: dict[str, Any]) -> str:
 
 def _state(snapshot: Snapshot, machinery: Machinery) -> dict[str, Any]:
     """Give the summary of a snapshot, with the curves of the whole crawl."""
-    machinery.machines()  # those in packs are known then
     machines = tuple(_with_samples(machine, machinery) for machine in snapshot.machines)
     last = snapshot.last()
     until = snapshot.now if last is None or snapshot.alive() else last.seen_at

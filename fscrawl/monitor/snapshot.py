@@ -34,11 +34,12 @@ from fscrawl.config.watcher import digest_of, settings_of
 from fscrawl.errors import FscrawlError, PlantedError, TreeBusyError, TreeError
 from fscrawl.fleet.beat import Hello, goodbye_of, hello_in
 from fscrawl.fleet.command_log import is_of_command
+from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.heartbeat import is_gone, is_worth_a_look
 from fscrawl.fleet.label_figures import OTHERS, Coverage, Figures, LabelFigure, covers_all, summed
 from fscrawl.fleet.leases import Machinery
-from fscrawl.fleet.logs import TreeLogs
 from fscrawl.fleet.not_stored import NotStored
+from fscrawl.fleet.url_logs import UrlLogs
 from fscrawl.frontier.host_figures import SLOW_S
 from fscrawl.frontier.scope import Scope
 from fscrawl.hostnames import pattern_covers, url_pattern
@@ -87,10 +88,8 @@ class Snapshot:
     signs              PAUSE, STOP, …: the files in the root that steer the machines
     settings_trouble   what is wrong with crawl.toml, "" if nothing is; machines keep the last good one
     max_pages          the setting, None if there is no limit
-    over_pages         `.fscrawl` was made where pages were stored already: nobody has counted these
     unheard            number of machines that have logged URLs, and whose heartbeat logs are missing
     by_url             URLs are divided among the machines, and not hosts
-    lost_packs         number of packs of past runs that cannot be read: nobody knows what these runs have stored
     stopped_labels     the setting: labels of tasks to hold back
     seed_labels        those in seeds.txt, if any label is stopped
     not_stored         what is not stored, by its reasons, of all machines
@@ -104,10 +103,8 @@ class Snapshot:
     settings_digest: str
     settings_trouble: str = ""
     max_pages: int | None = None
-    over_pages: bool = False
     unheard: int = 0
     by_url: bool = False
-    lost_packs: int = 0
     stopped_labels: tuple[str, ...] = ()
     seed_labels: frozenset[str] = frozenset()
     not_stored: NotStored = field(default_factory=NotStored)
@@ -132,7 +129,7 @@ class Snapshot:
         """
         counted_at = max((machine.greeted_at for machine in self.machines if machine.last.counted), default=0.0)
         dead = any(machine.state == "dead" and machine.greeted_at >= counted_at for machine in self.machines)
-        return not (self.over_pages or self.unheard or self.lost_packs or dead)
+        return not (self.unheard or dead)
 
     @property
     def at_least(self) -> str:
@@ -261,7 +258,7 @@ class Observer:
         self._tree = tree
         self._settings = settings or (lambda: settings_of(tree))
         self._machinery = Machinery(tree)
-        self._logs = TreeLogs(tree, self._machinery.past)
+        self._generations = Generations(tree.files)
         self._machines: dict[str, MachineStatus] = {}
         self._of_commands: dict[str, bool] = {}  # logs without heartbeats, as far as that is known
         self._gone = gone
@@ -276,7 +273,8 @@ class Observer:
         """Make a snapshot. TreeError if the tree cannot be read, TreeBusyError if it may work later."""
         now = time.time() if now is None else now
         tick = self._clock()
-        with_logs = set(self._logs.log_machines())  # before the others: a machine begins with its heartbeats
+        logs = UrlLogs(self._tree.files, max(self._generations.numbers(), default=0))
+        with_logs = set(logs.machines())  # before the others: a machine begins with its heartbeats
         machines = [
             self._machines.setdefault(name, MachineStatus(name, grown_at=tick)) for name in self._machinery.machines()
         ]
@@ -285,13 +283,12 @@ class Observer:
         if error := next(filter(None, errors), None):
             raise error
         self._looked = True
-        self._machinery.past.expect(max((machine.last.packs for machine in machines), default=0))
         trouble = self._read_settings()
         for machine in self._machines.values():
             machine.state = self._state(machine, now, tick)
             silent_s = 0.0 if machine.state == "alive" else tick - machine.grown_at
             machine.forget_before(machine.last.at + silent_s - _KEPT_S)  # who looks on may do so for weeks
-        self._read_status_files(tick)  # with a listing of its own: a pack may have been made since this look has begun
+        self._read_status_files(tick)
         shown = [machine for machine in self._machines.values() if machine.took_part]
         snapshot = Snapshot(
             now,
@@ -302,10 +299,8 @@ class Observer:
             self._digest,
             trouble,
             max_pages=self._good.crawl.max_pages,
-            over_pages=bool(self._tree.record.over_pages),
-            unheard=self._count_unheard(with_logs - self._machines.keys()),
+            unheard=self._count_unheard(logs, with_logs - self._machines.keys()),
             by_url=self._tree.record.partition == "url",
-            lost_packs=len(self._machinery.past.lost),
             stopped_labels=self._good.crawl.stopped_labels,
             seed_labels=self._seed_labels(tick),
             not_stored=self._not_stored(shown, tick),
@@ -313,11 +308,11 @@ class Observer:
         self._tree.check_there()  # an unmounted share, whose directory is empty, looks like a new crawl
         return snapshot
 
-    def _count_unheard(self, without: set[str]) -> int:
+    def _count_unheard(self, logs: UrlLogs, without: set[str]) -> int:
         """Count the machines without heartbeats. A command that runs, or was killed, has none either."""
         for name in without - self._of_commands.keys():
             with contextlib.suppress(TreeError):  # a later look shows it
-                of_command = is_of_command(self._logs, name)
+                of_command = is_of_command(logs, name)
                 if of_command is not None:
                     self._of_commands[name] = of_command
         return sum(not self._of_commands.get(name) for name in without)

@@ -242,9 +242,6 @@ def remarks(snapshot: Snapshot, root: str) -> list[str]:
     if snapshot.unheard:
         who = f"{number_of(snapshot.unheard, 'machine')} without a heartbeat log"
         lines.append(f"{who}: what it has stored is not counted; to count the files:  {command('audit', root)}")
-    if snapshot.lost_packs:
-        packs = f"{number_of(snapshot.lost_packs, 'pack')} of past runs cannot be read"
-        lines.append(f"{packs}: what they have stored is not counted; to count the files:  {command('audit', root)}")
     lines += (f"crawl.stopped_labels: {line}" for line in snapshot.unknown_labels())
     lines += to_go_on(root, snapshot.signs)
     idle = sum(machine.doing == "idle" for machine in snapshot.alive())

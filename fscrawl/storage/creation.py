@@ -10,8 +10,8 @@ way. The creator that completes the tree removes the files of all elections.
 
 Promise: `tree.json` is written last, so a directory that has it is a whole tree. It fits the settings beside it, also
 if a creator stalls until another one is elected, and then both go on. A creator that fails removes what it has made,
-unless there is a tree by then. Where pages are stored already, `tree.json` says so (`over_pages`): somebody has deleted
-`.fscrawl`, and machines that worked with it may still be fetching.
+unless there is a tree by then. Where pages are stored already, somebody has deleted `.fscrawl`, and machines that
+worked with it may still be fetching: it is made when their permits are over.
 """
 
 from __future__ import annotations
@@ -20,10 +20,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-
-from msgspec.structs import replace
 
 from fscrawl.errors import FscrawlError, NotATreeError, TreeError
 from fscrawl.storage.atomic import claim, make_directory, read_file, remove, sync_directory
@@ -31,7 +28,6 @@ from fscrawl.storage.inside import DATASET_STATE
 from fscrawl.storage.layout import (
     DIRECTORIES,
     MACHINERY,
-    MACHINERY_DIRECTORIES,
     PAGE_DIRECTORIES,
     README,
     SEEDS,
@@ -52,21 +48,19 @@ Internal files of a crawl by fscrawl. Deleting this directory loses no page and 
 the next crawl rebuilds it from ../links. Do not edit these files; edit ../crawl.toml
 (settings) and ../seeds.txt (one URL a line).
 
-  tree.json   format, crawl id, number of shards, id of this directory
-  machines/   the heartbeats of each machine: a JSON line each; past.<n> holds those of past runs
-  leases/     which machine holds which shard; the highest epoch holds
-  log/        what each machine has found, and which pages are done
-  snap/       what is known of a shard, and up to which place in every log
-  again/      numbered; each means: all marks made before do not count
-  terms/      the settings by which links were chosen, by their digest
-  robots/     robots.txt of each host as fetched
+  tree.json      format, crawl id, number of shards, id of this directory
+  machines/      the heartbeats of each machine: a JSON line each
+  leases/        which machine holds which shard; the highest epoch holds
+  generations/   numbered, and only the newest counts. Each has the settings by which links are chosen
+                 (rules.json), what each machine has found, and which pages are done (log/), and a
+                 cache of that for each shard (snap/)
+  robots/        robots.txt of each host as fetched
   settings.toml  a copy of ../crawl.toml without secrets, in case that somebody deletes it
-  waited      machines of a deleted directory have stopped
 """
 
 _OF_FILE_SYSTEMS = "lost+found"
 _OTHERS_CREATE_S = 2.0  # to make a tree
-_DELETION_TAKES_S = 30.0  # of many files on a slow share
+_LOOK_EVERY_S = 1.0
 _WITH_OTHERS = Retrying(10.0)  # many machines that make one tree at once get EIO from GlusterFS now and then
 
 
@@ -98,7 +92,7 @@ def remains_of_tree(root: Path) -> str:
     names = BRIEF.find(root, lambda: os.listdir(root), [])
     if _is_of_dataset(names):
         return "this is a dataset, which fscrawl merge has made; name the directory of a crawl"
-    if any(_is_used(root / directory) for directory in PAGE_DIRECTORIES if directory in names):
+    if _has_pages(root, names):
         return f"pages are here, but {TREE_RECORD} is missing; to make it again:  {command('crawl', root)}"
     return ""
 
@@ -106,6 +100,11 @@ def remains_of_tree(root: Path) -> str:
 def _is_of_dataset(names: list[str]) -> bool:
     """Tell whether a directory with these names is what a merge has made, and has nothing of a crawl."""
     return DATASET_STATE in names and {SEEDS, SETTINGS}.isdisjoint(names)
+
+
+def _has_pages(root: Path, names: list[str]) -> bool:
+    """Tell whether something is stored at a root that has these names."""
+    return any(_is_used(root / directory) for directory in PAGE_DIRECTORIES if directory in names)
 
 
 def _is_used(directory: Path) -> bool:
@@ -121,20 +120,18 @@ def strangers(root: Path) -> list[str]:
     return sorted(name for name in names if name not in own and not name.startswith("."))
 
 
-def wait_for_deletion(root: Path) -> None:
-    """Wait for a while as long as somebody seems to be deleting `.fscrawl`: it is there, and parts of it are missing.
+def wait_for_permits(root: Path, longest_s: float, warn: Callable[[str], None]) -> None:
+    """Where pages are stored and there is no tree, wait before one is made.
 
-    What is made in it meanwhile might be deleted, too. A whole one is looked at twice.
+    Somebody has deleted `.fscrawl`, and machines that worked with it may fetch for `longest_s`. The wait is over when
+    there is a tree: whoever has made it has waited.
     """
-    parts = {Path(path).name for path in (*MACHINERY_DIRECTORIES[1:], TREE_RECORD)}
-    until = time.monotonic() + _DELETION_TAKES_S
-    was_whole = False
-    while (names := BRIEF.find(root, lambda: os.listdir(root / MACHINERY), None)) is not None:
-        is_whole = parts <= set(names)
-        if (was_whole and is_whole) or time.monotonic() > until:
-            return
-        was_whole = is_whole
-        time.sleep(_OTHERS_CREATE_S / 4)
+    if not _has_pages(root, BRIEF.find(root, lambda: os.listdir(root), [])):
+        return
+    until = time.monotonic() + longest_s
+    warn(f"{root}/{TREE_RECORD} is missing: waiting {longest_s:.0f} s, as machines may still be fetching")
+    while (left_s := until - time.monotonic()) > 0 and state_of(root) != "tree":
+        time.sleep(min(left_s, _LOOK_EVERY_S))
 
 
 def create(
@@ -163,7 +160,7 @@ def create(
                 _claim(root, name, text.encode(), machine, access, made)
             if record_for is not None:
                 record = _fitting(root, record, settings, record_for)
-            _claim(root, TREE_RECORD, _with_over_pages(root, record).to_json(), machine, access, made)
+            _claim(root, TREE_RECORD, record.to_json(), machine, access, made)
         BRIEF(root, lambda: sync_directory(str(root.parent)))
     except FscrawlError:
         if _may_be_a_tree(root):  # another machine has made its tree of what is here
@@ -173,13 +170,6 @@ def create(
     with contextlib.suppress(TreeError):  # the tree is whole, and what is left of elections does no harm
         for number in _elections(root):
             remove(_election(root, number), _WITH_OTHERS)
-
-
-def _with_over_pages(root: Path, record: TreeRecord) -> TreeRecord:
-    """Give the record that also says whether pages are stored."""
-    names = [name for directory in PAGE_DIRECTORIES for name in BRIEF(root, partial(os.listdir, root / directory))]
-    there = any(not name.startswith(".") for name in names)
-    return replace(record, over_pages=True) if there else record
 
 
 def _claim(root: Path, name: str, data: bytes, machine: str, access: Access, made: list[Path]) -> None:

@@ -39,6 +39,7 @@ from fscrawl.storage.atomic import (
     translated,
     write_all,
 )
+from fscrawl.storage.block_log import LogEnd, LogView
 from fscrawl.storage.layout import TORN, making_path
 from fscrawl.storage.permissions import Access, access_of
 from fscrawl.storage.retrying import BRIEF, Retrying
@@ -52,7 +53,6 @@ from fscrawl.storage.safe_open import (
     open_to_append,
     open_to_read,
 )
-from fscrawl.storage.segments import SegmentEnd, SegmentView
 
 _INSTANT_S = 0.02
 _REFUSALS = 3  # of a name that is not there: nobody takes it and gives it back so often at the same moment
@@ -243,16 +243,13 @@ class TreeFiles:
         """Open a log for appending; it is made if it is missing."""
         return Log(self._at(path), self.retrying)
 
-    def segment_view(self, path: str) -> SegmentView | None:
-        """Open a segment of a log for reading; None if it is missing."""
-        return SegmentView.open(self._at(path), self.retrying)
+    def log_view(self, path: str) -> LogView | None:
+        """Open a log of blocks for reading; None if it is missing."""
+        return LogView.open(self._at(path), self.retrying)
 
-    def segment_end(self, path: str) -> SegmentEnd:
-        """Open a segment of a log for appending; it and its directory are made if they are missing.
-
-        Raises OSError: an append that failed must not be made again.
-        """
-        return SegmentEnd(self._at(path))
+    def log_end(self, path: str) -> LogEnd:
+        """Open a log of blocks for writing; it is made if it is missing. Raises OSError."""
+        return LogEnd(self._at(path))
 
     def reserve_name(self, path: str) -> bool:
         """Make an empty file; tell whether the name was free. After a lost reply it is not free, though nobody has it.
@@ -276,18 +273,18 @@ class TreeFiles:
             finally:
                 os.close(descriptor)
 
-    def make_directory(self, path: str) -> None:
-        """Make a directory if it is missing. The one above it must exist."""
+    def make_directory(self, path: str, *, fsync: bool = False) -> None:
+        """Make a directory if it is missing. The one above it must exist. `fsync`: its name outlives a power loss."""
         place = self._at(path)
 
         def make_once() -> None:
             make_directory(place)
-            if self.fsync:
+            if fsync or self.fsync:
                 sync_directory_of(place)
 
         self.retrying(place, make_once)
 
-    def make_directory_alone(self, path: str) -> None:
+    def make_directory_alone(self, path: str, *, fsync: bool = False) -> None:
         """Make a directory that other machines may be making at this moment: one makes it, the others wait for it.
 
         Replicated GlusterFS leaves a directory broken if several clients make it at once. A machine that is killed
@@ -299,7 +296,7 @@ class TreeFiles:
             if not self.exists(making):  # the directory itself may be there on one replica only
                 return
             time.sleep(_INSTANT_S)
-        self.make_directory(path)
+        self.make_directory(path, fsync=fsync)
         self.remove(making)
 
     def remove(self, path: str) -> None:

@@ -8,20 +8,17 @@ ranges (logs, snapshots) have limits because a damaged one is searched through, 
 from __future__ import annotations
 
 from fscrawl.storage.layout import (
-    AGAIN,
     ERRS,
     FILES,
+    GENERATIONS,
     HTMLS,
     LEASES,
     LINKS,
-    LOG,
     MACHINERY,
     MACHINES,
     ROBOTS,
     SEEDS,
     SETTINGS,
-    SNAP,
-    TERMS,
 )
 
 _KIB = 1 << 10
@@ -29,6 +26,7 @@ _MIB = 1 << 20
 _GIB = 1 << 30
 
 _LIST = 64 * _MIB  # of values for seeds
+_RULES = 256 * _MIB  # of a generation: the hosts of all seeds
 _BEATS = 16 * _GIB  # years of heartbeats; only the beginning and the end are read
 _SMALL = 1 * _MIB  # tree.json and others beside the tree's directories, and what fscrawl does not make
 MOST_BYTES = {
@@ -40,11 +38,8 @@ MOST_BYTES = {
     ERRS: 4 * _MIB,
     ROBOTS: 4 * _MIB,  # 500 KiB of text, in which each character may be escaped
     LEASES: 64 * _KIB,
-    AGAIN: 64 * _KIB,
-    TERMS: 256 * _MIB,  # the hosts of all seeds
-    LOG: 256 * _MIB,  # a segment ends at 16 MiB, behind the links of one page
-    SNAP: 64 * _GIB,
-    MACHINES: 64 * _MIB,  # a pack; a status file is smaller
+    GENERATIONS: 64 * _GIB,  # logs and snapshots
+    MACHINES: 64 * _MIB,  # a status file
 }
 
 
@@ -68,4 +63,6 @@ def most_bytes(path: str) -> int:
     directory = f"{MACHINERY}/{rest.partition('/')[0]}" if first == MACHINERY else first
     if directory == MACHINES and path.endswith(".log"):
         return _BEATS
+    if directory == GENERATIONS and path.endswith(".json"):
+        return _RULES
     return MOST_BYTES.get(directory, _SMALL)

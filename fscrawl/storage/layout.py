@@ -35,16 +35,12 @@ PAGE_DIRECTORIES = (*BODY_DIRECTORIES, LINKS, ERRS)
 MACHINERY = ".fscrawl"
 MACHINES = f"{MACHINERY}/machines"
 LEASES = f"{MACHINERY}/leases"
-LOG = f"{MACHINERY}/log"  # with a directory for each machine
-SNAP = f"{MACHINERY}/snap"
-AGAIN = f"{MACHINERY}/again"
-TERMS = f"{MACHINERY}/terms"
+GENERATIONS = f"{MACHINERY}/generations"  # with a directory for each
 ROBOTS = f"{MACHINERY}/robots"
-MACHINERY_DIRECTORIES = (MACHINERY, MACHINES, LEASES, LOG, SNAP, AGAIN, TERMS, ROBOTS)
+MACHINERY_DIRECTORIES = (MACHINERY, MACHINES, LEASES, GENERATIONS, ROBOTS)
 DIRECTORIES = (*PAGE_DIRECTORIES, *MACHINERY_DIRECTORIES)
 
 TREE_RECORD = f"{MACHINERY}/tree.json"
-WAITED = f"{MACHINERY}/waited"  # a machine has waited until those of the `.fscrawl` before were fenced
 KEPT_SETTINGS = f"{MACHINERY}/settings.toml"  # a copy of the settings, without secrets, in case they are deleted
 README = f"{MACHINERY}/README"
 PROBE = "probe-"  # followed by a machine: its directory in `.fscrawl` while it tries the file system out
@@ -56,17 +52,13 @@ _MACHINE = "[A-Za-z0-9_-][A-Za-z0-9._-]*"
 _HOST = "[a-z0-9_-][a-z0-9._-]*"
 _NUMBER = "(?:0|[1-9][0-9]{0,14})"  # as machines write them; a longer one was made up
 FILE_PATTERNS = {
-    MACHINES: re.compile(rf"(?:{_MACHINE}\.(?:log|status\.json)|past\.{_NUMBER})\Z"),
+    MACHINES: re.compile(rf"{_MACHINE}\.(?:log|status\.json)\Z"),
     LEASES: re.compile(rf"{_NUMBER}\.{_NUMBER}\Z"),
-    SNAP: re.compile(rf"(?:{_NUMBER}\.{_NUMBER}|removed)\.{_NUMBER}\Z"),
-    AGAIN: re.compile(rf"(?!0){_NUMBER}\Z"),
-    TERMS: re.compile(r"[0-9a-f]{16}\.json\Z"),
     ROBOTS: re.compile(rf"{_HOST}\.json\Z"),
 }
+RULES, LOG, SNAP = "rules.json", "log", "snap"  # in the directory of a generation
 _LOG_SUFFIX = ".log"
 _STATUS_SUFFIX = ".status.json"
-_REMOVAL = "removed."
-_PAST = "past."
 _HOST_BEGINS = 150  # letters that distinguish hosts well enough for a file that is there for a moment
 _A_NUMBER = re.compile(rf"{_NUMBER}\Z")
 _A_MACHINE = re.compile(rf"{_MACHINE}\Z")
@@ -203,7 +195,7 @@ def heartbeat_path(machine: str) -> str:
 
 
 def machine_of(name: str) -> str | None:
-    """Give the machine of a heartbeat log; None if the file is none.
+    """Give the machine of a heartbeat log, or of a log of URLs; None if the file is none.
 
     >>> machine_of("host-7-ab12.log"), machine_of("host-7-ab12.status.json"), machine_of("..log")
     ('host-7-ab12', None, None)
@@ -227,23 +219,8 @@ def status_of(name: str) -> str | None:
     return machine if machine != name and is_machine(machine) else None
 
 
-def pack_name(number: int) -> str:
-    """Give the name of a pack: what past runs have left, in one file of MACHINES."""
-    return f"{_PAST}{number}"
-
-
-def pack_of(name: str) -> int | None:
-    """Give the number of a pack; None if the file is none.
-
-    >>> pack_of("past.2"), pack_of("past.2.log"), pack_of("past")
-    (2, None, None)
-    """
-    number = name.removeprefix(_PAST)
-    return int(number) if number != name and _is_number(number) else None
-
-
 def is_machine(name: str) -> bool:
-    """Tell whether a directory of a log may be that of a machine.
+    """Tell whether a text may be the id of a machine.
 
     >>> is_machine("host-7-ab12"), is_machine(".x"), is_machine("\\udcff")
     (True, False, False)
@@ -265,32 +242,49 @@ def lease_of(name: str) -> tuple[int, int] | None:
     return (int(shard), int(epoch)) if _is_number(shard) and _is_number(epoch) else None
 
 
-def log_directory(machine: str) -> str:
-    """Give the path of the directory that holds the segments of a machine's log."""
-    return f"{LOG}/{machine}"
+def generation_path(generation: int) -> str:
+    return f"{GENERATIONS}/{generation}"
 
 
-def log_path(machine: str, segment: int) -> str:
-    """Give the path of a segment of a machine's log; the first one is 0.
+def generation_of(name: str) -> int | None:
+    """Give the number of a generation by the name of its directory; None if it is none. The first one is 1.
 
-    >>> log_path("host-7-ab12", 3)
-    '.fscrawl/log/host-7-ab12/3.log'
+    >>> generation_of("2"), generation_of("0"), generation_of("2.tmp")
+    (2, None, None)
     """
-    return f"{LOG}/{machine}/{segment}{_LOG_SUFFIX}"
+    return (int(name) or None) if _is_number(name) else None
 
 
-def log_segment_of(name: str) -> int | None:
-    """Give the number of a segment by its name in the log's directory; None if the file is none.
+def rules_path(generation: int) -> str:
+    """Give the path of the file with a generation's link rules."""
+    return f"{generation_path(generation)}/{RULES}"
 
-    >>> log_segment_of("3.log"), log_segment_of("notes.log"), log_segment_of("3")
-    (3, None, None)
+
+def log_directory(generation: int) -> str:
+    """Give the path of the directory that holds the logs of all machines."""
+    return f"{generation_path(generation)}/{LOG}"
+
+
+def log_path(generation: int, machine: str) -> str:
+    """Give the path of a machine's log of URLs.
+
+    >>> log_path(1, "host-7-ab12")
+    '.fscrawl/generations/1/log/host-7-ab12.log'
     """
-    number = name.removesuffix(_LOG_SUFFIX)
-    return int(number) if number != name and _is_number(number) else None
+    return f"{log_directory(generation)}/{machine}{_LOG_SUFFIX}"
 
 
-def snapshot_path(shard: int, epoch: int, number: int) -> str:
-    return f"{SNAP}/{shard}.{epoch}.{number}"
+def snapshot_directory(generation: int) -> str:
+    return f"{generation_path(generation)}/{SNAP}"
+
+
+def snapshot_path(generation: int, shard: int, epoch: int, number: int) -> str:
+    """Give the path of a snapshot.
+
+    >>> snapshot_path(1, 12, 3, 1)
+    '.fscrawl/generations/1/snap/12.3.1'
+    """
+    return f"{snapshot_directory(generation)}/{shard}.{epoch}.{number}"
 
 
 def snapshot_of(name: str) -> tuple[int, int, int] | None:
@@ -304,38 +298,6 @@ def snapshot_of(name: str) -> tuple[int, int, int] | None:
         return None
     shard, epoch, number = map(int, numbers)
     return shard, epoch, number
-
-
-def removal_path(number: int) -> str:
-    """Give the path of a note that says which segments of logs may be gone."""
-    return f"{SNAP}/{_REMOVAL}{number}"
-
-
-def removal_of(name: str) -> int | None:
-    """Give the number of such a note; None if the file is none.
-
-    >>> removal_of("removed.2"), removal_of("removed"), removal_of("12.3.1")
-    (2, None, None)
-    """
-    number = name.removeprefix(_REMOVAL)
-    return int(number) if number != name and _is_number(number) else None
-
-
-def again_path(generation: int) -> str:
-    return f"{AGAIN}/{generation}"
-
-
-def again_of(name: str) -> int | None:
-    """Give the generation of a file in `AGAIN`; None if the file is none. The first one is 1.
-
-    >>> again_of("2"), again_of("0"), again_of("2.tmp")
-    (2, None, None)
-    """
-    return (int(name) or None) if _is_number(name) else None
-
-
-def term_path(digest: str) -> str:
-    return f"{TERMS}/{digest}.json"
 
 
 def _is_number(text: str) -> bool:

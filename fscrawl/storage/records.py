@@ -32,7 +32,7 @@ from fscrawl.util.humanize import number_of, size
 SITEMAP = "sitemap"  # the value of `skipped` for a sitemap
 Kind = Literal["page", "redirect", "other"]  # of a record; "other": another media type, or a sitemap
 KINDS: tuple[Kind, ...] = ("page", "redirect", "other")
-FORMAT = 2  # of the tree; increased when an older program would misread a newer tree
+FORMAT = 3  # of the tree; increased when an older program would misread a newer tree
 WITHHELD = frozenset(
     {
         *("authorization", "proxy-authorization", "authentication-info", "proxy-authentication-info"),
@@ -294,6 +294,7 @@ class ErrorRecord(Record, frozen=True, omit_defaults=True):
     too_long          how many headers were left out because they are too long
     label             as of a page
     sitemap           it must be read as a sitemap: `sitemap`, or `sitemap-part` if another sitemap named it
+    again             true: a user asks for another try since
     """
 
     url: str
@@ -310,6 +311,7 @@ class ErrorRecord(Record, frozen=True, omit_defaults=True):
     sitemap: str | None = None
     too_long: int | None = None
     label: str | None = None
+    again: bool | None = None
 
     def __post_init__(self) -> None:
         _withhold(self)
@@ -330,13 +332,11 @@ class FormatRecord(Record, frozen=True):
 class TreeRecord(Record, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """What is fixed when a tree is created. Unknown fields are refused: they may say where the pages are.
 
-    format              2; a program must refuse a tree of another format
+    format              3; a program must refuse a tree of another format
     crawl, created_at   an id of the crawl, and when it was made
     shards              how many parts the URLs are divided into, as in the settings
     partition           "host", "site" or "url": what decides about the shard of a URL, as in the settings
     machinery           128 random bits as 32 hexadecimal digits, new whenever a `.fscrawl` is made
-    over_pages          this `.fscrawl` was made where pages were stored already; machines of the one before may still
-                        run
     """
 
     format: int
@@ -345,7 +345,6 @@ class TreeRecord(Record, frozen=True, omit_defaults=True, forbid_unknown_fields=
     shards: Annotated[int, msgspec.Meta(ge=1)]
     partition: Annotated[str, msgspec.Meta(pattern="^(host|site|url)$")]
     machinery: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{32}\Z")]
-    over_pages: bool | None = None
 
     def shard_of(self, host: str, key: str = "") -> int:
         """Give the shard of a URL. `key`: only looked at with the partition "url"."""

@@ -193,6 +193,12 @@ def open_to_append(path: AnyPath, flags: int = 0) -> tuple[int, int]:
     return descriptor, _check(descriptor, path, None, names=1)
 
 
+def open_to_write(path: AnyPath, flags: int = 0) -> tuple[int, int]:
+    """Do the same for writing at any place."""
+    descriptor = _open(path, os.O_WRONLY | _SAFE | flags, but=errno.EACCES)
+    return descriptor, _check(descriptor, path, None, names=1)
+
+
 def create(here: str, name: str) -> int:
     """Create a file for writing in a directory; FileExistsError if its name is taken, by a link too."""
     return os.open(f"{here}/{name}", _NEW, 0o666)

@@ -286,7 +286,7 @@ def test_newer_format(tree: Path) -> None:
     """A tree of a newer format is left alone."""
     path = tree / ".fscrawl" / "tree.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "format": 99}))
-    refused(tree, [], 75, "99", "format 2")
+    refused(tree, [], 75, "99", "format 3")
 
 
 @pytest.mark.parametrize("gone", ["crawl.toml", "links", "htmls"])

@@ -24,7 +24,7 @@ from fscrawl.storage.records import FORMAT, TreeRecord, timestamp
 from fscrawl.worker import Worker
 from tests.support.crawling import pages
 from tests.support.web import Web
-from tests.support.workers import HOST, SETTINGS, TERM, page, site
+from tests.support.workers import GENERATION, HOST, SETTINGS, page, site
 
 
 def crawl_late(tree: store.Tree, web: Web, late: str) -> None:
@@ -32,13 +32,15 @@ def crawl_late(tree: store.Tree, web: Web, late: str) -> None:
     settings = apply(SETTINGS, ["crawl.max_depth=3", "politeness.robots=false", "politeness.per_host=9"])
     seed = web.url(HOST, "/")
     frontier = Frontier(settings)
-    worker = Worker(tree, CrawlConfig(settings, frozenset({seed}), TERM), 1)
+    worker = Worker(tree, CrawlConfig(settings, frozenset({seed}), GENERATION), 1)
 
     def discover(links: tuple[str, ...], depth: int, referrer: str, *_: Any) -> None:
         for url in links:
             frontier.add(url, depth, referrer)
 
-    membership = SimpleNamespace(discover=discover, told=lambda task, term: None)
+    membership = SimpleNamespace(
+        discover=discover, told=lambda task: None, rules=SimpleNamespace(generation=GENERATION)
+    )
     progress = Progress("json", verbose=False, stream=io.StringIO())
     of_fleet, rng = cast("Membership", membership), random.Random(1)
     books = Bookkeeper(tree, frontier, of_fleet, Outage(), progress, lambda: settings, lambda _: False, rng)

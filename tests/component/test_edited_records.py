@@ -74,9 +74,8 @@ def test_edited(grown: tuple[Path, Web], tmp_path: Path, way: str) -> None:
     for number, values in enumerate(FAILURES):
         edit(root, "errs", f"{home}gone/{number}", values)
     if way == "--quiet":  # nobody remembers any of them
-        for directory in ("log", "snap"):
-            shutil.rmtree(root / ".fscrawl" / directory)
-            (root / ".fscrawl" / directory).mkdir()
+        shutil.rmtree(root / ".fscrawl" / "generations")
+        (root / ".fscrawl" / "generations").mkdir()
     asked = len(grown[1].exchanges)
     seeds = [f"{home}{number}" for number in range(len(PAGES))]
     done = crawl(root, way, *(word for seed in seeds for word in ("--seed", seed)))

@@ -22,7 +22,7 @@ from fscrawl.sites.site_file import SiteFile
 from tests.support.crawling import crawl, errors, pages
 from tests.support.pools import HOSTS, SETTINGS, Start, pools, task
 from tests.support.web import HTML, Request, Response, Web
-from tests.support.workers import TERM
+from tests.support.workers import GENERATION
 
 HOST = "127.0.72.1"
 SITE = """\
@@ -213,7 +213,7 @@ def _with_sites(web: Web) -> Settings:
 
 
 def _edit(pool: Pool, settings: Settings) -> None:
-    pool.reconfigure(CrawlConfig(settings, frozenset(f"http://{host}/" for host in HOSTS), TERM))
+    pool.reconfigure(CrawlConfig(settings, frozenset(f"http://{host}/" for host in HOSTS), GENERATION))
 
 
 def _ask(pool: Pool, url: str) -> None:

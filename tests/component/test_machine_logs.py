@@ -5,23 +5,25 @@ import os
 
 import pytest
 
-from fscrawl.errors import TreeBusyError, TreeError
+from fscrawl.errors import MemoryGone, TreeBusyError, TreeError
 from fscrawl.fleet.lines import Surveyed
 from fscrawl.fleet.log_reader import LogReader
-from fscrawl.fleet.log_writer import LogChanged, LogWriter, Place
-from fscrawl.fleet.logs import TreeLogs
-from fscrawl.storage.records import TreeRecord
+from fscrawl.fleet.log_writer import LogWriter
+from fscrawl.fleet.url_logs import UrlLogs
+from fscrawl.storage.layout import log_directory, log_path
+from fscrawl.storage.records import FORMAT, TreeRecord
 from fscrawl.storage.retrying import Retrying
 from fscrawl.store import Tree, create
 from tests.support.log_files import ALL, found
 
-RECORD = TreeRecord(format=2, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
-BEGINNING = Place(0, 0)
+RECORD = TreeRecord(format=FORMAT, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
+LOG = log_path(1, "a")
 
 
 @pytest.fixture
 def root(tmp_path):
     create(tmp_path / "root", RECORD, "", "")
+    (tmp_path / "root" / log_directory(1)).mkdir(parents=True)
     return tmp_path / "root"
 
 
@@ -29,12 +31,12 @@ def root(tmp_path):
 def files(root):
     tree = Tree(root, "a")
     tree.files.retrying = Retrying(0.3)
-    return TreeLogs(tree)
+    return UrlLogs(tree.files, 1)
 
 
 @pytest.fixture
 def writer(files):
-    writer = LogWriter(files, "a", segment_bytes=400)
+    writer = LogWriter(files, "a")
     writer.open()
     yield writer
     writer.close()
@@ -42,7 +44,7 @@ def writer(files):
 
 @pytest.fixture
 def reader(root):
-    return LogReader(TreeLogs(Tree(root, "b")), "b")
+    return LogReader(UrlLogs(Tree(root, "b").files, 1), "b", shards=10)
 
 
 @pytest.fixture
@@ -72,51 +74,50 @@ def write(writer, number):
 
 
 def test_from_machine_to_machine(root, writer, reader):
-    """What one machine flushes another reads, over segments; a take reads it again."""
+    """What one machine flushes another reads; a take reads it again. The log is one file."""
     got = []
     for number in range(9):
         write(writer, number)
         writer.check()
         got += reader.read("a", {1}, until=writer.place if number % 2 else None)
     assert got == [found(1, number) for number in range(9)]
-    directory = root / ".fscrawl" / "log" / "a"
-    assert sorted(path.name for path in directory.iterdir()) == ["0.log", "1.log", "2.log"]
-    assert reader.places["a"] == reader.end_of("a") == writer.place
-    assert list(reader.read_shards("a", {2}, BEGINNING, writer.place)) == [found(2, number) for number in range(9)]
-    assert reader.cuts == {}
+    assert reader.places["a"] == writer.place == (root / LOG).stat().st_size
+    assert list(reader.read_shards("a", {2}, 0, writer.place)) == [found(2, number) for number in range(9)]
+    assert reader.damaged == {}
 
 
-def test_listings(root, files, writer, reader):
-    """Strange names are no logs and no segments."""
+def test_listings(root, files, writer):
+    """Strange names are no logs."""
     write(writer, 1)
-    (root / ".fscrawl" / "log" / ".hidden").mkdir()
-    for name in ("notes.txt", ".1.log.swp", "x.log", "1.log~"):
-        (root / ".fscrawl" / "log" / "a" / name).touch()
-    assert (files.log_machines(), files.log_segments("a"), files.log_segments("b")) == (["a"], [0], [])
-    assert files.segment_size("a", 0) == writer.place.bytes
-    assert (files.segment_size("a", 1), files.open_segment("a", 1)) == (None, None)
-    files.remove_segment("a", 0)
-    files.remove_segment("a", 0)
-    with pytest.raises(LogChanged, match="it is gone"):
-        writer.check()
+    for name in (".hidden", "notes.txt", ".a.log.swp", "a.log~"):
+        (root / log_directory(1) / name).touch()
+    assert files.machines() == ["a"]
+    assert UrlLogs(files._files, 0).machines() == []
+    assert (files.size("a"), files.size("b"), files.open_view("b")) == (writer.place, None, None)
 
 
-@pytest.mark.parametrize("function", ["write", "fsync", "fstat"])
+@pytest.mark.parametrize("function", ["pwrite", "fsync", "fstat"])
 @pytest.mark.parametrize("made", [True, False])
-def test_an_append_that_fails(writer, reader, fail, function, made):
-    """Whatever call of an append fails: its segment is left, and all is read."""
+def test_a_write_that_fails(root, writer, reader, fail, function, made):
+    """Whatever call of a write fails: it is made again at the same place, and all is read once."""
     write(writer, 0)
     fail(function, made=made)
     write(writer, 1)
-    assert writer.place.segment == 1
     write(writer, 2)
-    assert set(reader.read("a", {1}, until=writer.place)) == {found(1, number) for number in range(3)}
-    assert reader.places["a"] == writer.place
-    assert reader.cuts == {}
+    assert list(reader.read("a", {1}, until=writer.place)) == [found(1, number) for number in range(3)]
+    assert writer.place == (root / LOG).stat().st_size
     writer.check()
 
 
-@pytest.mark.parametrize("function", ["open", "mkdir", "fsync", "fstat", "write"])
+def test_short_writes(writer, reader, monkeypatch):
+    """A write that takes less than it was given is gone on with."""
+    real = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda fd, data, offset: real(fd, data[:7], offset))
+    write(writer, 0)
+    assert list(reader.read("a", {1}, until=writer.place)) == [found(1, 0)]
+
+
+@pytest.mark.parametrize("function", ["open", "fsync", "fstat", "pwrite"])
 def test_an_opening_that_fails(files, reader, fail, function):
     """Whatever call fails when a log is made: it is made."""
     writer = LogWriter(files, "a")
@@ -125,7 +126,7 @@ def test_an_opening_that_fails(files, reader, fail, function):
     write(writer, 0)
     writer.close()
     assert list(reader.read("a", {1}, until=writer.place)) == [found(1, 0)]
-    assert reader.cuts == {}
+    assert reader.damaged == {}
 
 
 @pytest.mark.parametrize("function", ["open", "fstat", "pread", "listdir"])
@@ -140,7 +141,7 @@ def test_a_look_that_fails(writer, reader, fail, function):
 def test_a_full_disk(writer, reader, fail):
     """A disk that is full is said at once. The lines stay, and are written when there is room."""
     write(writer, 0)
-    fail("write", errno.ENOSPC)
+    fail("pwrite", errno.ENOSPC)
     with pytest.raises(TreeError, match="the disk is full") as caught:
         write(writer, 1)
     assert not isinstance(caught.value, TreeBusyError)
@@ -155,31 +156,31 @@ def test_short_reads(writer, reader, monkeypatch):
     real = os.pread
     monkeypatch.setattr(os, "pread", lambda fd, size, offset: real(fd, min(size, 7), offset))
     assert list(reader.read("a", {1})) == [found(1, number) for number in range(5)]
-    assert reader.cuts == {}
+    assert reader.damaged == {}
 
 
 def test_a_file_that_was_replaced(root, writer, reader):
-    """A segment that was put back from a copy is found by the look after the next flush, though the handle is good."""
+    """A log that was put back from a copy is found by the look after the next flush, though the handle is good."""
     write(writer, 0)
-    path = root / ".fscrawl" / "log" / "a" / "0.log"
+    path = root / LOG
     copy = path.read_bytes()
     path.unlink()
     path.write_bytes(copy)
     writer.check()
-    writer.add(Surveyed(1, 1), own=True)
+    writer.add(Surveyed(1), own=True)
     writer.flush()
-    with pytest.raises(LogChanged, match=r"log/a/0\.log: \d+ bytes are there, after \d+ were written"):
+    with pytest.raises(MemoryGone, match=r"log/a\.log: \d+ bytes are there, after \d+ were written"):
         writer.check()
 
 
 def test_no_share(root, writer, files):
-    """A log cannot be begun where the machinery is gone."""
-    for path in sorted((root / ".fscrawl" / "log").rglob("*"), reverse=True):
-        path.unlink() if path.is_file() else path.rmdir()
-    (root / ".fscrawl" / "log").rmdir()
+    """A log cannot be begun where its directory is gone."""
+    write(writer, 0)
+    (root / LOG).unlink()
+    (root / log_directory(1)).rmdir()
     with pytest.raises(TreeError, match="it is not there"):
         LogWriter(files, "c").open()
-    with pytest.raises(LogChanged, match="it is gone"):
+    with pytest.raises(MemoryGone, match="it is gone"):
         writer.check()
 
 
@@ -188,4 +189,4 @@ def test_nothing_of_others(writer, reader):
     write(writer, 0)
     assert list(reader.read("a", {7})) == []
     assert reader.needed == {1, 2}
-    assert list(reader.read_shards("a", ALL, BEGINNING, writer.place)) == [found(1, 0), found(2, 0)]
+    assert list(reader.read_shards("a", ALL, 0, writer.place)) == [found(1, 0), found(2, 0)]

@@ -21,7 +21,7 @@ from fscrawl.handlers.outcome import FailedForGood, Known, Outcome, Returned, St
 from tests.support.crawling import check_tree, children_of, errors, pages
 from tests.support.pools import HOSTS, SETTINGS, Start, pools, task
 from tests.support.web import Request, Response, Web, linked_site
-from tests.support.workers import TERM
+from tests.support.workers import GENERATION
 
 HTML = {"Content-Type": "text/html"}
 Answer = Outcome | KilledWorker | TreeUnusable
@@ -284,7 +284,7 @@ def test_the_tree_is_not_needed_to_begin(start: Start, root: Path) -> None:
     root.rename(away)
     with web() as served:
         pool = start()
-        pool.reconfigure(CrawlConfig(SETTINGS, frozenset(f"http://{host}/" for host in HOSTS), TERM))
+        pool.reconfigure(CrawlConfig(SETTINGS, frozenset(f"http://{host}/" for host in HOSTS), GENERATION))
         assert list(pool.wait(1.0)) == []
         away.rename(root)
         pool.submit(task(served.url(HOSTS[0], "/1")))
@@ -331,22 +331,22 @@ def test_new_settings_reach_the_workers(start: Start) -> None:
         pool = start()
         pool.submit(task(served.url(HOSTS[0], "/1")))
         gather(pool, 1)
-        pool.reconfigure(CrawlConfig(changed, frozenset(), TERM))
+        pool.reconfigure(CrawlConfig(changed, frozenset(), GENERATION))
         pool.submit(task(served.url(HOSTS[0], "/2")))
         gather(pool, 1)
         assert [e.headers.get("x-now") for e in served.requests()] == [None, "new"]
 
 
-def test_another_term_makes_other_workers(start: Start) -> None:
-    """If only the term changes, as in a new generation, links that were reported before are reported once more."""
+def test_another_generation_makes_other_workers(start: Start) -> None:
+    """In a new generation, links that were reported before are reported once more."""
     with Web(lambda request: Response(200, HTML, b'<a href="/x">'), HOSTS) as served:
         pool = start(workers=1)
         reported = []
-        for term in (TERM, TERM, "f" * 16):
-            if term != TERM:
-                pool.reconfigure(CrawlConfig(SETTINGS, frozenset(f"http://{host}/" for host in HOSTS), term))
+        for generation in (GENERATION, GENERATION, 8):
+            if generation != GENERATION:
+                pool.reconfigure(CrawlConfig(SETTINGS, frozenset(f"http://{host}/" for host in HOSTS), generation))
             pool.submit(task(served.url(HOSTS[0], "/1")))
             (answer,) = gather(pool, 1)
             assert isinstance(answer, Stored | Known)
-            reported.append((len(answer.links), answer.term))
-    assert reported == [(1, TERM), (0, TERM), (1, "f" * 16)]
+            reported.append((len(answer.links), answer.generation))
+    assert reported == [(1, GENERATION), (0, GENERATION), (1, 8)]

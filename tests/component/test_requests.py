@@ -320,7 +320,7 @@ def test_planted_links(crawled: Crawled, copied: Path, capsys: pytest.CaptureFix
 
 def test_planted_log(crawled: Crawled, copied: Path) -> None:
     """A damaged spelling in a log is a damaged line: the audit finds it, a repair mends it, and a crawl ends well."""
-    log = next(path for path in copied.glob(".fscrawl/log/*/*.log") if b"method=POST" in path.read_bytes())
+    log = next(path for path in copied.glob(".fscrawl/generations/1/log/*.log") if b"method=POST" in path.read_bytes())
     data = log.read_bytes()
     log.write_bytes(data.replace(b"#method=POST", b"#method=BREW"))
     code, said = audit(copied)

@@ -307,7 +307,8 @@ def test_killed_while_creating(directory, monkeypatch, when, number):
         ({"fanout": 1}, "unknown field `fanout`"),
         ({"partition": "path"}, "partition"),
         ({"shards": 0}, "shards"),
-        ({"format": 3, "segments": 1}, "the tree has format 3; this fscrawl works with format 2"),
+        ({"format": 4, "packs": 1}, "the tree has format 4; this fscrawl works with format 3"),
+        ({"format": 2}, "remove that directory, and the next crawl makes it anew"),
     ],
 )
 def test_a_tree_that_is_laid_out_otherwise(tmp_path, changes, why):

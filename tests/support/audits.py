@@ -12,10 +12,9 @@ from fscrawl.fleet.all_lines import AllLines
 from fscrawl.fleet.command_log import write_command_log
 from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.lines import Found, Told
-from fscrawl.fleet.log_writer import LogWriter, Place
-from fscrawl.fleet.logs import TreeLogs
-from fscrawl.fleet.snapshots import Snapshots
-from fscrawl.fleet.terms import Term, Terms
+from fscrawl.fleet.log_writer import LogWriter
+from fscrawl.fleet.rules import LinkRules
+from fscrawl.fleet.url_logs import UrlLogs
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, RobotsRecord, TreeRecord
 from fscrawl.store import Tree
 
@@ -63,7 +62,8 @@ class Made:
         self.tree.put_robots("a.example", RobotsRecord("http://a.example/robots.txt", "t", 200, ""))
         self.log("m-1-aa", {"hello": "m-1-aa"})
         self.tell(machine="m-1-aa")
-        self.log("m-1-aa", {"bye": True, "pages": 6, "log": list(self.end_of("m-1-aa"))})
+        size = UrlLogs(self.tree.files, 1).size("m-1-aa")
+        self.log("m-1-aa", {"bye": True, "pages": 6, "generation": 1, "log": size})
 
     def page(self, url, links, *, depth=1, body=b"<p>text", **more):
         data = body or b""
@@ -85,36 +85,27 @@ class Made:
         by = urls.key(url) if self.tree.record.partition == "url" else urls.host(url)
         return urls.shard(by, SHARDS)
 
-    def term(self, settings=SETTINGS):
-        return Term.of(settings, [SEED], self.tree.record, Generations(self.tree.files).newest())
+    def begin(self, settings=SETTINGS):
+        """Begin the next generation, with the link rules of these settings."""
+        Generations(self.tree.files).begin_next(LinkRules.of(settings, [SEED]), "", "settings")
 
-    def tell(self, settings=SETTINGS, machine=""):
-        """Let a machine write all pages and failures that were ever made into its log, and then that they are told."""
+    def tell(self, machine=""):
+        """Let a machine write all pages and failures that were ever made into its log, and then that they are told.
+
+        It works in the newest generation; where there is none, it begins the first.
+        """
         tree = Tree(self.root, machine or heartbeat.new_machine_id())
         self.first.add(tree.machine)
-        term = self.term(settings)
-        Terms(tree.files, term)
-        writer = LogWriter(TreeLogs(tree), tree.machine)
+        generations = Generations(tree.files)
+        if not generations.numbers():
+            self.begin()
+        writer = LogWriter(UrlLogs(tree.files, generations.newest().number), tree.machine)
         for url, (depth, _) in self.known.items():
             writer.add(Found(self.shard(url), depth, urls.key(SEED) if depth else "", url), own=True)
         for url, (depth, failed_at) in self.known.items():
-            writer.add(Told(self.shard(url), urls.key(url), depth, term.digest, failed_at), own=True)
+            writer.add(Told(self.shard(url), urls.key(url), depth, failed_at), own=True)
         writer.flush()
         writer.close()
-
-    def end_of(self, machine):
-        segments = TreeLogs(self.tree).log_segments(machine)
-        return Place(segments[-1], TreeLogs(self.tree).segment_size(machine, segments[-1]))
-
-    def snapshot(self, shard, settings=SETTINGS):
-        """Make a snapshot of all that logs say of a shard."""
-        machines = TreeLogs(self.tree).log_machines()
-        ends = {machine: self.end_of(machine) for machine in machines}
-        snapshots = Snapshots(self.tree.files, TreeLogs(self.tree), "m-1-aa", shards=SHARDS)
-        return self.root / snapshots.make(shard, 1, ends, self.term(settings)).path
-
-    def snapshots(self, settings=SETTINGS):
-        return [self.snapshot(shard, settings) for shard in range(SHARDS)]
 
     def file(self, directory, url):
         return Path(self.tree.path_of(directory, urls.host(url), urls.key(url)))
@@ -131,8 +122,7 @@ class Made:
 
     def lines_put_back(self):
         """What audits have written into their logs."""
-        machines = set(TreeLogs(self.tree).log_machines()) - self.first
-        return [line for _, line in AllLines(self.tree).lines(machines)]
+        return [line for machine, line in AllLines(self.tree).lines() if machine not in self.first]
 
     def put_back(self):
         return {line.url: (line.depth, line.referrer) for line in self.lines_put_back()}

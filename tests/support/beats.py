@@ -45,7 +45,7 @@ class Logs:
 
     def __init__(self, root: Path, crawl: str = "c1") -> None:
         self.root = root
-        record = TreeRecord(format=2, machinery="0" * 32, crawl=crawl, created_at="t", shards=512, partition="host")
+        record = TreeRecord(format=3, machinery="0" * 32, crawl=crawl, created_at="t", shards=512, partition="host")
         store.create(root, record, render(Settings()), "http://a.example/\n")
         self.tree = Tree(root, "observer-1-aa")
         self.clock = Clock()
@@ -86,8 +86,9 @@ def busy(number: int, every_s: float = 10.0) -> dict[str, Any]:
     """Give the facts of a machine's beat as they are after a while: some 400 bytes."""
     return {
         "idle": False,
-        "log": [0, number * 997],
-        "term": "0123456789abcdef",
+        "generation": 1,
+        "log": number * 997,
+        "rules": "0123456789abcdef",
         "shards": 85,
         "dead_after": 60.0,
         "pages": number * 100,

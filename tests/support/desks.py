@@ -2,6 +2,7 @@
 
 import io
 import random
+from types import SimpleNamespace
 
 from fscrawl.engine.outcomes import Bookkeeper
 from fscrawl.engine.progress import Progress
@@ -16,17 +17,16 @@ class Discoveries(list):
     def __init__(self):
         super().__init__()
         self.tellings = []
-        self.terms = []
+        self.rules = SimpleNamespace(generation=1)
 
-    def told(self, task, term):
-        self.tellings.append((task.url, task.depth, term, len(self)))
+    def told(self, task):
+        self.tellings.append((task.url, task.depth, len(self)))
 
     def failed(self, task, failed_at):
         self.tellings.append((task.url, task.depth, failed_at))
 
-    def discover(self, links, depth, referrer, flags=None, host="", term=""):
+    def discover(self, links, depth, referrer, flags=None, host=""):
         if links:
-            self.terms.append(term)
             self.append((tuple(links), depth, referrer, None if flags is NO_FLAGS else flags))
 
 

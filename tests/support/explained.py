@@ -1,18 +1,15 @@
 """A small crawl whose machines say what the test lets them say, and what is explained of it."""
 
-import shutil
-
 from fscrawl import urls
 from fscrawl.config import settings
 from fscrawl.config.settings import apply
+from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.lines import Found, Told
-from fscrawl.fleet.log_reader import LogReader
 from fscrawl.fleet.log_writer import LogWriter
-from fscrawl.fleet.logs import TreeLogs
-from fscrawl.fleet.snapshots import Snapshots
-from fscrawl.fleet.terms import Term, Terms
+from fscrawl.fleet.url_logs import UrlLogs
 from fscrawl.frontier.flags import parse_flags
 from fscrawl.monitor.explain import explain
+from tests.support.generations import begin
 
 SEED = "http://a.example/"
 MISSING = "http://a.example/missing"
@@ -28,12 +25,13 @@ def names(found):
 
 
 class Writer:
-    """The log of a machine; `term`: of the marks that it writes."""
+    """The log of a machine in the newest generation; in the first one, if there is none yet."""
 
-    def __init__(self, tree, machine="h-9-bb", term=None):
-        self._tree, self._machine = tree, machine
-        self._writer = LogWriter(TreeLogs(tree.tree), machine)
-        self._term = term or term_of(tree)
+    def __init__(self, tree, machine="h-9-bb"):
+        self._tree = tree
+        generations = Generations(tree.tree.files)
+        number = max(generations.numbers(), default=0) or begin_with(tree)
+        self._writer = LogWriter(UrlLogs(tree.tree.files, number), machine)
 
     def say(self, *lines):
         for line in lines:
@@ -42,28 +40,17 @@ class Writer:
         return self
 
     def tell(self, url, depth=0, failed_at=""):
-        Terms(self._tree.tree.files, self._term)
-        return self.say(Told(shard_of(self._tree, url), urls.key(url), depth, self._term.digest, failed_at))
+        return self.say(Told(shard_of(self._tree, url), urls.key(url), depth, failed_at))
 
 
-def term_of(tree, *assignments):
-    chosen = apply(settings.Settings(), ["crawl.scope=host", *assignments])
-    return Term.of(chosen, [SEED], tree.tree.record, 0)
+def begin_with(tree, *assignments):
+    """Begin the next generation, with link rules of these settings; give its number."""
+    return begin(tree.tree, apply(settings.Settings(), ["crawl.scope=host", *assignments]), [SEED])
 
 
 def say(tree, *lines, machine="h-9-bb"):
     """Let a machine write lines into its log."""
     return Writer(tree, machine).say(*lines)
-
-
-def snapshot(tree, shard, term=None):
-    """Make a snapshot of all that logs say of a shard, and remove the logs."""
-    logs = TreeLogs(tree.tree)
-    snapshots = Snapshots(tree.tree.files, logs, "m-1-aa", shards=tree.tree.record.shards)
-    ends = {machine: LogReader(logs, "").end_of(machine) for machine in logs.log_machines()}
-    assert snapshots.make(shard, 1, ends, term or term_of(tree))
-    shutil.rmtree(tree.root / ".fscrawl/log")
-    (tree.root / ".fscrawl/log").mkdir()
 
 
 def shard_of(tree, url):

@@ -9,7 +9,7 @@ from fscrawl.config.settings import Settings, render
 from fscrawl.storage.records import PageRecord, RobotsRecord, TreeRecord
 from fscrawl.store import Tree, create
 
-RECORD = TreeRecord(format=2, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
+RECORD = TreeRecord(format=3, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
 PAGE = PageRecord("http://a.example/", "0" * 24, 0, "", "t", "m", 200, {}, 0, "", 0.1, (), skipped="x")
 
 

@@ -74,12 +74,6 @@ class Mount:
     def is_planted(self, machine):
         return False
 
-    def is_packed(self, machine):
-        return False
-
-    def ask_for_packs(self):
-        pass
-
     def read_newest_heartbeats(self, machine, offset):
         data = self._server.logs.get(machine, b"")[offset:]
         return data, offset + len(data)
@@ -95,7 +89,7 @@ class Mount:
         at = self._member.earlier(self.late_s["names"])
         return (shard, epoch) in self._server.leases and (shard, epoch) in self._server.listing("leases", at)
 
-    def claim_lease(self, shard, epoch, holder):
+    def claim_lease(self, shard, epoch, holder, rests=None):
         server, name, data = self._server, (shard, epoch), (holder, (self._member.name, next(self._nonces)))
         rested_s = server.now - self._member.observed_at
         newest = server.newest[shard]

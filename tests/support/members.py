@@ -1,5 +1,6 @@
 """Machines of one process that take turns on a real tree; hearts and clocks are in the test's hands."""
 
+import json
 from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
@@ -17,7 +18,7 @@ from fscrawl.frontier.flags import labelled
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.stored import StoredOnTree
 from fscrawl.handlers.fresh_links import FreshLinks
-from fscrawl.storage.records import PageRecord, TreeRecord
+from fscrawl.storage.records import FORMAT, PageRecord, TreeRecord
 from fscrawl.store import Tree, create
 
 SHARDS = 16
@@ -69,6 +70,7 @@ class Heart:
     def stop(self, **facts):
         self.ended = Goodbye(self._snapshot(), **facts)
         self._write(self.ended)
+        return True
 
     def abandon(self):
         self.ended = ABANDONED
@@ -108,8 +110,8 @@ def hosts_wanted(by, among, count=1):
 class Worker:
     """What a worker process knows; after an edit there is another one."""
 
-    def __init__(self, rules, settings):
-        self.term, self.links = rules.term.digest, FreshLinks(settings.crawl, rules.scope)
+    def __init__(self, rules):
+        self.generation, self.links = rules.generation, FreshLinks(rules.links, rules.chosen)
 
 
 class Member:
@@ -141,7 +143,7 @@ class Member:
         self._turn()
         self.membership.join()
         self.heart = self.membership._heart
-        self.worker = Worker(self.membership.rules, settings)
+        self.worker = Worker(self.membership.rules)
         self._workers = {}
         world.members.append(self)
 
@@ -165,7 +167,7 @@ class Member:
         self.world.clock.now += 2  # so that a round is due
         changed = self.membership.tick(starved=starved)
         if changed:
-            self.worker = Worker(self.membership.rules, self.watch.settings)
+            self.worker = Worker(self.membership.rules)
         return changed
 
     def take(self):
@@ -188,9 +190,13 @@ class Member:
         except RecordError:
             self.frontier.finish(task, None)
             return
+        if worker.generation != self.membership.rules.generation:
+            self.frontier.give_back(task._replace(check=True))
+            self.frontier.finish(task, None if is_known else self.now, stored=not is_known)
+            return
         fresh, _ = worker.links.of(record, task.depth)
-        self.membership.discover(fresh, task.depth + 1, task.key, labelled(task.flags.label), term=worker.term)
-        self.membership.told(task, worker.term)
+        self.membership.discover(fresh, task.depth + 1, task.key, labelled(task.flags.label))
+        self.membership.told(task)
         self.frontier.finish(task, None if is_known else self.now, stored=not is_known, told=True)
 
     def store(self, task, links=None):
@@ -300,7 +306,7 @@ class World:
         self.seeds = list(seeds)
         self.made_trees += 1
         record = TreeRecord(
-            format=2,
+            format=FORMAT,
             machinery=f"{self.made_trees:032x}",
             crawl="c",
             created_at="t",
@@ -311,8 +317,17 @@ class World:
 
     def log(self, machine):
         """Give all that a machine has said of URLs."""
-        directory = self.root / ".fscrawl" / "log" / machine
-        return b"".join((directory / f"{n}.log").read_bytes() for n in range(len(list(directory.iterdir()))))
+        return b"".join(path.read_bytes() for path in self.logs(machine))
+
+    def logs(self, machine="*"):
+        """Give the files of logs, of the oldest generation first."""
+        logs = (self.root / ".fscrawl" / "generations").glob(f"*/log/{machine}.log")
+        return sorted(logs, key=lambda path: (int(path.parts[-3]), path.stem))
+
+    def generations(self):
+        """Give the numbers of generations, and why each was made."""
+        rules = (self.root / ".fscrawl" / "generations").glob("*/rules.json")
+        return {int(path.parts[-2]): json.loads(path.read_bytes())["reason"] for path in sorted(rules)}
 
     def join(self, name, **options):
         return Member(self, name, **options)

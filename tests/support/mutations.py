@@ -66,15 +66,14 @@ MUTATIONS = {
     ),
     "told before its links": Mutation(
         "engine/outcomes.py",
-        '        moved = outcome.kind == "redirect"\n',
-        '        moved = outcome.kind == "redirect"\n        self._membership.told(task, outcome.term)\n',
+        '        task, moved = outcome.task, outcome.kind == "redirect"\n',
+        '        task, moved = outcome.task, outcome.kind == "redirect"\n        self._membership.told(task)\n',
         "tests/unit/test_outcomes.py",
     ),
     "told at all": Mutation(
         "engine/outcomes.py",
-        "        self._membership.told(task, outcome.term)\n"
-        '        self._finish(task, outcome.exchange.asked_at, stored=outcome.kind == "page", told=True)\n',
-        '        self._finish(task, outcome.exchange.asked_at, stored=outcome.kind == "page", told=True)\n',
+        "        yield from self._discover_stored(outcome)\n        self._finish(outcome.task,",
+        "        yield from self._discover(outcome.task, outcome.links, None)\n        self._finish(outcome.task,",
         "tests/unit/test_outcomes.py",
     ),
     "robots": Mutation(
@@ -103,8 +102,8 @@ MUTATIONS = {
     ),
     "guard of addresses": Mutation(
         "http/fetch.py",
-        "self._permits = addresses.permits(fetch.allow_addresses)",
-        'self._permits = addresses.permits(("0.0.0.0/0",))',
+        "self._permits = lambda address: permits(address) and may_reach(address)",
+        "self._permits = lambda address: True",
         "tests/component/fetch/test_fetch_guard.py",
     ),
     "digest": Mutation(
@@ -126,9 +125,9 @@ MUTATIONS = {
         "tests/unit/test_pace.py",
     ),
     "Retry-After": Mutation(
-        "handlers/meaning.py",
-        'if "retry-after" not in headers:',
-        "if headers is not None:",
+        "http/dates.py",
+        'if not headers or "retry-after" not in headers:',
+        "if True:",
         "tests/component/worker/test_worker_failures.py",
     ),
     "log-in of another host": Mutation(

@@ -34,11 +34,11 @@ TYPES = (
 )
 _DEEP = b"[" * 100_000
 _BEATS = (
-    b'{"beat":1,"sent":"x","rests":[1,2],"log":["a"],"errors":[],"slow":7,"pages":"many","at":"yesterday"}\n',
+    b'{"beat":1,"sent":"x","rests":[1,2],"generation":-1,"log":["a"],"errors":[],"slow":7,"pages":"many","at":"yesterday"}\n',
     b'{"hello":"m","host":7,"boot":[],"pidns":{},"pid":"\\u0000","start":null,"at":"2026-01-01T00:00:00.000Z"}\n',
-    b'{"hello":"x","pid":99999999999999999999,"at":"9999-12-31T23:59:59.999Z"}\n{"bye":1,"finished":"no","log":[-1,-1]}\n',
-    b'{"beat":1e999,"log":[1e308,1],"pages":-1,"dead_after":1e308,"shards":1e300,"at":"0001-01-01T00:00:00+14:00"}\n',
-    b'{"hello":"' + b"m" * 100_000 + b'","host":"\\ud800"}\n{"beat":1,"rests":{"\\ud800":1},"term":"\\u0000"}\n',
+    b'{"hello":"x","pid":99999999999999999999,"at":"9999-12-31T23:59:59.999Z"}\n{"bye":1,"finished":"no","generation":1,"log":-1}\n',
+    b'{"beat":1e999,"generation":1,"log":1e308,"pages":-1,"dead_after":1e308,"shards":1e300,"at":"0001-01-01T00:00:00+14:00"}\n',
+    b'{"hello":"' + b"m" * 100_000 + b'","host":"\\ud800"}\n{"beat":1,"rests":{"\\ud800":1},"rules":"\\u0000"}\n',
 )
 CONTENTS = (
     *(
@@ -61,14 +61,14 @@ CONTENTS = (
         b'{"holder":"a\\u0000b"}',
         b'{"holder":"\\ud800"}',
         b'{"holder":"planted"}\n',
-        b'{"reason":"cut","log":7,"expected":"x"}\n',
+        b'{"links":7,"refresh_before":"","reason":"x","by":"m","nonce":""}\n',
     ),
     *(
-        b'{"reason":"cut","log":"planted","expected":[99999999999,99999999999]}\n',
-        b'{"reason":"refresh","before":"now"}',
+        b'{"links":{"mode":"any","members":[],"allow":["("],"deny":[],"follow_nofollow":false,"max_depth":-1,"sites":"",'
+        b'"sitemaps":true},"refresh_before":"now","reason":"refresh","by":"m","nonce":""}\n',
     ),
-    *(b"L planted 0 0\n", b"L planted 99999999 99999999\n" + b"B 1 2 3\n" * 50, b"B " + b"9" * 2_000_000),
-    *(b'{"snapshot":1,"shard":99999,"at":{"m":[1,2]},"told":99999999999}\n', b'{"snapshot":1,"at":{}}\n' * 100),
+    *(b"B 1 2 3\n" * 50, b"B " + b"9" * 2_000_000),
+    *(b'{"snapshot":1,"shard":99999,"at":{"m":12},"told":99999999999}\n', b'{"snapshot":1,"at":{}}\n' * 100),
     *(b'{"url":"http://a.example/","key":"' + KEY.encode() + b'","depth":-1,"links":[7]}', *_BEATS),
 )
 
@@ -91,21 +91,20 @@ LISTED = (
     Planted(".fscrawl/machines/zero.log", "link-to-device"),
     Planted(".fscrawl/machines/huge.log", "sparse"),
     Planted(".fscrawl/machines/huge.status.json", "sparse"),
-    Planted(".fscrawl/log/x/999999999.log", "file"),
-    Planted(".fscrawl/log/pipe/0.log", "fifo"),
-    Planted(".fscrawl/log/huge/0.log", "sparse"),
-    Planted(".fscrawl/log/link", "link-to-directory"),
-    Planted(".fscrawl/log/loop", "loop"),
-    Planted(".fscrawl/again/999999999", "file"),
-    Planted(".fscrawl/again/7", "fifo"),
+    Planted(".fscrawl/generations/1/log/pipe.log", "fifo"),
+    Planted(".fscrawl/generations/1/log/huge.log", "sparse"),
+    Planted(".fscrawl/generations/1/log/link.log", "link-to-directory"),
+    Planted(".fscrawl/generations/1/log/loop.log", "loop"),
+    Planted(".fscrawl/generations/1/log/\udcff.log", "file"),
+    Planted(".fscrawl/generations/1/snap/1.1.1", "sparse"),
+    Planted(".fscrawl/generations/1/snap/2.1.1", "fifo"),
+    Planted(".fscrawl/generations/1/notes", "file"),
+    Planted(".fscrawl/generations/5", "link-to-directory"),
+    Planted(".fscrawl/generations/6/log", "fifo"),
     Planted(".fscrawl/leases/3.999999999", "file"),
     Planted(".fscrawl/leases/99999999.1", "fifo"),
     Planted(".fscrawl/leases/5.9", "file", b'{"holder":"../../private/x"}'),
     Planted(".fscrawl/leases/6.9", "file", b'{"holder":"a\\u0000b"}'),
-    Planted(".fscrawl/log/\udcff/0.log", "file"),
-    Planted(".fscrawl/snap/1.1.1", "sparse"),
-    Planted(".fscrawl/snap/2.1.1", "fifo"),
-    Planted(".fscrawl/terms/0123456789abcdef.json", "link-to-device"),
     Planted(".fscrawl/robots/planted.example.json", "fifo"),
     Planted(".fscrawl/waited", "fifo"),
     Planted(f"links/planted.example/{KEY}.json", "fifo"),
@@ -144,10 +143,8 @@ def draws(chance: random.Random, root: Path, count: int) -> list[Planted]:
 def _places(root: Path) -> list[Callable[[random.Random], str]]:
     """Give, for each directory, what draws a name in it. No stored page is replaced, nor what a person edits."""
     hosts = sorted(path.name for path in (root / "links").iterdir())
-    small = [
-        path for directory in ("machines", "leases", "terms", "again", "robots") for path in _files(root, directory)
-    ]
-    logs = _files(root, "log")
+    small = [path for directory in ("machines", "leases", "robots") for path in _files(root, directory)]
+    generations = _files(root, "generations")
 
     def key(chance: random.Random) -> str:
         return "".join(chance.choices("0123456789abcdef", k=24))
@@ -169,19 +166,19 @@ def _places(root: Path) -> list[Callable[[random.Random], str]]:
         lambda chance: f"errs/{chance.choice([*hosts, 'new.example'])}/{key(chance)}.json",
         lambda chance: f"{chance.choice(['htmls', 'links', 'errs'])}/{chance.choice(hosts)}/{name(chance)}",
         lambda chance: f"{chance.choice(['links', 'errs'])}/{name(chance)}/{key(chance)}.json",
-        lambda chance: f".fscrawl/log/{name(chance)}/0.log",
+        lambda chance: f".fscrawl/generations/{name(chance)}",
         lambda chance: f".fscrawl/machines/{chance.choice(['planted', 'x-1-ab', name(chance)])}.log",
         lambda chance: f".fscrawl/leases/{number(chance)}.{number(chance)}",
-        lambda chance: f".fscrawl/log/{name(chance)}",
-        lambda chance: f".fscrawl/log/planted/{number(chance)}.log",
-        lambda chance: f".fscrawl/snap/{number(chance)}.{number(chance)}.{number(chance)}",
-        lambda chance: f".fscrawl/again/{number(chance)}",
-        lambda chance: f".fscrawl/terms/{key(chance)[:16]}.json",
+        lambda chance: f".fscrawl/generations/1/log/{name(chance)}",
+        lambda chance: f".fscrawl/generations/1/log/{chance.choice(['planted', name(chance)])}.log",
+        lambda chance: f".fscrawl/generations/1/snap/{number(chance)}.{number(chance)}.{number(chance)}",
+        lambda chance: f".fscrawl/generations/{number(chance)}",
+        lambda chance: f".fscrawl/generations/{number(chance)}/rules.json",
         lambda chance: f".fscrawl/robots/{name(chance)}.json",
         lambda chance: f".fscrawl/{chance.choice(['waited', 'probe-x', name(chance)])}",
         lambda chance: chance.choice([".creation.1", "notes", f".{name(chance)}.m-1-ab.1-1.tmp", "dir"]),
         lambda chance: str(chance.choice(small).relative_to(root)),
-        lambda chance: str(chance.choice(logs).relative_to(root)),
+        lambda chance: str(chance.choice(generations).relative_to(root)),
     ]
 
 

@@ -14,7 +14,7 @@ from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.storage.records import FORMAT, TreeRecord, timestamp
 from tests.support.crawling import USER_AGENT
-from tests.support.workers import TERM
+from tests.support.workers import GENERATION
 
 HOSTS = ["127.0.4.1", "127.0.4.2", "127.0.4.3"]
 SETTINGS = Settings(
@@ -39,7 +39,7 @@ def pools(root: Path) -> Iterator[Start]:
         hung_after_s: float = 60.0,
         delay_s: float = 0.0,
     ) -> Pool:
-        config = CrawlConfig(settings, frozenset(f"http://{host}/" for host in HOSTS), TERM)
+        config = CrawlConfig(settings, frozenset(f"http://{host}/" for host in HOSTS), GENERATION)
         setup = WorkerSetup(root, record, "machine-1-abcdef", False, threads)
         started.append(Pool(workers, setup, config, hung_after_s=hung_after_s, delay_s=lambda host: delay_s))
         return started[-1]

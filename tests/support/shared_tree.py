@@ -13,12 +13,11 @@ class Shared:
     unlisted   names that a stale listing lacks
     unnamed    leases that cannot be seen by name
     unfound    leases that are listed and cannot be read
-    packed     machines whose runs are in a pack
     """
 
     def __init__(self):
         self.logs, self.held, self.unlisted, self.unnamed, self.dropped = {}, {}, set(), set(), []
-        self.unfound, self.packed = set(), set()
+        self.unfound = set()
         self.reads = []
 
     def say(self, machine, **facts):
@@ -29,12 +28,6 @@ class Shared:
 
     def is_planted(self, machine):
         return False
-
-    def is_packed(self, machine):
-        return machine in self.packed
-
-    def ask_for_packs(self):
-        pass
 
     def read_heartbeats(self, machine, offset, most=None):
         data = self.logs.get(machine, b"")[offset:][:most]
@@ -55,7 +48,7 @@ class Shared:
     def has_lease(self, shard, epoch):
         return (shard, epoch) in self.held and (shard, epoch) not in self.unnamed
 
-    def claim_lease(self, shard, epoch, holder):
+    def claim_lease(self, shard, epoch, holder, rests=None):
         return self.held.setdefault((shard, epoch), holder) is holder
 
     def drop_lease(self, shard, epoch):

@@ -1,21 +1,22 @@
-"""What tests of snapshots share: files in memory, terms that are only names, and a fold that is easy to trust."""
+"""What tests of snapshots share: files in memory, and a fold that is easy to trust."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from fscrawl import urls
 from fscrawl.fleet.lines import Found, Line, Surveyed, Told
 from fscrawl.fleet.snapshot_file import NO_DEPTH, Snapshot
 
 SHARD = 7
-COVERING, OTHER = "c" * 16, "0" * 16
 
 
 class FilesInMemory:
-    """The part of `TreeFiles` that snapshots and terms use."""
+    """The part of `TreeFiles` that snapshots and generations use."""
+
+    machine = "m"
 
     def __init__(self) -> None:
         self.there: dict[str, bytes] = {}
@@ -23,7 +24,17 @@ class FilesInMemory:
         self.removed: list[str] = []
 
     def names(self, path: str) -> list[str]:
-        return [name.removeprefix(f"{path}/") for name in self.there if name.startswith(f"{path}/")]
+        below = (name.removeprefix(f"{path}/") for name in self.there if name.startswith(f"{path}/"))
+        return sorted({name.partition("/")[0] for name in below})
+
+    def exists(self, path: str) -> bool:
+        return path in self.there
+
+    def make_directory_alone(self, path: str, *, fsync: bool = False) -> None:
+        pass
+
+    def remove_empty_directory(self, path: str) -> None:
+        pass
 
     def size(self, path: str) -> int:
         return len(self.there.get(path, b""))
@@ -42,9 +53,6 @@ class FilesInMemory:
         self.there[path] = data
         return True
 
-    def publish(self, path: str, data: bytes) -> None:
-        self.there[path] = data
-
     def publish_chunks(self, path: str, make: Callable[[], Iterable[bytes]]) -> int:
         self.there[path] = b"".join(make())
         return len(self.there[path])
@@ -52,27 +60,6 @@ class FilesInMemory:
     def remove(self, path: str) -> None:
         self.removed.append(path)
         self.there.pop(path, None)
-
-
-@dataclass
-class NamedTerm:
-    digest: str
-    is_deep: bool
-
-
-@dataclass
-class NamedTerms:
-    """Terms that are only names. `covering`: those that cover the present one."""
-
-    current: NamedTerm
-    covering: set[str] = field(default_factory=set)
-
-    def covers(self, digest: str) -> bool:
-        return digest == self.current.digest or digest in self.covering
-
-
-def named_terms(*, deep: bool) -> NamedTerms:
-    return NamedTerms(NamedTerm("f" * 16, deep), {COVERING})
 
 
 def url(number: int) -> str:
@@ -93,7 +80,7 @@ class Folded:
     stored: bool = False
 
 
-def fold(lines: Iterable[Line], covers: Callable[[str], bool], *, deep: bool) -> dict[int, Folded]:
+def fold(lines: Iterable[Line], *, deep: bool) -> dict[int, Folded]:
     """Put lines together in the way that is easiest to trust: fingerprint → state, without those of kind "nothing"."""
     found: dict[int, list[Found]] = defaultdict(list)
     told: dict[int, list[Told]] = defaultdict(list)
@@ -102,14 +89,14 @@ def fold(lines: Iterable[Line], covers: Callable[[str], bool], *, deep: bool) ->
             found[urls.fingerprint(urls.key(line.url))].append(line)
         elif isinstance(line, Told):
             told[urls.fingerprint(line.key)].append(line)
-    states = {each: _state(found[each], told[each], covers, deep) for each in found.keys() | told.keys()}
+    states = {each: _state(found[each], told[each], deep) for each in found.keys() | told.keys()}
     return {each: state for each, state in states.items() if state.kind != "nothing"}
 
 
-def _state(found: list[Found], told: list[Told], covers: Callable[[str], bool], deep: bool) -> Folded:
+def _state(found: list[Found], told: list[Told], deep: bool) -> Folded:
     known = min((line.depth for line in found), default=None)
     successes = [line for line in told if not line.failed_at]
-    best = min((line.depth for line in successes if covers(line.term)), default=None)
+    best = min((line.depth for line in successes), default=None)
     failures = {line.failed_at for line in told if line.failed_at}
     again = frozenset(line.flags.retry_of for line in found if line.flags.retry_of)
     state = Folded("nothing", known, again=again, failed_once=bool(failures), stored=bool(successes))
@@ -121,8 +108,6 @@ def _state(found: list[Found], told: list[Told], covers: Callable[[str], bool], 
         state.kind = "waiting"
         state.sitemap = min((line.flags.sitemap for line in found if line.flags.sitemap), default="")
         state.referrer = min((line.depth, line.referrer or "-") for line in found)[1].replace("-", "")
-    elif successes:
-        state.kind = "untold"
     return state
 
 
@@ -137,8 +122,8 @@ def content(snapshot: Snapshot) -> dict[int, Folded]:
         states[fingerprint] = state
     head = snapshot.head
     kinds = [state.kind for state in states.values()]
-    counts = [kinds.count(kind) for kind in ("waiting", "failed", "told", "untold")]
-    assert counts == [head.waiting, head.failed, head.told, head.untold]
+    counts = [kinds.count(kind) for kind in ("waiting", "failed", "told")]
+    assert counts == [head.waiting, head.failed, head.told]
     assert head.urls == len(states)
     return states
 
@@ -148,7 +133,7 @@ def _content(snapshot: Snapshot) -> Iterator[tuple[int, Folded]]:
         again = frozenset({found.flags.retry_of} - {""})
         fingerprint = urls.fingerprint(urls.key(found.url))
         yield fingerprint, Folded("waiting", found.depth, None, again, found.flags.sitemap, found.referrer)
-    for kind, section in (("failed", snapshot.failed()), ("told", snapshot.told()), ("untold", snapshot.untold())):
+    for kind, section in (("failed", snapshot.failed()), ("told", snapshot.told())):
         before = -1
         for fingerprints, knowns, tolds in section:
             for index, fingerprint in enumerate(fingerprints):
@@ -158,5 +143,5 @@ def _content(snapshot: Snapshot) -> Iterator[tuple[int, Folded]]:
                 yield fingerprint, Folded(kind, known, None if tolds is None else tolds[index])
 
 
-def surveyed(lines: Iterable[Line]) -> int:
-    return max((line.generation for line in lines if isinstance(line, Surveyed)), default=-1)
+def surveyed(lines: Iterable[Line]) -> bool:
+    return any(isinstance(line, Surveyed) for line in lines)

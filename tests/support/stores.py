@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 KEY, OTHER = "0a" * 12, "0b" * 12
 HOST = "a.example"
 BODY = b"<title>x</title>" * 1000
-RECORD = TreeRecord(format=2, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
+RECORD = TreeRecord(format=3, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
 
 
 def page(key=KEY, body=BODY, **changes):

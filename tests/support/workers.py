@@ -17,7 +17,7 @@ from tests.support.web import Pages, Request, Response, Web
 
 HOST = "127.0.3.1"
 OTHER = "127.0.3.2"
-TERM = "0123456789abcdef"
+GENERATION = 7
 HTML = {"Content-Type": "text/html; charset=utf-8"}
 SETTINGS = Settings(
     politeness=PolitenessSettings(delay=0.0, user_agent=USER_AGENT),

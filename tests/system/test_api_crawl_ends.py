@@ -16,6 +16,7 @@ import pytest
 
 import fscrawl
 from fscrawl.api import running
+from fscrawl.errors import MemoryGone
 from tests.support.api_crawls import DEADLINE_S, SETTINGS, script, seed, wait_for
 from tests.support.crawling import CHECKOUT, check_tree
 from tests.support.web import Web, linked_site
@@ -209,3 +210,20 @@ def test_a_process_that_is_killed(tmp_path: Path, endless: Web, monkeypatch: pyt
     with pytest.raises(fscrawl.FscrawlError, match="killed by signal 9; what is stored is kept"):
         fscrawl.crawl(root, seed(endless), workers=1, progress=False, **SETTINGS)
     killer.join(DEADLINE_S)
+
+
+def test_fscrawl_is_deleted(tmp_path: Path, endless: Web) -> None:
+    """A crawl whose `.fscrawl` somebody deletes ends with an error of its own, which says to start it again."""
+    root = tmp_path / "tree"
+
+    def delete() -> None:
+        wait_for(lambda: len(list(root.glob("links/*/*.json"))) > 5)
+        (root / ".fscrawl").rename(tmp_path / "aside")
+
+    thread = threading.Thread(target=delete)
+    thread.start()
+    settings = {**SETTINGS, "fleet": {"beat": 0.25, "dead_after": 2}}
+    with pytest.raises(MemoryGone, match=r"tree\.json: it was deleted while .* start the same command again"):
+        fscrawl.crawl(root, seed(endless), workers=0, progress=False, **settings)
+    thread.join()
+    assert not (root / ".fscrawl").exists()

@@ -77,7 +77,7 @@ class Tree:
         robots.write_bytes(b"")
         (self.root / f".fscrawl/probe-{self.machine}").mkdir()
         self.file("links", "/11").unlink()  # others link to it
-        log = self.root / f".fscrawl/log/{self.machine}/0.log"
+        log = self.root / f".fscrawl/generations/1/log/{self.machine}.log"
         if logs:
             log.write_bytes(log.read_bytes()[: log.stat().st_size // 2])
         return {

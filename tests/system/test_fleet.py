@@ -200,7 +200,7 @@ def test_deleting_the_machinery_loses_nothing(place: Place) -> None:
 
 
 def test_deleting_the_machinery_under_running_machines(place: Place) -> None:
-    """Two machines under which .fscrawl is deleted go on in one of their making, in the same commands.
+    """Two machines under which .fscrawl is deleted end, and the same commands go on in one of their making.
 
     The first one went on with logs that nobody could see any more, and with leases that were claimed anew: a third of
     the pages was fetched twice, delays were not kept, and pages were missing though both ended with exit code 0.
@@ -216,12 +216,12 @@ def test_deleting_the_machinery_under_running_machines(place: Place) -> None:
         )
         moved = place.root / "deleted"
         (place.root / ".fscrawl").rename(moved)
-        one.until((place.root / ".fscrawl" / "tree.json").exists, "a new .fscrawl", 60)
-        for member in (one, two):
-            member.until(lambda m=member: "joining anew" in m.output(), "it has noticed")
+        fleet.wait_for_all(30)
         shutil.rmtree(moved)
+        assert [member.code for member in (one, two)] == [75, 75], [m.output() for m in fleet.members]
+        again = [fleet.start(), fleet.start()]
         fleet.wait_for_all(120)
-        assert [member.code for member in fleet.members] == [0, 0], [m.output() for m in fleet.members]
+        assert [member.code for member in again] == [0, 0], [m.output() for m in fleet.members]
     assert sum(web.duplicates().values()) <= 2 * 2 * 4, "no more than were in flight"
     assert min(web.smallest_gap_s(host) for host in hosts) >= delay_s
     assert len(pages(place.root)) == 8 * 41
@@ -236,7 +236,7 @@ def test_reseed_finds_what_no_log_says(place: Place) -> None:
         gone = next(url for url in pages(place.root) if url.endswith("/13"))
         other = gone.removesuffix("/13") + "/12"
         _unstore(place.root, gone)
-        for log in place.root.glob(".fscrawl/log/*/*"):
+        for log in place.root.glob(".fscrawl/generations/*/log/*.log"):
             said = log.read_bytes().replace(urls.key(gone).encode(), urls.key(other).encode())
             log.write_bytes(said.replace(gone.encode(), other.encode()))
         fleet.start()
@@ -246,11 +246,11 @@ def test_reseed_finds_what_no_log_says(place: Place) -> None:
         fleet.wait_for_all(30)
         assert gone in pages(place.root)
         _unstore(place.root, gone)
-        for log in place.root.glob(".fscrawl/log/*/*"):
+        for log in place.root.glob(".fscrawl/generations/*/log/*.log"):
             os.truncate(log, log.stat().st_size // 2)
         noticing = fleet.start()
         fleet.wait_for_all(30 + place.caches_s)
-        assert "was cut; all records are read again" in noticing.output()
+        assert "bytes can be read; all records are read again" in noticing.output()
         assert gone in pages(place.root)
         assert [member.code for member in fleet.members] == [0] * 4, [m.output() for m in fleet.members]
 

@@ -150,8 +150,8 @@ def run_audit(root: Path) -> Done:
 _HOST = r"[a-z0-9_-][a-z0-9._-]{0,199}"
 _DIRECTORIES = re.compile(
     rf"htmls/{_HOST}/[0-9a-f]{{24}}\.html|(?:links|errs)/{_HOST}/[0-9a-f]{{24}}\.json|crawl\.toml|seeds\.txt"
-    rf"|\.fscrawl/(?:README|tree\.json|settings\.toml|machines/[\w.-]+\.(?:log|status\.json)|log/[\w.-]+/[0-9]+\.log|leases/[0-9]+\.[0-9]+"
-    rf"|snap/[0-9]+\.[0-9]+\.[0-9]+|again/[0-9]+|terms/[0-9a-f]{{16}}\.json|robots/{_HOST}\.json)"
+    rf"|\.fscrawl/(?:README|tree\.json|settings\.toml|machines/[\w.-]+\.(?:log|status\.json)|leases/[0-9]+\.[0-9]+"
+    rf"|generations/[0-9]+/(?:rules\.json|log/[\w.-]+\.log|snap/[0-9]+\.[0-9]+\.[0-9]+)|robots/{_HOST}\.json)"
 )
 
 

@@ -1,25 +1,28 @@
-"""`.fscrawl` is deleted or restored under machines, or is of an older format: nothing is lost, little comes twice."""
+"""`.fscrawl`, or a part of it, is deleted or replaced under machines: they end, and the same command goes on."""
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from fscrawl.fleet import packing
-from fscrawl.fleet.leases import Machinery
-from fscrawl.store import Tree
-from tests.support.crawling import Running, check_tree, command, pages
+from tests.support.crawling import Done, Running, check_tree, command, crawl, pages
 from tests.support.web import Web, linked_site, slowly
 
 HOSTS = ["127.0.43.1", "127.0.43.2"]
-PAGES = 40
-SETTINGS = {"fleet.beat": "0.5", "fleet.dead_after": "6", "politeness.robots": "false"}
-FLAGS = ("--log-json",)
+PAGES = 20
+SETTINGS = {"fleet.beat": "0.25", "fleet.dead_after": "2", "politeness.robots": "false"}
+THREADS = 2
+AGAIN = "while this machine ran; nothing stored is lost: start the same command again"
+
+
+def _start(root: Path, web: Web) -> Running:
+    seeds = [web.url(host) for host in HOSTS]
+    return Running(command(root, seeds=seeds, settings=SETTINGS, workers=1, threads=THREADS))
 
 
 def _wanted(web: Web) -> set[str]:
@@ -31,81 +34,102 @@ def _beating(root: Path) -> int:
     return sum(log.read_bytes().count(b'"beat"') > 1 for log in (root / ".fscrawl/machines").glob("*.log"))
 
 
+def _has_ended(done: Done, path: Path | str, what: str) -> None:
+    """Check that a run has ended by one line, and nothing else."""
+    said = [line for line in done.err.splitlines() if "fscrawl: " in line]
+    assert (done.code, len(said)) == (75, 1), done
+    assert f"{path}" in said[0], said
+    assert f": {what} {AGAIN}" in said[0], said
+    assert "Traceback" not in done.err
+
+
+def _is_complete(root: Path, web: Web, machines: int = 1) -> None:
+    """Check that nothing is lost, and that nothing was asked for twice but what was in flight."""
+    assert set(pages(root)) == _wanted(web)
+    check_tree(root)
+    assert sum(n - 1 for n in web.duplicates().values()) <= machines * THREADS
+
+
 def test_deleted_while_it_runs(root: Path) -> None:
-    """Two machines go on under new ids when `.fscrawl` is deleted, and together store every page once."""
+    """Two machines end when `.fscrawl` is deleted, and two new ones wait, make it again, and complete the crawl."""
     with Web(slowly(linked_site(PAGES, 3), 0.1), HOSTS) as web:
-        words = command(root, *FLAGS, seeds=[web.url(host) for host in HOSTS], settings=SETTINGS, workers=1, threads=2)
-        with Running(words) as first:
+        with _start(root, web) as first:
             first.until(lambda: web.count() > 5, "a few requests")
-            with Running(command(root, *FLAGS, workers=1, threads=2)) as second:
+            with Running(command(root, workers=1, threads=THREADS)) as second:
                 second.until(lambda: _beating(root) == 2, "a second machine")
-                second.until(lambda: web.count() > 20, "more requests")
                 shutil.rmtree(root / ".fscrawl", ignore_errors=True)
-                done = [running.wait(100) for running in (first, second)]
+                for running in (first, second):
+                    _has_ended(running.wait(), root / ".fscrawl", "it was deleted")
+        began, asked = time.monotonic(), web.count()
+        words = command(root, workers=1, threads=THREADS)
+        with Running(words) as first, Running(words) as second:
+            first.until((root / ".fscrawl/tree.json").exists, "a new .fscrawl")
+            assert time.monotonic() - began >= 2, "a machine of the old one may be at work for so long"
+            assert web.count() == asked
+            done = [running.wait() for running in (first, second)]
         assert [each.code for each in done] == [0, 0], done
-        assert all("joining anew, what is stored stays" in each.err for each in done), done
-        assert set(pages(root)) == _wanted(web)
-        check_tree(root)
-        in_flight = 2 * 2
-        assert sum(n - 1 for n in web.duplicates().values()) <= in_flight
+        assert "tree.json is missing: waiting 2 s, as machines may still be fetching" in done[0].err
+        _is_complete(root, web, machines=2)
 
 
-def test_an_old_copy_is_put_back(root: Path) -> None:
-    """A backup of `.fscrawl` is put in its place: it has not what the machine has written since."""
+def _delete_heartbeats(root: Path) -> tuple[Path, str]:
+    (log,) = (root / ".fscrawl/machines").glob("*.log")
+    log.unlink()
+    return log, "it was deleted"
+
+
+def _delete_a_lease(root: Path) -> tuple[str, str]:
+    lease = next((root / ".fscrawl/leases").iterdir())
+    lease.unlink()
+    return f".fscrawl/leases/{lease.name}", "it was deleted"
+
+
+def _put_a_backup_back(root: Path) -> tuple[Path, str]:
+    """It has not what the machine has written since."""
+    (root / ".fscrawl").rename(root.parent / "aside")
+    (root.parent / "backup").rename(root / ".fscrawl")
+    return root / ".fscrawl/machines", "it is not what this machine has written"
+
+
+@pytest.mark.parametrize("harm", [_delete_heartbeats, _delete_a_lease, _put_a_backup_back])
+def test_a_part_is_gone(root: Path, harm: Callable[[Path], tuple[Path | str, str]]) -> None:
+    """The line names the file, and the same command goes on at once."""
     with Web(slowly(linked_site(PAGES, 3), 0.1), HOSTS) as web:
-        words = command(root, *FLAGS, seeds=[web.url(host) for host in HOSTS], settings=SETTINGS, workers=1, threads=2)
-        with Running(words) as running:
-            running.until(lambda: web.count() > 5, "a few requests")
-            shutil.copytree(root / ".fscrawl", root / "backup", ignore=shutil.ignore_patterns("*.tmp"))
-            running.until(lambda: web.count() > 20, "more requests")
-            (root / ".fscrawl").rename(root / "aside")
-            (root / "backup").rename(root / ".fscrawl")
-            done = running.wait(100)
-        shutil.rmtree(root / "aside")
-        assert done.code == 0, done
-        assert "joining anew" in done.err
-        assert set(pages(root)) == _wanted(web)
-        assert sum(n - 1 for n in web.duplicates().values()) <= 2
+        with _start(root, web) as running:
+            running.until(lambda: web.count() > 5 and _beating(root), "a few requests")
+            shutil.copytree(root / ".fscrawl", root.parent / "backup", ignore=shutil.ignore_patterns("*.tmp", ".*"))
+            running.until(lambda: web.count() > 15, "more requests")
+            path, what = harm(root)
+            done = running.wait()
+        if harm is _put_a_backup_back:  # whatever is found first
+            assert (done.code, done.err.count(AGAIN)) == (75, 1), done
+        else:
+            _has_ended(done, path, what)
+        assert crawl(root, workers=1, threads=THREADS).code == 0
+        _is_complete(root, web)
 
 
-@pytest.mark.parametrize("files_are_gone", [True, False])
-def test_suspended_for_weeks(root: Path, monkeypatch: pytest.MonkeyPatch, files_are_gone: bool) -> None:
-    """Meanwhile what it has left was packed as that of a past run. It joins anew, and nothing is fetched twice."""
-    monkeypatch.setattr(packing, "FEWEST", 1)
-    with Web(slowly(linked_site(PAGES, 3), 0.1), HOSTS) as web:
-        words = command(root, *FLAGS, seeds=[web.url(host) for host in HOSTS], settings=SETTINGS, workers=1, threads=2)
-        with Running(words) as running:
-            running.until(lambda: web.count() > 20, "a few requests")
-            running.signal(signal.SIGSTOP)
-            tree = Tree(root, "packer-1-aa")
-            machinery = Machinery(tree)
-            (machine,) = machinery.machines()
-            weeks_ago = time.time() - 15 * 86400
-            os.utime(root / f".fscrawl/machines/{machine}.log", (weeks_ago, weeks_ago))
-            assert machinery.take_name()
-            care = packing.Packing(tree.files, machinery.past)
-            care.pack({}, {machine: None})
-            assert machinery.past.where(machine) == 1
-            if files_are_gone:
-                care.remove(0.0)
-            running.signal(signal.SIGCONT)
-            done = running.wait(100)
-        assert done.code == 0, done
-        assert files_are_gone or "took it for that of a past run" in done.err  # any file that is missing tells it, too
-        assert "joining anew" in done.err
-        assert set(pages(root)) == _wanted(web)
-        assert sum(n - 1 for n in web.duplicates().values()) <= 2
+def test_ctrl_c_while_it_waits(root: Path) -> None:
+    """The wait for machines of a deleted `.fscrawl` ends at once."""
+    with Web(linked_site(2, 1), HOSTS) as web:
+        assert crawl(root, seeds=[web.url(HOSTS[0])], settings=SETTINGS | {"fleet.dead_after": "60"}).code == 0
+        shutil.rmtree(root / ".fscrawl")
+        said = root.parent / "err"
+        with said.open("wb") as err, Running(command(root, workers=1), stderr=err) as running:
+            running.until(lambda: "waiting 60 s" in said.read_text(), "the wait")
+            running.signal(signal.SIGINT)
+            assert running.wait().code == 130
+        assert not (root / ".fscrawl").exists()
 
 
 def test_the_share_is_gone(root: Path) -> None:
     """Where the whole tree is missing, the machine ends as ever, and makes no new tree in the empty directory."""
     with Web(slowly(linked_site(PAGES, 3), 0.1), HOSTS) as web:
-        words = command(root, *FLAGS, seeds=[web.url(HOSTS[0])], settings=SETTINGS, workers=1, threads=2)
-        with Running(words) as running:
+        with _start(root, web) as running:
             running.until(lambda: web.count() > 5, "a few requests")
             root.rename(root.with_name("elsewhere"))
             root.mkdir()
-            done = running.wait(100)
+            done = running.wait()
         assert done.code == 75, done
-        assert "joining anew" not in done.err
+        assert "is the share mounted?" in done.err
         assert list(root.iterdir()) == []

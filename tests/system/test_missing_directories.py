@@ -1,20 +1,20 @@
-"""A part of `.fscrawl` is missing: what a crawl says, and whether its advice helps; or machines that run go on."""
+"""A part of `.fscrawl` is missing: what a crawl says, and whether its advice helps."""
 
 from __future__ import annotations
 
+import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.support.crawling import Running, check_tree, command, crawl, pages
-from tests.support.web import Pages, Request, Response, Web, linked_site
+from tests.support.crawling import check_tree, crawl, fscrawl, pages
+from tests.support.web import Request, Response, Web, linked_site
 
 HOST = "127.0.1.1"
 
 
-@pytest.mark.parametrize("directory", ["leases", "log", "machines", "terms"])
+@pytest.mark.parametrize("directory", ["leases", "machines", "generations"])
 def test_the_advice_helps(root: Path, directory: str) -> None:
     """The crawl names what is missing. Without all of `.fscrawl`, it goes on, and fetches nothing twice."""
     with Web(linked_site(8, 2), hosts=[HOST]) as web:
@@ -33,38 +33,8 @@ def test_the_advice_helps(root: Path, directory: str) -> None:
         assert web.duplicates() == {}
     assert len(pages(root)) == 9
     check_tree(root)
-
-
-def _slowly(site: Pages) -> Pages:
-    """Let each page take so long that two machines that ask one host would do it at the same time."""
-    return lambda request: replace(site(request), delay_s=0.3)
-
-
-@pytest.mark.parametrize("with_directory", [True, False])
-def test_leases_that_are_removed_while_machines_run(root: Path, with_directory: bool) -> None:
-    """Somebody takes them for locks that were left behind: the machine makes them again, and who joins waits for that.
-
-    Before, who joined took hosts that the other one was asking.
-    """
-    hosts = [f"127.0.1.{n}" for n in range(1, 9)]
-    settings = {"fleet.beat": 1, "fleet.dead_after": 20}
-    with Web(_slowly(linked_site(20, 2)), hosts=hosts) as web:
-        seeds = [web.url(host) for host in hosts]
-        leases = root / ".fscrawl" / "leases"
-        with Running(command(root, seeds=seeds, settings=settings)) as first:
-            first.until(lambda: all(web.count(host) > 2 for host in hosts), "all hosts are being asked")
-            number = len(list(leases.iterdir()))  # two hosts may be in one shard
-            shutil.rmtree(leases)
-            if not with_directory:
-                leases.mkdir()
-            with Running(command(root)) as second:
-                ends = [first.wait(), second.wait()]
-        assert [done.code for done in ends] == [0, 0], ends
-        assert f"leases: somebody has removed {number} leases of this machine; made again" in ends[0].err
-        assert {host: web.most_in_flight(host) for host in hosts} == dict.fromkeys(hosts, 1)
-        assert web.duplicates() == {}
-    assert len(pages(root)) == 8 * 21
-    check_tree(root)
+    status = json.loads(fscrawl("status", "--root", root, "--json").out)
+    assert (status["pages"], status["exact"]) == (9, True), "the machine has counted what no heartbeat says any more"
 
 
 def test_a_deleted_machinery_asks_no_host(root: Path) -> None:

@@ -117,16 +117,3 @@ def test_place_of_a_host(grown: Grown, tmp_path: Path) -> None:
     assert done.code == 0, done
     assert [(e.class_, e.url) for e in errors(root).values() if urls.host(e.url) == host] == [("planted", fresh)]
     assert outside_of(root) == before
-
-
-def test_numbers_at_their_end(tmp_path: Path) -> None:
-    """The highest numbers that names can have, in place of leases and generations, keep no later crawl from ending."""
-    root = tmp_path / "tree"
-    with Web(site, HOSTS, deadline_s=300.0) as web:
-        for turn, host in enumerate(HOSTS):
-            settings = {} if turn else {"fleet.shards": "2", **SETTINGS}
-            done = crawl(root, "--seed", web.url(host), settings=settings)
-            assert done.code == 0, (turn, done)
-            for name in ("leases/0.999999999999999", "leases/1.999999999999999", "again/999999999999999"):
-                (root / ".fscrawl" / name).touch()
-    assert len(pages(root)) == len(HOSTS) * PAGES

@@ -21,7 +21,7 @@ from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import Outcome
 from tests.support.pools import HOSTS, SETTINGS, Start, pools, task
 from tests.support.web import Response, Web
-from tests.support.workers import TERM
+from tests.support.workers import GENERATION
 
 NO_PROCESS = OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 FAULTS = {"no process": NO_PROCESS, "fork server gone": EOFError()}
@@ -107,7 +107,7 @@ def test_new_settings_without_a_process(start: Start, web: Web, monkeypatch: pyt
         assert time.monotonic() < deadline
         list(pool.wait(0.1))
     changed = replace(SETTINGS, fetch=replace(SETTINGS.fetch, headers={"X-Now": "new"}))
-    pool.reconfigure(CrawlConfig(changed, frozenset(), TERM))
+    pool.reconfigure(CrawlConfig(changed, frozenset(), GENERATION))
     pool.drain()
     assert crawl(pool, web, ["/1"]) == 1
     assert [exchange.headers.get("x-now") for exchange in web.requests()] == ["new"]
@@ -177,7 +177,7 @@ def test_a_worker_that_reads_nothing(start: Start, web: Web) -> None:
     pool = start(workers=2)
     (stopped,), _ = pids(pool)
     seeds = frozenset(f"http://{HOSTS[0]}/section/of/a/site/page-number-{number}.html" for number in range(40_000))
-    config = CrawlConfig(SETTINGS, seeds | {f"http://{host}/" for host in HOSTS}, TERM)
+    config = CrawlConfig(SETTINGS, seeds | {f"http://{host}/" for host in HOSTS}, GENERATION)
     os.kill(stopped, signal.SIGSTOP)
     try:
         began = time.monotonic()

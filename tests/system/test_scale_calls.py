@@ -22,7 +22,9 @@ def work(root):
     files.make_directory("links")
     files.make_directory("links")
     files.make_directory(".fscrawl")
-    files.make_directory(".fscrawl/log")
+    files.make_directory(".fscrawl/generations")
+    files.make_directory(".fscrawl/generations/1")
+    files.make_directory(".fscrawl/generations/1/log")
     for number in range(3):
         files.publish(f"links/{number}", b"some data")
     files.publish_chunks("links/large", lambda: [b"a", b"b"])
@@ -38,11 +40,11 @@ def work(root):
     log.close()
     assert files.tail("links/beats.log", 0) == b"line\\n"
     assert files.newest("links/beats.log", 0, 100) == (b"line\\n", 5)
-    end = files.segment_end(".fscrawl/log/m/0.log")
-    end.append(b"L m 0 0\\n")
+    end = files.log_end(".fscrawl/generations/1/log/m.log")
+    end.write(b"B 2 0 7:2\\ns\\n", 0)
     end.close()
-    view = files.segment_view(".fscrawl/log/m/0.log")
-    assert view.read(0, 100) == b"L m 0 0\\n"
+    view = files.log_view(".fscrawl/generations/1/log/m.log")
+    assert view.read(0, 100) == b"B 2 0 7:2\\ns\\n"
     view.close()
     files.append_line("links/lines", b"x")
     files.set_aside("links/1")

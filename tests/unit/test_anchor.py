@@ -6,8 +6,8 @@ import shutil
 import pytest
 from msgspec.structs import replace
 
-from fscrawl.errors import MemoryGone, NotATreeError, TreeBusyError, TreeError
-from fscrawl.fleet.anchor import Anchor, cause_of, must_wait_s, note_waited, unless_gone
+from fscrawl.errors import MemoryGone, NotATreeError
+from fscrawl.fleet.anchor import Anchor, unless_gone
 from fscrawl.storage.layout import heartbeat_path
 from fscrawl.storage.records import FORMAT, TreeRecord, new_machinery
 from fscrawl.store import Tree, TreeFiles, create
@@ -135,7 +135,7 @@ def test_gone(moored, harm):
     with pytest.raises(MemoryGone) as raised:
         moored.anchor.check()
     assert str(raised.value).startswith(f"{moored.root}/.fscrawl")
-    assert str(raised.value).endswith("while this machine was running")
+    assert str(raised.value).endswith("while this machine ran; nothing stored is lost: start the same command again")
     assert "\n" not in str(raised.value)
 
 
@@ -201,6 +201,7 @@ def test_a_damaged_record(moored):
     whole = moored.tree_json.read_bytes()
     moored.tree_json.write_bytes(whole[:20])
     moored.anchor._sleep = lambda seconds: moored.tree_json.write_bytes(whole)
+    assert not moored.anchor.check(), "this beat does not count"
     assert moored.anchor.check()
     moored.tree_json.write_bytes(whole[:20])
     moored.anchor._sleep = moored.slept.append
@@ -208,71 +209,11 @@ def test_a_damaged_record(moored):
         moored.anchor.check()
 
 
-def test_the_reason_of_an_error(moored):
-    """A file that is missing before a machine has a log may be missing with all of `.fscrawl`: that is told then."""
-    error, passing = TreeError("a lease cannot be made"), TreeBusyError("not now")
-    assert cause_of(moored.tree, error) is error
-    delete(moored)
-    assert cause_of(moored.tree, passing) is passing
-    assert isinstance(cause_of(moored.tree, error), MemoryGone)
-
-
-# -- a new `.fscrawl` over the pages of an old one
-
-
-@pytest.fixture
-def root(tmp_path):
-    """Give the root of a tree with a page, whose `.fscrawl` was deleted."""
-    root = tmp_path / "root"
-    create(root, TreeRecord(FORMAT, "c", "t", 16, "host", new_machinery()), "", "")
-    (root / "links/a.example").mkdir()
-    shutil.rmtree(root / ".fscrawl")
-    return root
-
-
-def make(root):
-    create(root, TreeRecord(FORMAT, "c", "t", 16, "host", new_machinery()), "", "")
-
-
-def test_a_new_tree_need_not_wait(tmp_path):
-    """Where nothing is stored, no machine can have been at work."""
-    make(tmp_path / "root")
-    assert must_wait_s(Tree(tmp_path / "root", ME), 60, 60) == 0
-
-
-@pytest.mark.parametrize(
-    ("dead_after_s", "caches_s", "wait_s"), [(30, 60, 75), (60, 60, 90), (60, 30, 60), (60, 0, 60)]
-)
-def test_wait_for_machines_of_the_one_before(root, dead_after_s, caches_s, wait_s):
-    """Each machine waits, until one has waited: that was long enough for all."""
-    make(root)
-    for name in (ME, "m-2-bb", ME):
-        assert must_wait_s(Tree(root, name), dead_after_s, caches_s) == wait_s
-    note_waited(Tree(root, "m-2-bb"))
-    assert must_wait_s(Tree(root, ME), dead_after_s, caches_s) == 0
-
-
-def test_a_note_of_the_one_before(root):
-    """If only a part of `.fscrawl` was deleted, what says there that somebody has waited does not count."""
-    make(root)
-    note_waited(Tree(root, ME))
-    (root / ".fscrawl/tree.json").unlink()
-    make(root)
-    assert must_wait_s(Tree(root, ME), 60, 0) == 60
-
-
-def test_a_tree_of_format_1_need_not_wait(tmp_path):
-    """Its leases are still there."""
-    create(tmp_path / "root", TreeRecord(2, "c", "t", 16, "host", "0" * 32), "", "")
-    assert must_wait_s(Tree(tmp_path / "root", ME), 60, 60) == 0
-
-
-def test_a_word_about_a_file_of_a_tree_that_is_gone(root):
+def test_a_word_about_a_file_of_a_tree_that_is_gone(moored):
     """While the tree is there, a warning of one of its files is given; when all is missing, another line says so."""
-    make(root)
     said = []
-    warn = unless_gone(Tree(root, ME), said.append)
+    warn = unless_gone(moored.tree, said.append)
     warn("one")
-    shutil.rmtree(root / ".fscrawl")
+    delete(moored)
     warn("two")
     assert said == ["one"]

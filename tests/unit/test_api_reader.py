@@ -39,8 +39,8 @@ def test_what_is_no_tree(tmp_path):
 def test_a_newer_tree(grown):
     """A tree of a newer format is refused, with what to do."""
     path = grown.root / ".fscrawl/tree.json"
-    path.write_bytes(path.read_bytes().replace(b'"format":2', b'"format":3'))
-    with pytest.raises(fscrawl.FscrawlError, match="the tree has format 3; this fscrawl works with format 2"):
+    path.write_bytes(path.read_bytes().replace(b'"format":3', b'"format":4'))
+    with pytest.raises(fscrawl.FscrawlError, match="the tree has format 4; this fscrawl works with format 3"):
         fscrawl.open(grown.root)
 
 

@@ -5,16 +5,15 @@ import tracemalloc
 import pytest
 
 from fscrawl import urls
-from fscrawl.config.settings import CrawlSettings, PolitenessSettings
-from fscrawl.fleet.rests import Rests
-from fscrawl.frontier.scope import Scope
+from fscrawl.config.settings import Settings
+from fscrawl.fleet.rules import LinkRules
 from fscrawl.handlers import fresh_links
 from fscrawl.handlers.fresh_links import FreshLinks
 from fscrawl.http.answers import MAX_MESSAGE_CHARS, Failed
 from fscrawl.http.cookies import MAX_PER_SITE, Jar
 from fscrawl.parse.links import extract
 from fscrawl.parse.resolving import MAX_CHARS, LinkBudget, resolve_all
-from fscrawl.storage.records import PageRecord, TreeRecord
+from fscrawl.storage.records import PageRecord
 from fscrawl.urls import MAX_URL_CHARS, Joiner
 from fscrawl.util.recent import RecentGroups
 
@@ -84,8 +83,8 @@ def test_long_host_names():
 def test_reported_links(monkeypatch, chars):
     """What a worker has reported takes at most twice the bytes that it was given."""
     monkeypatch.setattr(fresh_links, "_REPORTED_BYTES", 100_000)
-    settings = CrawlSettings()
-    links = FreshLinks(settings, Scope(settings, frozenset({BASE})))
+    rules = LinkRules.of(Settings(), [BASE])
+    links = FreshLinks(rules, rules.scope())
     with Kept() as kept:
         for n in range(1000):
             page = PageRecord(BASE, "0" * 24, 0, "", "t", "m", 200, {}, 0, "", 0.1, (BASE[:chars] + str(n),))
@@ -117,25 +116,6 @@ def test_messages():
     """A message is never longer than 500 characters, wherever its text comes from."""
     assert len(Failed("robots", "x" * 10_000, retry=False).message) == MAX_MESSAGE_CHARS
     assert Failed("robots", "x" * MAX_MESSAGE_CHARS, retry=False).message == "x" * MAX_MESSAGE_CHARS
-
-
-class Resting:
-    """A frontier whose hosts rest."""
-
-    def __init__(self, names):
-        self._names = names
-
-    def rests(self, now):
-        return dict.fromkeys(self._names, 60.0 - now)
-
-
-@pytest.mark.parametrize(("chars", "told"), [(20, 200), (190, 21)])
-def test_rests_in_a_beat(chars, told):
-    """A beat tells the rests of some hundred hosts, and of fewer if their names are long."""
-    record = TreeRecord(2, "c", "t", 4, "host", "ab" * 16)
-    names = [f"{n:0{chars}}" for n in range(1000)]
-    rests = Rests(Resting(names), record, PolitenessSettings)
-    assert list(rests.to_tell(0.0)) == names[:told]
 
 
 @pytest.mark.gate

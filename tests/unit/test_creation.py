@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from msgspec.structs import replace
@@ -260,30 +261,39 @@ def test_an_election_that_cannot_be_claimed_any_more(root, monkeypatch):
     assert not list(root.glob(".creation*"))
 
 
-@pytest.mark.parametrize(("path", "told"), [("links/a.example", True), ("errs/b.example", True), ("htmls/.x", None)])
-def test_made_over_pages(root, path, told):
-    """A tree that is made where pages are stored says so: `.fscrawl` was deleted, perhaps under running machines."""
+@pytest.mark.parametrize(
+    ("path", "waits_s"), [("links/a.example", [1.0, 1.0, 0.5]), ("errs/b.example", [1.0, 1.0, 0.5]), ("htmls/.x", [])]
+)
+def test_made_over_pages(root, path, waits_s, monkeypatch):
+    """Where pages are stored, `.fscrawl` was deleted: it is made when the permits of its machines are over."""
+    now, waited, said = [0.0], [], []
+
+    def sleep(seconds):
+        waited.append(seconds)
+        now[0] += seconds
+
+    monkeypatch.setattr(creation, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
     (root / path).mkdir(parents=True)
-    create(root, RECORD, "", "")
-    assert Tree(root, "m").record == replace(RECORD, over_pages=told)
+    store.wait_for_permits(root, 2.5, said.append)
+    assert waited == waits_s
+    line = f"{root}/.fscrawl/tree.json is missing: waiting 2 s, as machines may still be fetching"
+    assert said == ([line] if waits_s else [])
 
 
-def test_wait_for_a_deletion(root, monkeypatch):
-    """Whoever makes `.fscrawl` again waits until it is deleted to its end, but not for ever."""
-    waits, meanwhile = [], []
-    monkeypatch.setattr(creation.time, "sleep", lambda s: (waits.append(s), meanwhile and meanwhile.pop(0)()))
-    store.wait_for_deletion(root)
-    assert waits == []
-    create(root, RECORD, "", "")
-    store.wait_for_deletion(root)
-    assert len(waits) == 1, "a whole one is looked at twice"
-    meanwhile += [(root / ".fscrawl/tree.json").unlink, lambda: None, lambda: (root / ".fscrawl").rename(root / "x")]
-    store.wait_for_deletion(root)
-    assert len(waits) == 4
-    (root / "x").rename(root / ".fscrawl")
-    monkeypatch.setattr(creation, "_DELETION_TAKES_S", -1)
-    store.wait_for_deletion(root)
-    assert len(waits) == 4
+def test_another_machine_makes_it_over_pages(root, monkeypatch):
+    """Whoever has made the tree has waited."""
+    waited = []
+    monkeypatch.setattr(creation.time, "sleep", lambda s: (waited.append(s), create(root, RECORD, "", "")))
+    (root / "links/a.example").mkdir(parents=True)
+    store.wait_for_permits(root, 60, print)
+    assert waited == [1.0]
+
+
+def test_no_wait_in_a_new_tree(root, monkeypatch):
+    """Where there is nothing, nobody is waited for."""
+    monkeypatch.setattr(creation.time, "sleep", lambda s: pytest.fail("waits"))
+    store.wait_for_permits(root / "nowhere", 60, pytest.fail)
+    store.wait_for_permits(root, 60, pytest.fail)
 
 
 @pytest.mark.parametrize("named", ["link", ".", "..", "below/..", "link/new", "new"])

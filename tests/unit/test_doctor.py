@@ -19,7 +19,7 @@ from fscrawl.storage.records import FORMAT, TreeRecord, new_machinery
 from tests.support.beats import facts_of
 from tests.support.checks import levels, says
 
-RECORD = TreeRecord(format=2, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
+RECORD = TreeRecord(format=3, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
 NAMED = 'politeness.user_agent="me/1 (+mailto:me@a.example)"'
 ELSEWHERE = {"host": "other", "boot": "b", "pidns": "p", "pid": 9, "start": "1"}
 
@@ -86,10 +86,10 @@ def test_missing_parts_of_the_machinery_are_a_problem(tree):
     new = replace(RECORD, format=FORMAT, machinery=new_machinery())
     (tree.root / ".fscrawl/tree.json").write_bytes(new.to_json())
     tree = store.Tree(tree.root, tree.machine)
-    for name in (".fscrawl/terms", ".fscrawl/leases"):
+    for name in (".fscrawl/generations", ".fscrawl/leases"):
         (tree.root / name).rmdir()
     (found,) = missing_directories.of_tree(tree)
-    assert found.what == f"{tree.root}/.fscrawl/leases, {tree.root}/.fscrawl/terms are missing"
+    assert found.what == f"{tree.root}/.fscrawl/leases, {tree.root}/.fscrawl/generations are missing"
     assert found.advice.startswith(f"when no machine runs on this tree:  rm -r {tree.root}/.fscrawl && ")
     assert found in examine(tree.root)[0]
 

@@ -81,7 +81,7 @@ def test_a_file_that_is_missing(file):
 
 # -- where they are looked at
 
-RECORD = TreeRecord(format=2, crawl="c1", created_at="t", shards=8, partition="host", machinery="0" * 32)
+RECORD = TreeRecord(format=3, crawl="c1", created_at="t", shards=8, partition="host", machinery="0" * 32)
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ from fscrawl import cli
 from fscrawl.config.settings import END, Settings, apply, render
 from fscrawl.config.watcher import read_settings, settings_of
 from fscrawl.errors import SettingsError
-from fscrawl.storage.records import TreeRecord
+from fscrawl.storage.records import FORMAT, TreeRecord
 from fscrawl.store import Tree, create
 
-RECORD = TreeRecord(format=2, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
+RECORD = TreeRecord(format=3, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
 EDITS = ["crawl.partition=url", "fleet.shards=7"]
 URL = "http://a.example/"
 
@@ -77,7 +77,7 @@ def test_machines_can_still_be_stopped(tree):
 
 def test_half_a_file(tree, monkeypatch):
     """Half of the settings may lack what was fixed: a machine waits for the rest before it complains."""
-    (tree.root / ".fscrawl/tree.json").write_bytes(TreeRecord(2, "c1", "t", 7, "host", "0" * 32).to_json())
+    (tree.root / ".fscrawl/tree.json").write_bytes(TreeRecord(FORMAT, "c1", "t", 7, "host", "0" * 32).to_json())
     tree = Tree(tree.root, "m-1-aa")
     (tree.root / "crawl.toml").write_text("[crawl]\n")
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fscrawl import urls
-from fscrawl.config.settings import CrawlSettings
-from fscrawl.frontier.scope import Scope
+from fscrawl.config.settings import CrawlSettings, Settings
+from fscrawl.fleet.rules import LinkRules
 from fscrawl.frontier.seen import RecentDepths
 from fscrawl.handlers.fresh_links import FreshLinks
 from fscrawl.storage.records import SITEMAP, PageRecord
@@ -20,8 +20,8 @@ def record(*links, skipped=None):
 
 
 def fresh_links(**crawl):
-    settings = CrawlSettings(**crawl)
-    return FreshLinks(settings, Scope(settings, frozenset({A})))
+    rules = LinkRules.of(Settings(CrawlSettings(**crawl)), [A])
+    return FreshLinks(rules, rules.scope())
 
 
 def test_once():

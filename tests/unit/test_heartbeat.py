@@ -175,15 +175,12 @@ def test_a_beat_that_does_not_count(body, clock):
 
 
 def test_log_that_is_gone(body):
-    """Where a beat cannot be written since the file is not there, it is asked if all of the memory is gone."""
+    """Where a beat cannot be written since the file is not there, that is the trouble."""
     missing = TreeError("it is not there")
     missing.__cause__ = FileNotFoundError()
     body.log.fails = missing
     body.beat()
     assert body.heart.trouble is missing
-    body.confirmed = MemoryGone("deleted")
-    body.beat()
-    assert body.heart.trouble is body.confirmed
 
 
 def test_first_line_fails(clock):
@@ -277,9 +274,9 @@ def test_peer():
     assert peer.greeting == Hello("m", pid=1)
     assert peer.beats == [Beat(number=2), Beat(number=3)]
     assert peer.last() == Beat(number=3)
-    peer.take(lines({"bye": True, "log": [0, 3]}))
+    peer.take(lines({"bye": True, "log": 3}))
     assert peer.left
-    assert peer.last().log == (0, 3)
+    assert peer.last().log == 3
 
 
 def test_peer_that_has_left(monkeypatch):
@@ -287,7 +284,7 @@ def test_peer_that_has_left(monkeypatch):
     shared, peer, parsed = Shared(), Peer("m", 1.0), []
     parse_line = beat.parse_line
     monkeypatch.setattr(beat, "parse_line", lambda line: parsed.append(line) or parse_line(line))
-    shared.logs["m"] = lines({"hello": "m"}, *({"beat": n} for n in range(9)), {"bye": True, "pages": 7, "log": [0, 3]})
+    shared.logs["m"] = lines({"hello": "m"}, *({"beat": n} for n in range(9)), {"bye": True, "pages": 7, "log": 3})
     assert peer.read(shared, 2.0) == 11
     assert len(parsed) == 2
     assert (peer.greeting, peer.left, peer.last().pages) == (Hello("m"), True, 7)

@@ -12,7 +12,7 @@ from fscrawl.storage.records import TreeRecord
 from fscrawl.store import Tree, create
 from fscrawl.util.installed import command as fscrawl
 
-RECORD = TreeRecord(format=2, machinery="0" * 32, crawl="c1", created_at="t", shards=64, partition="host")
+RECORD = TreeRecord(format=3, machinery="0" * 32, crawl="c1", created_at="t", shards=64, partition="host")
 FIXED = "fleet.shards=64"
 
 

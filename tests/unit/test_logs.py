@@ -12,13 +12,13 @@ from fscrawl.errors import TreeBusyError, TreeError
 from fscrawl.fleet.leases import Lease, Machinery
 from fscrawl.fleet.peer import Peer
 from fscrawl.storage.append_log import Log, newest, tail
+from fscrawl.storage.block_log import LogEnd, LogView
 from fscrawl.storage.probe_directory import ProbeDirectory
 from fscrawl.storage.records import TreeRecord
 from fscrawl.storage.retrying import BRIEF
-from fscrawl.storage.segments import SegmentEnd, SegmentView
 from fscrawl.store import Tree, create
 
-RECORD = TreeRecord(format=2, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
+RECORD = TreeRecord(format=3, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
 
 
 @pytest.fixture
@@ -110,26 +110,26 @@ def test_a_handle_that_the_server_does_not_know(tmp_path, monkeypatch):
         log.append(b"two\n")
 
 
-def test_a_segment_that_the_server_does_not_know(tmp_path, monkeypatch):
-    """An fsync of an open segment that says that there is no such file is a stale handle: the caller tries anew."""
-    end = SegmentEnd(str(tmp_path / "m" / "0.log"))
+def test_a_log_that_the_server_does_not_know(tmp_path, monkeypatch):
+    """An fsync of an open log that says that there is no such file is a stale handle: the caller tries anew."""
+    end = LogEnd(str(tmp_path / "m.log"))
 
     def unknown(descriptor):
         raise FileNotFoundError(errno.ENOENT, "No such file or directory")
 
     monkeypatch.setattr(os, "fsync", unknown)
     with pytest.raises(OSError, match="Stale") as raised:
-        end.append(b"one\n")
+        end.write(b"one\n", 0)
     assert raised.value.errno == errno.ESTALE
     end.close()
 
 
-def test_a_segment_is_closed_once(tmp_path):
+def test_a_log_of_blocks_is_closed_once(tmp_path):
     """To close an end or a view again does nothing; what was written is there."""
     path = str(tmp_path / "0.log")
-    end = SegmentEnd(path)
-    assert end.append(b"one\n") == 4
-    view = SegmentView(path, BRIEF)
+    end = LogEnd(path)
+    assert end.write(b"one\n", 0) == end.write(b"one\n", 0) == 4
+    view = LogView(path, BRIEF)
     assert view.read(0, 4) == b"one\n"
     for each in (end, end, view, view):
         each.close()
@@ -350,7 +350,7 @@ def test_no_answer_is_no_no(machinery, monkeypatch):
 
 def test_no_directories(machinery, root):
     """Where the machinery was deleted there is nothing to list, and claiming says that it is gone."""
-    for name in ("machines", "log", "leases"):
+    for name in ("machines", "generations", "leases"):
         (root / ".fscrawl" / name).rmdir()
     assert (machinery.machines(), machinery.leases()) == ([], [])
     assert not machinery.has_lease(3, 1)

@@ -10,7 +10,7 @@ from fscrawl.errors import TreeError
 from fscrawl.storage import files as module
 from fscrawl.storage.atomic import temporary_owner
 from fscrawl.storage.layout import LONGEST_NAME_BYTES, making_path
-from fscrawl.storage.records import PageRecord, TreeRecord
+from fscrawl.storage.records import FORMAT, PageRecord, TreeRecord
 from fscrawl.store import Tree, create
 
 KEY = "ab" * 12
@@ -41,7 +41,7 @@ def clock(monkeypatch):
 
 @pytest.fixture
 def tree(tmp_path):
-    record = TreeRecord(format=2, machinery="0" * 32, crawl="c1", created_at="t", shards=16, partition="url")
+    record = TreeRecord(format=3, machinery="0" * 32, crawl="c1", created_at="t", shards=16, partition="url")
     create(tmp_path / "root", record, "", "")
     return Tree(tmp_path / "root", "m-1-aa")
 
@@ -130,7 +130,7 @@ def test_a_share_that_is_gone(tree):
 
 def test_hosts_that_have_one_machine(tmp_path, made, monkeypatch):
     """Where hosts are divided among machines, only one meets a new host: nothing is taken."""
-    create(tmp_path / "root", TreeRecord(2, "c1", "t", 16, "host", "0" * 32), "", "")
+    create(tmp_path / "root", TreeRecord(FORMAT, "c1", "t", 16, "host", "0" * 32), "", "")
     tree = Tree(tmp_path / "root", "m-1-aa")
     monkeypatch.setattr(tree.files, "reserve_name", None)
     made.clear()

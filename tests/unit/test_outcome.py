@@ -29,10 +29,10 @@ EXCHANGE = Exchange(5.0, "failing", 0.25, 7.0, 4.0)
     [
         Stored(PAGE, EXCHANGE, "other", 200, 99, ("http://a.example/y",), {"scope": 2}, ("http://a.example/s",)),
         Stored(PAGE, EXCHANGE, "page", 200),
-        Stored(PAGE, EXCHANGE, "page", 200, term="0123456789abcdef"),
-        Unchanged(PAGE, EXCHANGE, 304, links=("http://a.example/y",), term="0123456789abcdef"),
+        Stored(PAGE, EXCHANGE, "page", 200, generation=1),
+        Unchanged(PAGE, EXCHANGE, 304, links=("http://a.example/y",), generation=1),
         Known(PAGE),
-        Known(PAGE, ("http://a.example/y",), term="0123456789abcdef"),
+        Known(PAGE, ("http://a.example/y",), generation=1),
         Known(PAGE, failed_at="2026-01-02T03:04:05.678Z"),
         Known(PAGE._replace(flags=NO_FLAGS)),
         FailedForGood(PAGE, None, "robots", "not allowed", failed_at="2026-01-02T03:04:05.678Z"),

@@ -65,7 +65,7 @@ def test_stored(desk, kind, counted):
     desk = desk()
     task = handed_out(desk)
     size = 9 if kind == "page" else 0
-    desk.take(Stored(task, ANSWERED, kind, 200, size, (A + "x",), {"scope": [1, 2, 1]}))
+    desk.take(Stored(task, ANSWERED, kind, 200, size, (A + "x",), {"scope": [1, 2, 1]}, generation=1))
     counts = desk.counts
     assert (counts.pages, counts.redirects, counts.others, counts.bytes) == counted
     assert counts.without_page == ("" if kind == "page" else task.url)
@@ -80,7 +80,7 @@ def test_sitemap(desk):
     desk = desk()
     handed_out(desk)
     task = PageTask(A, "a.example", urls.key(A), 2, "", 1, flags=Flags(SITEMAP))
-    desk.take(Stored(task, ANSWERED, "other", 200, links=(A + "x",), sitemaps=(A + "s",)))
+    desk.take(Stored(task, ANSWERED, "other", 200, links=(A + "x",), sitemaps=(A + "s",), generation=1))
     assert desk.found == [((A + "x",), 2, task.key, None), ((A + "s",), 2, task.key, Flags(SITEMAP_PART))]
 
 
@@ -88,30 +88,52 @@ def test_redirects_in_a_row(desk):
     """The target of a redirect is one more of those that have led to the page, also if its record was known."""
     desk = desk()
     task = handed_out(desk)._replace(flags=Flags(label="a", redirects=7))
-    desk.take(Stored(task, ANSWERED, "redirect", 302, links=(A + "x",)))
+    desk.take(Stored(task, ANSWERED, "redirect", 302, links=(A + "x",), generation=1))
     task = handed_out(desk, A + "2")._replace(flags=Flags(SITEMAP, redirects=7))
-    desk.take(Known(task, sitemaps=(A + "s",), term="term", moved=True))
+    desk.take(Known(task, sitemaps=(A + "s",), generation=1, moved=True))
     assert [flags for *_, flags in desk.found] == [Flags(label="a", redirects=8), Flags(SITEMAP, redirects=8)]
 
 
 def test_unchanged_and_known(desk):
     """A page that is as it was is counted apart, one that was known is not; the links of both are discovered."""
     desk = desk()
-    desk.take(Unchanged(handed_out(desk), ANSWERED, 304, links=(A + "x",)))
-    desk.take(Known(handed_out(desk, A + "2"), (A + "y",), term="term"))
+    desk.take(Unchanged(handed_out(desk), ANSWERED, 304, links=(A + "x",), generation=1))
+    desk.take(Known(handed_out(desk, A + "2"), (A + "y",), generation=1))
     assert (desk.counts.unchanged, desk.counts.pages) == (1, 0)
     assert [links for links, *_ in desk.found] == [(A + "x",), (A + "y",)]
     assert desk.frontier.in_flight == 0
 
 
 def test_a_page_is_told_when_its_links_are_discovered(desk):
-    """The log has a page's links first, and then that they are all there, by the settings that chose them."""
+    """The log has a page's links first, and then that they are all there."""
     desk = desk("crawl.max_depth=9")
-    desk.take(Stored(handed_out(desk, A + "1"), ANSWERED, "page", 200, 9, (A + "x",), term="old"))
-    desk.take(Unchanged(handed_out(desk, A + "2"), ANSWERED, 304, links=(A + "y",), term="new"))
-    desk.take(Known(handed_out(desk, A + "3"), (A + "z",), term="new"))
-    assert desk.found.tellings == [(A + "1", 0, "old", 1), (A + "2", 0, "new", 2), (A + "3", 0, "new", 3)]
+    desk.take(Stored(handed_out(desk, A + "1"), ANSWERED, "page", 200, 9, (A + "x",), generation=1))
+    desk.take(Unchanged(handed_out(desk, A + "2"), ANSWERED, 304, links=(A + "y",), generation=1))
+    desk.take(Known(handed_out(desk, A + "3"), (A + "z",), generation=1))
+    assert desk.found.tellings == [(A + "1", 0, 1), (A + "2", 0, 2), (A + "3", 0, 3)]
     assert all(is_told(desk, url) for url in (A + "1", A + "2", A + "3"))
+
+
+@pytest.mark.parametrize(
+    ("end", "pages"),
+    [
+        (lambda task: Stored(task, ANSWERED, "page", 200, 9, (A + "x",)), 1),
+        (lambda task: Stored(task, ANSWERED, "page", 200, 9, later=2000), 1),
+        (lambda task: Unchanged(task, ANSWERED, 304, links=(A + "x",)), 0),
+        (lambda task: Known(task, (A + "x",), generation=2), 0),
+    ],
+    ids=["stored", "many links", "unchanged", "known"],
+)
+def test_an_outcome_of_an_older_generation(desk, end, pages):
+    """Its links were chosen by other rules: they are told from the page's record, by those of now."""
+    desk = desk("politeness.delay=0")
+    desk.found.rules.generation = 3
+    desk.take(end(handed_out(desk)._replace(flags=Flags(retry_of="t", label="x"))))
+    assert (desk.found, desk.found.tellings, is_told(desk, A), desk.counts.pages) == ([], [], False, pages)
+    again = desk.frontier.take(time.monotonic())
+    assert (again.url, again.check, again.flags) == (A, True, Flags(label="x"))
+    desk.take(Known(again, (A + "x",), generation=3))
+    assert (desk.found.tellings, is_told(desk, A), desk.counts.pages) == ([(A, 0, 1)], True, pages)
 
 
 def test_a_failure_is_told(desk):
@@ -141,11 +163,11 @@ def test_a_shorter_way_is_told_once_more(desk):
     desk.frontier.add(A, 5, "far")
     task = desk.frontier.take(time.monotonic())
     desk.frontier.add(A, 3, "near")
-    desk.take(Stored(task, ANSWERED, "page", 200, 9, (A + "x",), term="term"))
+    desk.take(Stored(task, ANSWERED, "page", 200, 9, (A + "x",), generation=1))
     again = desk.frontier.take(time.monotonic())
     assert (again.depth, again.check) == (3, True)
-    desk.take(Known(again, (A + "x",), term="term"))
-    assert desk.found.tellings == [(A, 5, "term", 1), (A, 3, "term", 2)]
+    desk.take(Known(again, (A + "x",), generation=1))
+    assert desk.found.tellings == [(A, 5, 1), (A, 3, 2)]
     assert [depth for _, depth, *_ in desk.found] == [6, 4]
     assert desk.frontier.idle
 
@@ -159,7 +181,7 @@ def test_a_log_in_that_leads_back(desk, ours):
         back = page._replace(url="http://b.example/", host="b.example", key=urls.key("http://b.example/"))
         if ours:
             desk.frontier.hold(desk.frontier.location(back.url).shard)
-        desk.take(Stored(page, ANSWERED, "redirect", 302, links=(), term="term", again=back))
+        desk.take(Stored(page, ANSWERED, "redirect", 302, links=(), generation=1, again=back))
     again = desk.frontier.take(time.monotonic() + 1)
     assert (again and again.url) == (back.url if ours else None)
     assert desk.stream.getvalue().count('crawl.partition = \\"site\\"') == int(not ours)
@@ -188,20 +210,21 @@ def test_robots(desk):
     desk = desk("politeness.robots=true")
     task = handed_out(desk)
     assert isinstance(task, RobotsTask)
-    desk.take(RobotsKnown(task, ANSWERED, 2.0, (A + "s",)))
+    desk.take(RobotsKnown(task, ANSWERED, 2.0, (A + "s",), 1))
     assert desk.found == [((A + "s",), 0, "", Flags(SITEMAP))]
     assert desk.frontier.scheduler.is_open("a.example")
 
 
 def test_robots_amid_an_edit(desk):
-    """Sitemaps that were turned off meanwhile are not read, and the others are judged by the rules of now."""
+    """Sitemaps that were turned off meanwhile, or chosen in an older generation, are not taken in."""
     task = RobotsTask("http://c.example/", "c.example", 1)
     off = desk("politeness.robots=true", "crawl.sitemaps=false")
-    off.take(RobotsKnown(task, ANSWERED, 2.0, (A + "s",), "t"))
+    off.take(RobotsKnown(task, ANSWERED, 2.0, (A + "s",), 1))
     assert off.found == []
     on = desk("politeness.robots=true")
-    on.take(RobotsKnown(task, ANSWERED, 2.0, (A + "s",), "t"))
-    assert (len(on.found), on.found.terms) == (1, ["t"])
+    on.take(RobotsKnown(task, ANSWERED, 2.0, (A + "s",), 1))
+    on.take(RobotsKnown(task, ANSWERED, 2.0, (A + "t",), 0))
+    assert [links for links, *_ in on.found] == [(A + "s",)]
 
 
 def test_robots_that_fail_for_good(desk):
@@ -227,9 +250,9 @@ def test_a_page_of_a_shard_that_was_let_go(desk):
     desk = desk()
     task = handed_out(desk)
     desk.frontier.let_go(desk.frontier.location(A).shard)
-    desk.take(Stored(task, ANSWERED, "page", 200, 9, (A + "1",), term="t1"))
+    desk.take(Stored(task, ANSWERED, "page", 200, 9, (A + "1",), generation=1))
     assert desk.found == [((A + "1",), 1, task.key, None)]
-    assert desk.found.tellings == [(A, 0, "t1", 1)]
+    assert desk.found.tellings == [(A, 0, 1)]
 
 
 def test_retry_after(desk):
@@ -337,10 +360,10 @@ def test_many_links_are_taken_in_by_parts(desk):
     fill(desk.frontier, "http://c.example/")
     second = desk.frontier.take(time.monotonic())
     links = many(700)
-    desk.take(Stored(first, ANSWERED, "page", 200, 10, links, term="t"))
-    desk.take(Stored(second, ANSWERED, "page", 200, 10, links[:100], term="t"))
+    desk.take(Stored(first, ANSWERED, "page", 200, 10, links, generation=1))
+    desk.take(Stored(second, ANSWERED, "page", 200, 10, links[:100], generation=1))
     assert (desk.frontier.in_flight, [len(each[0]) for each in desk.found]) == (1, [100])
-    assert desk.found.tellings == [(second.url, 0, "t", 1)]
+    assert desk.found.tellings == [(second.url, 0, 1)]
     for left in (1, 1, 0):
         assert desk.bookkeeper.is_behind
         desk.bookkeeper.go_on()
@@ -348,15 +371,43 @@ def test_many_links_are_taken_in_by_parts(desk):
     assert not desk.bookkeeper.is_behind
     desk.bookkeeper.go_on()
     assert sum((each[0] for each in desk.found if each[2] == first.key), ()) == links
-    assert desk.found.tellings[1:] == [(first.url, 0, "t", 4)]
+    assert desk.found.tellings[1:] == [(first.url, 0, 4)]
+
+
+@pytest.mark.parametrize("kind", ["stored", "unchanged", "known", "robots"])
+def test_a_generation_begins_while_links_are_taken_in(desk, kind):
+    """The rest of the links is not said, and the page is not told: its record is read once more, by other rules."""
+    desk = desk("politeness.delay=0", f"politeness.robots={str(kind == 'robots').lower()}")
+    if kind == "robots":
+        desk.take(RobotsKnown(RobotsTask("http://c.example/", "c.example", 1), ANSWERED, 0.0, many(700), 1))
+    else:
+        task = handed_out(desk)
+        desk.take(
+            {
+                "stored": Stored(task, ANSWERED, "page", 200, 10, many(700), generation=1),
+                "unchanged": Unchanged(task, ANSWERED, 304, links=many(700), generation=1),
+                "known": Known(task, many(700), generation=1),
+            }[kind]
+        )
+    desk.bookkeeper.go_on()
+    desk.found.rules.generation = 2
+    while desk.bookkeeper.is_behind:
+        desk.bookkeeper.go_on()
+    assert [len(found[0]) for found in desk.found] == [250]
+    assert desk.found.tellings == []
+    if kind != "robots":
+        again = desk.frontier.take(time.monotonic())
+        assert (again.url, again.check, is_told(desk, A)) == (A, True, False)
+        desk.take(Known(again, many(50), generation=2))
+        assert (is_told(desk, A), desk.frontier.in_flight) == (True, 0)
 
 
 def test_many_sitemaps_are_taken_in_by_parts(desk):
     """So are the sitemaps that a sitemap names, or a robots.txt; its host is asked nothing before the last of them."""
     of_index, of_robots = desk(), desk("politeness.robots=true")
     index = handed_out(of_index)._replace(flags=Flags(SITEMAP))
-    of_index.take(Stored(index, ANSWERED, "other", 200, sitemaps=many(600), term="t"))
-    of_robots.take(RobotsKnown(RobotsTask("http://c.example/", "c.example", 1), ANSWERED, 0.0, many(300)))
+    of_index.take(Stored(index, ANSWERED, "other", 200, sitemaps=many(600), generation=1))
+    of_robots.take(RobotsKnown(RobotsTask("http://c.example/", "c.example", 1), ANSWERED, 0.0, many(300), 1))
     for each, parts in ((of_index, [250, 250, 100]), (of_robots, [250, 50])):
         while each.bookkeeper.is_behind:
             each.bookkeeper.go_on()
@@ -370,7 +421,7 @@ def test_links_that_wait_are_bounded(desk, monkeypatch):
     for host in "abcd":
         fill(desk.frontier, f"http://{host}.example/")
         page = desk.frontier.take(time.monotonic())
-        desk.take(Stored(page, ANSWERED, "page", 200, 10, many(2500), term="t"))
+        desk.take(Stored(page, ANSWERED, "page", 200, 10, many(2500), generation=1))
     assert sum(len(each[0]) for each in desk.found) >= 4 * 2500 - 3000
     while desk.bookkeeper.is_behind:
         desk.bookkeeper.go_on()

@@ -12,9 +12,9 @@ from fscrawl.config import settings
 from fscrawl.errors import TreeBusyError, TreeError
 from fscrawl.storage import mounts
 from fscrawl.storage.probe_directory import ProbeDirectory
-from fscrawl.storage.records import TreeRecord
+from fscrawl.storage.records import FORMAT, TreeRecord
 
-RECORD = TreeRecord(2, "c1", "t", 512, "host", "0" * 32)
+RECORD = TreeRecord(FORMAT, "c1", "t", 512, "host", "0" * 32)
 
 
 class Time:

@@ -32,7 +32,7 @@ PAGE = PageRecord(
     elapsed=0.25,
     links=("http://a.example/b", "http://a.example/c"),
 )
-TREE = TreeRecord(format=2, machinery="0" * 32, crawl="c", created_at="t", shards=512, partition="host")
+TREE = TreeRecord(format=3, machinery="0" * 32, crawl="c", created_at="t", shards=512, partition="host")
 
 
 def page_file(**changes):
@@ -208,7 +208,7 @@ def test_links_to_follow():
 @pytest.mark.parametrize("machinery", ["", "ab", "0" * 33, "G" * 32, "0" * 31 + "\n"])
 def test_tree_without_its_machinery(machinery):
     """A tree names its machinery by 32 hex digits."""
-    torn = msgspec.structs.replace(TREE, format=2, machinery=machinery)
+    torn = msgspec.structs.replace(TREE, format=3, machinery=machinery)
     with pytest.raises(RecordError, match="machinery"):
         TreeRecord.from_json(torn.to_json())
     assert TreeRecord.from_json(TREE.to_json()) == TREE

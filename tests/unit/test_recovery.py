@@ -13,7 +13,7 @@ from fscrawl.storage.records import PageRecord, TreeRecord
 from fscrawl.store import Tree
 from fscrawl.util.parallel import READERS
 
-RECORD = TreeRecord(format=2, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
+RECORD = TreeRecord(format=3, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
 URLS = {urls.key(url): url for url in (f"http://a.example/{n}" for n in range(2000))}
 KEYS = sorted(URLS)[:3]
 

@@ -3,23 +3,27 @@
 from pathlib import Path
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 
 from fscrawl import cli, urls
 from fscrawl.admin.retry import retry
 from fscrawl.config.settings import END
 from fscrawl.errors import TreeBusyError, TreeError
-from fscrawl.fleet import command_log, log_writer
+from fscrawl.fleet import command_log
+from fscrawl.fleet.all_lines import AllLines
+from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.lines import Found
-from fscrawl.fleet.log_reader import LogReader
-from fscrawl.fleet.log_writer import Place
-from fscrawl.fleet.logs import Logs, TreeLogs
+from fscrawl.fleet.logs import Logs
 from fscrawl.fleet.peer import Peer
+from fscrawl.fleet.url_logs import UrlLogs
 from fscrawl.frontier.flags import Flags, format_flags
+from fscrawl.storage.layout import LINKS
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, TreeRecord, new_machinery
 from fscrawl.store import Tree, create
 from fscrawl.util.installed import command
 from tests.support.dashboards import write_log
+from tests.support.generations import begin
 
 SHARDS = 8
 MOMENT = "2026-01-02T03:04:05.678Z"
@@ -29,7 +33,9 @@ REFERRER = "ab" * 12
 def make(root, partition="host"):
     record = TreeRecord(FORMAT, "c", "t", SHARDS, partition, new_machinery())
     create(root, record, f"[crawl]\n{END}\n", "")
-    return Tree(root, "retry-1-aa")
+    tree = Tree(root, "retry-1-aa")
+    begin(tree)
+    return tree
 
 
 @pytest.fixture
@@ -57,9 +63,7 @@ def store(tree, url):
 
 def fed(tree):
     """Read the lines that every machine would read."""
-    logs = TreeLogs(tree)
-    reader = LogReader(logs, "another")
-    return [line for machine in logs.log_machines() for line in reader.read(machine, range(SHARDS))]
+    return [line for _, line in AllLines(tree).lines()]
 
 
 def fed_urls(tree):
@@ -67,13 +71,36 @@ def fed_urls(tree):
 
 
 def test_line(tree, warned):
-    """A failure becomes a line for its shard: depth and referrer as they were, and when it failed."""
+    """A failure is marked, and becomes a line for its shard: depth and referrer as they were, and when it failed."""
     url = "http://a.example/x?y=1"
-    path = fail(tree, url)
-    before = path.read_bytes()
+    before = ErrorRecord.from_json(fail(tree, url).read_bytes())
     assert retry(tree, [], [], warned.append) == {"timeout": 1}
-    assert fed(tree) == [Found(urls.shard("a.example", SHARDS), 3, REFERRER, url, Flags(retry_of=MOMENT))]
-    assert (path.read_bytes(), warned) == (before, [])
+    line = Found(urls.shard("a.example", SHARDS), 3, REFERRER, url, Flags(retry_of=MOMENT))
+    assert fed(tree) == [line]
+    assert tree.error("a.example", urls.key(url)) == msgspec.structs.replace(before, again=True)
+    assert retry(Tree(tree.root, "retry-2-bb"), [], [], warned.append) == {"timeout": 1}
+    assert (fed(tree), warned) == ([line, line], [])
+
+
+def test_without_a_generation(tree, warned):
+    """Where no machine has been yet since `.fscrawl` was deleted, the mark alone says it."""
+    Generations(tree.files).remove(1)
+    fail(tree, "http://a.example/x")
+    assert retry(tree, [], [], warned.append) == {"timeout": 1}
+    assert tree.error("a.example", urls.key("http://a.example/x")).again
+    assert Logs(tree).machines() == []
+
+
+def test_what_is_not_wanted_is_not_marked(tree, warned):
+    """What is marked is of the classes and hosts that were named. Others keep their records."""
+    files = [
+        fail(tree, "http://a.example/1", "dns"),
+        fail(tree, "http://b.example/2"),
+        fail(tree, "http://a.example/3"),
+    ]
+    before = [path.read_bytes() for path in files]
+    assert retry(tree, ["timeout"], ["a.example"], warned.append) == {"timeout": 1}
+    assert [path.read_bytes() != data for path, data in zip(files, before, strict=True)] == [False, False, True]
 
 
 @pytest.mark.parametrize(("sitemap", "end"), [("sitemap", ",sitemap"), ("sitemap-part", ",sitemap-part"), ("x y", "")])
@@ -123,7 +150,7 @@ def test_several_hosts(tree, warned):
 def test_nothing(tree, warned):
     """Where nothing has failed, nothing is written: neither a log nor heartbeats."""
     assert not retry(tree, [], [], warned.append)
-    assert TreeLogs(tree).log_machines() == []
+    assert UrlLogs(tree.files, 1).machines() == []
     assert Logs(tree).machines() == []
 
 
@@ -141,10 +168,10 @@ def test_log(tree, warned):
     logs = Logs(tree)
     peer = Peer(tree.machine, 0.0)
     peer.take(logs.read_heartbeats(tree.machine, 0))
-    end = LogReader(TreeLogs(tree), "another").end_of(tree.machine)
+    last = peer.last()
     assert peer.left
-    assert (peer.bye.finished, peer.bye.is_command, peer.last().log) == (False, True, end)
-    assert end > Place(0, 0)
+    assert (peer.bye.finished, peer.bye.is_command, last.generation) == (False, True, 1)
+    assert last.log == UrlLogs(tree.files, 1).size(tree.machine) > 0
     assert peer.greeting.format == FORMAT
 
 
@@ -156,20 +183,6 @@ def test_many(tree, warned, monkeypatch):
         fail(tree, url)
     assert retry(tree, [], [], warned.append).total() == 10
     assert fed_urls(tree) == sorted(links)
-
-
-def test_long_log(tree, warned, monkeypatch):
-    """A long log ends with a segment of one line, since the last segment of a log is never removed."""
-    monkeypatch.setattr(log_writer, "_LONG", 50 / log_writer.SEGMENT_BYTES)
-    fail(tree, "http://a.example/")
-    retry(tree, (), (), warned.append)
-    logs = Logs(tree)
-    (machine,) = logs.machines()
-    peer = Peer(machine, 0.0)
-    peer.read(logs, 0.0)
-    assert peer.last().log[0] == 1
-    assert TreeLogs(tree).log_segments(machine) == [0, 1]
-    assert [line.url for line in fed(tree)] == ["http://a.example/"]
 
 
 def test_torn_record(tree, warned):
@@ -212,7 +225,14 @@ def test_url_that_is_none(tree, warned):
 
 def test_stored_meanwhile(tree, warned, monkeypatch):
     """A failure that heals while the command reads is no failure; a tree that is gone is a TreeError."""
-    fail(tree, "http://a.example/")
+    path = fail(tree, "http://a.example/")
+    before = path.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(tree, "keys", lambda *of: [] if of[0] == LINKS else Tree.keys(tree, *of))
+        store(tree, "http://a.example/")
+        assert not retry(tree, [], [], warned.append)
+    assert path.read_bytes() == before
+    Path(tree.path_of("links", "a.example", urls.key("http://a.example/"))).unlink()
     monkeypatch.setattr(tree, "error", lambda host, key: Tree.error(tree, host, "0c" * 12))
     assert not retry(tree, [], [], warned.append)
 

@@ -42,7 +42,7 @@ def fetched(status=200, body=PRIVATE, **headers):
 
 @pytest.fixture
 def tree(tmp_path):
-    record = TreeRecord(format=2, machinery="0" * 32, crawl="c", created_at="t", shards=4, partition="host")
+    record = TreeRecord(format=3, machinery="0" * 32, crawl="c", created_at="t", shards=4, partition="host")
     create(tmp_path / "root", record, "", "")
     return Tree(tmp_path / "root", "m-1-aa")
 

@@ -13,22 +13,21 @@ import pytest
 
 from fscrawl import cli
 from fscrawl.errors import PlantedError, RecordError, TreeError
-from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.logs import Logs
 from fscrawl.fleet.peer import Peer
-from fscrawl.storage import kinds, segments, temporary
+from fscrawl.storage import block_log, kinds, temporary
 from fscrawl.storage.append_log import same_file
 from fscrawl.storage.atomic import publish, temporary_owner
 from fscrawl.storage.layout import DIRECTORIES
-from fscrawl.storage.records import PageRecord, TreeRecord
+from fscrawl.storage.records import FORMAT, PageRecord, TreeRecord
 from fscrawl.store import Tree, create
 from tests.support.planting import HUGE_BYTES, KEY, Planted, outside_of, plant
 
 HOST = "a.example"
 FILE = f"links/{HOST}/{KEY}.json"
-LOG = ".fscrawl/log/m-2-bb/0.log"
-RECORD = TreeRecord(2, "c1", "t", 16, "host", "ab" * 16)
+LOG = ".fscrawl/generations/1/log/m-2-bb.log"
+RECORD = TreeRecord(FORMAT, "c1", "t", 16, "host", "ab" * 16)
 PAGE = PageRecord(f"http://{HOST}/", KEY, 0, "", "t", "m", 200, {}, 4, "ab", 0.1, ())
 IN_PLACE_OF_A_FILE = {
     "fifo": "a FIFO, a socket or a device",
@@ -62,8 +61,8 @@ def test_in_place_of_a_file(tree: Tree, kind: str, what: str) -> None:
         tree.files.read_range(FILE, 0, 1)
     assert tree.files.read_or_torn(FILE) == b""
     assert what in tree.files.planted(FILE)
-    assert tree.files.segment_view(LOG) is None
     if kind != "sparse":
+        assert tree.files.log_view(LOG) is None
         assert (tree.files.tail(LOG, 0), tree.files.newest(LOG, 7, 100)) == (b"", (b"", 7))
         assert (tree.files.size_if_there(FILE), tree.files.exists(FILE), tree.is_done(HOST, KEY)) == (None, True, False)
 
@@ -214,17 +213,17 @@ def test_same_file(tree: Tree) -> None:
     assert same_file(tree.root / LOG, 0, b"a line") == "other"
 
 
-def test_a_segment_whose_name_is_not_on_the_disk(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the name of a segment cannot be made to last, it is closed, and nothing is written to it."""
+def test_a_log_whose_name_is_not_on_the_disk(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the name of a log cannot be made to last, it is closed, and nothing is written to it."""
 
     def broken(_: object) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(segments, "sync_directory_of", broken)
+    monkeypatch.setattr(block_log, "sync_directory_of", broken)
     before = len(list(Path("/proc/self/fd").iterdir()))
     (tree.root / LOG).parent.mkdir(parents=True)
     with pytest.raises(OSError, match="Input/output"):
-        tree.files.segment_end(LOG)
+        tree.files.log_end(LOG)
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
@@ -261,7 +260,7 @@ def test_appended_to(tree: Tree, kind: str) -> None:
     with pytest.raises(TreeError, match="hard link" if kind == "hard-link" else "a symbolic link|a FIFO"):
         tree.files.append_line("seeds.txt", b"http://b.example/\n")
     with pytest.raises(OSError, match="hard link" if kind == "hard-link" else "a symbolic link|a FIFO"):
-        tree.files.segment_end(LOG)
+        tree.files.log_end(LOG)
     assert outside_of(tree.root) == before
 
 
@@ -382,21 +381,6 @@ def test_holders_that_are_no_machines(tree: Tree, holder: str) -> None:
     """A lease that names no machine is one that cannot be read."""
     (tree.root / ".fscrawl/leases/3.1").write_text(json.dumps({"holder": holder}))
     assert Machinery(tree).lease(3, 1).holder == ""
-
-
-def test_numbers_that_nobody_counted_to(tree: Tree) -> None:
-    """The highest number that a name can have does not count: others could not go on behind it. A lower one does."""
-    machinery, last = Machinery(tree), 999_999_999_999_999
-    for name in (f"leases/3.{last}", "leases/3.1", "leases/3.2", f"leases/4.{last}", f"again/{last}", "again/2"):
-        (tree.root / ".fscrawl" / name).touch()
-    assert sorted(machinery.leases()) == [(3, 1), (3, 2)]
-    assert Generations(tree.files).newest() == 2
-    for number in range(900_000_000, 3_000_000_000, 900_000_000):
-        machinery.claim_lease(4, number, "m-1-aa")
-    assert max(machinery.leases()) == (4, 2_700_000_000)
-    machinery.drop_lease(4, 900_000_000)
-    machinery.drop_lease(3, 1)
-    assert sorted(machinery.leases()) == [(3, 2), *((4, number * 900_000_000) for number in (1, 2, 3))]
 
 
 def test_without_proc(tree: Tree, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -51,15 +51,16 @@ def test_nothing_is_real():
 def test_heads_and_lines():
     """What is read of a log counts as heads or as lines, byte by byte."""
     memory = MemoryOs("/r")
-    for directory in ("/r/.fscrawl", "/r/.fscrawl/log", "/r/.fscrawl/log/m"):
+    for directory in ("/r/.fscrawl", "/r/.fscrawl/generations", "/r/.fscrawl/generations/1"):
         memory.mkdir(directory)
-    descriptor = memory.open("/r/.fscrawl/log/m/0.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    memory.write(descriptor, b"L m 0 0\nB 4 0 7:4\ns 1\n")
-    memory.write(descriptor, b"B 4 0 7:4\ns 1\n")
-    assert (memory.tally.written[HEADS], memory.tally.written[LINES]) == (28, 8)
+    memory.mkdir("/r/.fscrawl/generations/1/log")
+    descriptor = memory.open("/r/.fscrawl/generations/1/log/m.log", os.O_WRONLY | os.O_CREAT)
+    memory.pwrite(descriptor, b"B 4 0 7:4\ns\ns\n", 0)
+    memory.pwrite(descriptor, b"B 4 0 7:4\ns\ns\n", 14)
+    assert (memory.tally.written[HEADS], memory.tally.written[LINES]) == (20, 8)
     memory.tally = Tally()
-    reader = memory.open("/r/.fscrawl/log/m/0.log", os.O_RDONLY)
-    assert memory.pread(reader, 10, 16) == b"4\ns 1\nB 4 "[:10]
+    reader = memory.open("/r/.fscrawl/generations/1/log/m.log", os.O_RDONLY)
+    assert memory.pread(reader, 10, 8) == b"4\ns\ns\nB 4 "
     assert (memory.tally.read[HEADS], memory.tally.read[LINES]) == (6, 4)
 
 

@@ -47,7 +47,7 @@ def test_beats_of_idle_machines_are_read_when_they_are_due():
 
 @pytest.mark.gate
 def test_logs_that_have_not_grown():
-    """To see that a log has not grown takes a look at its last segment, and no listing."""
+    """To see that a log has not grown takes a look at the file, and no listing."""
     with _waiting(4) as (world, machine):
         calls = _calls_of_a_minute(world, machine)
     own = 50

@@ -17,7 +17,7 @@ from fscrawl.errors import SettingsError
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import Tree, create
 
-RECORD = TreeRecord(format=2, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
+RECORD = TreeRecord(format=3, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
 
 
 @pytest.mark.parametrize(

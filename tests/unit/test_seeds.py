@@ -14,7 +14,7 @@ from fscrawl.storage.records import TreeRecord
 from fscrawl.store import Tree, create
 from fscrawl.util.user_text import decode
 
-RECORD = TreeRecord(format=2, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
+RECORD = TreeRecord(format=3, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
 A, B = "http://a.example/", "http://b.example/"
 NO_URL = "not an http or https URL"
 

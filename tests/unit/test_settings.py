@@ -12,7 +12,7 @@ from fscrawl.config.settings import Settings, apply, names, parse, render
 from fscrawl.errors import SettingsError
 from fscrawl.storage.records import TreeRecord
 
-RECORD = TreeRecord(format=2, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
+RECORD = TreeRecord(format=3, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
 INT_RIGHT = "must be a whole number"
 FLOAT_RIGHT = "must be a number of seconds"
 

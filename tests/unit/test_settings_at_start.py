@@ -19,7 +19,7 @@ from fscrawl.storage.caches import CACHES_LIVE_S
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import Tree, create
 
-RECORD = TreeRecord(format=2, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
+RECORD = TreeRecord(format=3, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
 SHORT = "[politeness]\ndelay = 7\n"
 WHOLE = render(apply(Settings(), ["politeness.delay=7"]))
 

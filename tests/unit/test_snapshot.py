@@ -7,7 +7,6 @@ import pytest
 from fscrawl.errors import NotATreeError, TreeBusyError, TreeError
 from fscrawl.fleet.beat import parse_lines
 from fscrawl.fleet.leases import Machinery
-from fscrawl.monitor.machine_status import MachineStatus
 from fscrawl.monitor.snapshot import WINDOWS_S, Observer
 from fscrawl.storage.records import timestamp
 from tests.support.beats import Logs
@@ -33,22 +32,13 @@ def test_what_is_no_beat_is_skipped(line: bytes) -> None:
 def test_a_counter_is_a_number_or_nothing() -> None:
     """A field that is missing, or is no finite number, counts as 0; in a table it is left out; a text is a text."""
     numbers = {"pages": 3, "bytes": "x", "pending": True, "in_flight": float("nan"), "hosts": 10**400, "resting": -1}
-    tables = {"rests": {"x": 1, "y": "z", "w": float("inf")}, "errors": [1]}
-    (beat,) = parse_lines(encoded({**numbers, **tables, "state": "x", "settings": 3}))
+    errors = {"x": 1, "y": "z", "w": float("inf")}
+    (beat,) = parse_lines(encoded({**numbers, "errors": errors, "state": "x", "settings": 3}))
     assert (beat.pages, beat.bytes, beat.pending, beat.in_flight, beat.hosts, beat.resting) == (3, 0, 0, 0, 0, 0)
     assert (beat.memory, beat.log, beat.dead_after) == (0, None, 0.0)
-    assert (beat.rests, beat.errors) == ({"x": 1}, {})
+    assert beat.errors == {"x": 1}
+    assert [line.errors for line in parse_lines(encoded({"errors": [1]}))] == [{}]
     assert (beat.state, beat.settings, beat.settings_at) == ("x", "", "")
-
-
-def test_a_beat_before_the_last_keeps_its_counters_only(logs: Logs) -> None:
-    """Tables that matter now only are dropped from earlier beats, so that an hour of them stays small."""
-    machine = MachineStatus("m")
-    machine.read(b"".join(encoded(logs.beat(at, pages=at, rests={"a": 1}, errors={"e": at})) for at in (1, 2)))
-    assert [(beat.pages, beat.errors, beat.rests) for beat in machine.history] == [
-        (1, {"e": 1}, {}),
-        (2, {"e": 2}, {"a": 1}),
-    ]
 
 
 # -- who is there

@@ -10,14 +10,16 @@ from rich.console import Console
 
 from fscrawl.fleet.lines import Found
 from fscrawl.fleet.log_writer import LogWriter
-from fscrawl.fleet.logs import TreeLogs
+from fscrawl.fleet.url_logs import UrlLogs
 from fscrawl.monitor import status
 from fscrawl.monitor.snapshot import Snapshot
 from fscrawl.monitor.state import state_of
+from fscrawl.storage.layout import log_path
 from fscrawl.storage.records import timestamp
 from fscrawl.util.humanize import count, size
 from fscrawl.util.installed import command
 from tests.support.beats import Logs, busy
+from tests.support.generations import begin
 
 HOSTILE = "[red]a\x1b[31m\u202eexample[/red]"
 
@@ -183,8 +185,9 @@ def test_remarks_on_settings_and_the_dead(logs: Logs) -> None:
 def test_heartbeat_logs_that_somebody_deleted(logs: Logs) -> None:
     """A machine that has a log of URLs and no heartbeats is not counted: the sums are no longer called exact."""
     logs.write("m-1-aa", [logs.bye(1, pages=6, finished=True)])
+    url_logs = UrlLogs(logs.tree.files, begin(logs.tree))
     for machine in ("m-1-aa", "m-2-bb"):
-        (logs.root / ".fscrawl" / "log" / machine).mkdir(parents=True)
+        LogWriter(url_logs, machine).open()
     observer = logs.observer()
     view = observer.look(logs.at(2))
     assert not view.is_exact
@@ -200,7 +203,7 @@ def test_heartbeat_logs_that_somebody_deleted(logs: Logs) -> None:
 def test_commands_that_run_or_were_killed(logs: Logs, own: bool, exact: bool) -> None:
     """A command signs its log at the end, and stores no page. Only a machine says something of shards that it holds."""
     logs.write("m-1-aa", [logs.bye(1, pages=6, finished=True)])
-    writer = LogWriter(TreeLogs(logs.tree), "m-2-bb")
+    writer = LogWriter(UrlLogs(logs.tree.files, begin(logs.tree)), "m-2-bb")
     writer.open()
     observer = logs.observer()
     assert not observer.look(logs.at(2)).is_exact, "it has said nothing yet"
@@ -214,22 +217,10 @@ def test_commands_that_run_or_were_killed(logs: Logs, own: bool, exact: bool) ->
     writer.close()
 
 
-def test_a_log_whose_beginning_was_removed(logs: Logs) -> None:
-    """It may be that of a machine, which later said something of others' shards only."""
-    writer = LogWriter(TreeLogs(logs.tree), "m-2-bb", segment_bytes=1)
-    for own in (True, False):
-        writer.add(Found(7, 1, "", "http://a.example/"), own=own)
-        writer.flush()
-    writer.close()
-    (logs.root / ".fscrawl" / "log" / "m-2-bb" / "0.log").unlink()
-    assert not logs.observer().look(logs.at(2)).is_exact
-
-
-@pytest.mark.parametrize("content", [b"", b"L m-2-bb 0 0\nB torn", b"L m-2-bb 0 0\nnoise\n", None])
+@pytest.mark.parametrize("content", [b"", b"B torn", b"noise\n", None])
 def test_logs_that_cannot_be_read(logs: Logs, content: bytes | None) -> None:
     """They may be those of machines."""
-    path = logs.root / ".fscrawl" / "log" / "m-2-bb" / "0.log"
-    path.parent.mkdir(parents=True)
+    path = logs.root / log_path(begin(logs.tree), "m-2-bb")
     path.mkdir() if content is None else path.write_bytes(content)
     assert not logs.observer().look(logs.at(2)).is_exact
 

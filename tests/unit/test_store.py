@@ -15,7 +15,7 @@ from fscrawl.store import Tree, create, state_of
 from tests.support.stored_files import KEY, names
 
 HOST = "a.example"
-RECORD = TreeRecord(format=2, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
+RECORD = TreeRecord(format=3, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
 PAGE = PageRecord(f"http://{HOST}/", KEY, 0, "", "t", "m", 200, {}, 4, "", 0.1, ())
 ERROR = ErrorRecord(f"http://{HOST}/", KEY, 0, "", "t", "m", "timeout", "no answer", 1)
 
@@ -83,18 +83,18 @@ def test_record_is_replaced(tree, fault):
     assert tree.temporaries("links", HOST) == []
 
 
-def test_failed_at(tree, fault):
-    """When a URL failed is None if it did not, or if that cannot be told; a tree that cannot be read is a TreeError."""
-    asked = [tree.failed_at(HOST, KEY)]
+def test_failure(tree, fault):
+    """A failure is None if there is none, or if it cannot be read; a tree that cannot be read is a TreeError."""
+    asked = [tree.failure(HOST, KEY)]
     tree.put_error(HOST, ERROR)
-    asked.append(tree.failed_at(HOST, KEY))
+    asked.append(tree.failure(HOST, KEY))
     path = Path(tree.path_of("errs", HOST, KEY))
     path.write_bytes(path.read_bytes()[:30])
-    asked.append(tree.failed_at(HOST, KEY))
-    assert asked == [None, "t", None]
+    asked.append(tree.failure(HOST, KEY))
+    assert asked == [None, ERROR, None]
     fault("open", errno.EACCES, within="errs")
     with pytest.raises(TreeError, match="permission denied"):
-        tree.failed_at(HOST, KEY)
+        tree.failure(HOST, KEY)
 
 
 def test_layout(tree):
@@ -186,7 +186,7 @@ def test_settings_being_replaced(tree):
     assert tree.controls.settings_if_there() is None
 
 
-@pytest.mark.parametrize("text", [b"", b"{", RECORD.to_json()[:-3], b'{"format":2}', b"\0" * 50])
+@pytest.mark.parametrize("text", [b"", b"{", RECORD.to_json()[:-3], b'{"format":3}', b"\0" * 50])
 def test_torn_tree_json(root, text):
     """A tree whose record is torn is refused, and the file is named."""
     (root / ".fscrawl/tree.json").write_bytes(text)

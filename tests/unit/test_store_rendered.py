@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from fscrawl.errors import RecordError
-from fscrawl.storage.records import PageRecord, RenderRecord, TreeRecord
+from fscrawl.storage.records import FORMAT, PageRecord, RenderRecord, TreeRecord
 from fscrawl.store import Tree, create
 from tests.support.stored_files import KEY
 
@@ -29,7 +29,7 @@ PATHS = [f"htmls/{HOST}/{KEY}.html", f"htmls/{HOST}/{KEY}.dom.html", f"files/{HO
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Tree:
-    create(tmp_path / "root", TreeRecord(2, "c1", "t", 512, "host", "0" * 32), "", "")
+    create(tmp_path / "root", TreeRecord(FORMAT, "c1", "t", 512, "host", "0" * 32), "", "")
     tree = Tree(tmp_path / "root", "m-1-aa")
     tree.put_page(HOST, PAGE, BODY, {PATHS[1]: DOM, PATHS[2]: PICTURE})
     return tree

@@ -28,7 +28,7 @@ def stored(desk, name, links, kind="page", flags=None):
     if flags is not None:
         task = task._replace(flags=flags)
     exchange = Exchange(time.monotonic(), "answered", 0.1)
-    desk.take(Stored(task, exchange, kind, 200, 10, cut={"length": [7]}, term="t", later=links))
+    desk.take(Stored(task, exchange, kind, 200, 10, cut={"length": [7]}, generation=1, later=links))
     return task
 
 
@@ -44,7 +44,7 @@ def test_a_page_is_told_from_its_record(desk):
     assert desk.bookkeeper.next_to_tell() == task._replace(check=True)
     assert desk.bookkeeper.next_to_tell() is None
     links = tuple(f"http://b.example/{n}" for n in range(600))
-    desk.take(Known(task, links, {"scope": [1, 2, 1]}, term="t"))
+    desk.take(Known(task, links, {"scope": [1, 2, 1]}, generation=1))
     while desk.bookkeeper.is_behind:
         assert desk.frontier.in_flight == 1
         desk.bookkeeper.go_on()
@@ -71,10 +71,10 @@ def test_links_under_way_are_bounded(desk):
     for task in large:
         assert desk.bookkeeper.next_to_tell().key == task.key
         assert desk.bookkeeper.next_to_tell() is None
-        desk.take(Known(task, term="t"))
+        desk.take(Known(task, generation=1))
     assert [desk.bookkeeper.next_to_tell().key for _ in range(3)] == [task.key for task in small[:3]]
     assert desk.bookkeeper.next_to_tell() is None
-    desk.take(Known(small[1], term="t"))
+    desk.take(Known(small[1], generation=1))
     assert desk.bookkeeper.next_to_tell().key == small[3].key
 
 
@@ -96,8 +96,8 @@ def test_whatever_comes_of_it(desk, end):
 @pytest.mark.parametrize(
     "end",
     [
-        lambda task, asked: Stored(task, asked, "page", 200, 10, ("http://c.example/",), term="t"),
-        lambda task, asked: Stored(task, asked, "page", 200, 10, term="t", later=70_000),
+        lambda task, asked: Stored(task, asked, "page", 200, 10, ("http://c.example/",), generation=1),
+        lambda task, asked: Stored(task, asked, "page", 200, 10, generation=1, later=70_000),
         lambda task, asked: FailedForNow(task, asked, "timeout", "late"),
         lambda task, asked: FailedForGood(task, asked, "http-4xx", "gone", "2026-01-02T03:04:05.678Z"),
     ],
@@ -115,10 +115,10 @@ def test_a_record_that_somebody_removes_before_it_is_told(desk, end):
     while desk.bookkeeper.is_behind:
         desk.bookkeeper.go_on()
     assert desk.bookkeeper.next_to_tell().key == second.key
-    desk.take(Known(second, term="t"))
+    desk.take(Known(second, generation=1))
     while (again := desk.bookkeeper.next_to_tell()) is not None:
         assert again.key == first.key
-        desk.take(Known(again, term="t"))
+        desk.take(Known(again, generation=1))
     assert desk.frontier.in_flight == 0
     assert desk.frontier.scheduler._by_name["a.example"].pages == 1
 
@@ -129,11 +129,11 @@ def test_a_machine_that_is_held_back(desk):
     desk.bookkeeper.next_to_tell()
     desk.bookkeeper.put_off_telling()
     assert (desk.frontier.in_flight, desk.frontier.pending) == (1, 1)
-    desk.take(Known(under_way, term="t"))
+    desk.take(Known(under_way, generation=1))
     assert desk.bookkeeper.next_to_tell() is None
     again = desk.frontier.take(time.monotonic() + 60)
     assert (again.key, again.check) == (waits.key, True)
-    desk.take(Known(again, term="t"))
+    desk.take(Known(again, generation=1))
     assert is_told(desk, waits)
     assert desk.frontier.scheduler._by_name["b.example"].pages == 1
     assert (desk.counts.pages, desk.frontier.in_flight) == (2, 0)

@@ -21,7 +21,7 @@ from fscrawl.store import Controls, Tree, create
 from tests.support import effort
 from tests.support.effort import tries
 
-RECORD = TreeRecord(format=2, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
+RECORD = TreeRecord(format=3, machinery="0" * 32, crawl="c1", created_at="t", shards=512, partition="host")
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
 
 

@@ -6,7 +6,7 @@ Vocabulary:
   orphan     a body without a record: a machine was killed between writing the two
   marked     the links of a stored page stand in the logs, by rules that count now. A page without a mark is read by
              the next crawl, so its links wait
-  pending    a URL within scope and depth that logs, snapshots, a seed or a page without a mark name, and that is
+  pending    a URL within scope and depth that logs, a seed or a page without a mark name, and that is
              neither stored nor failed: the next crawl fetches it
   lost       a URL within scope and depth that is neither stored, failed nor pending, though a marked page links to
              it, or a log says that it was stored: only `crawl --reseed` would find it

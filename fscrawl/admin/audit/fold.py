@@ -1,8 +1,8 @@
-"""What logs and snapshots say of all URLs, put together as the machines do it; pages are known by their fingerprints.
+"""What logs say of all URLs, put together as the machines do it; pages are known by their fingerprints.
 
 Vocabulary:
   there      the tree has a record of the page or of its failure
-  marked     a mark that counts now says that the page's links stand in the logs
+  marked     a mark says that the page's links stand in the logs
   done       marked, or failed: the machines do nothing more for it
   pending    known within scope and depth, and neither there nor done: the next crawl fetches it
   gone       done, and not there: somebody has removed the record
@@ -14,27 +14,21 @@ failures whose record is not there.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 
 from fscrawl import urls
-from fscrawl.errors import RecordError
 from fscrawl.fleet.lines import Found, Line, Told
 from fscrawl.fleet.rules import Rules
-from fscrawl.fleet.snapshot_file import Depths, Snapshot
-from fscrawl.fleet.url_state import DIGITS, UrlState, founds_of
 from fscrawl.frontier.url_table import UrlTable
 
 
 class Fold:
     """`pending`: number of URLs. `has_gone`: some page may be gone, since a mark speaks of one that is not there."""
 
-    def __init__(self, rules: Rules, covers: Callable[[str], bool]) -> None:
-        """`covers(rules)`: whether marks by these rules count now."""
+    def __init__(self, rules: Rules) -> None:
         self.pending = 0
         self.has_gone = False
         self._rules = rules
-        self._covers = covers
-        self._table = UrlTable(deep=rules.max_depth is not None)
+        self._table = UrlTable(deep=rules.links.is_deep)
         self._failures: dict[int, set[str]] = {}  # of what is not there: when it failed
         self._again: dict[int, set[str]] = {}  # and because of which failures it is to be tried again
 
@@ -53,13 +47,13 @@ class Fold:
                 number = urls.fingerprint(line.key)
                 if line.failed_at:
                     self._fail(number, {line.failed_at})
-                elif self._covers(line.term):
+                else:
                     self._mark(number, line.depth)
 
     def know(self, url: str, depth: int) -> None:
         """Note that a URL within the scope is known at a depth."""
         number = fingerprint(url)
-        if self._rules.max_depth is None or depth <= self._rules.max_depth:
+        if self._rules.own.max_depth is None or depth <= self._rules.own.max_depth:
             before = self.is_pending(number)
             self._table.known(number, depth)
             self.pending += self.is_pending(number) - before
@@ -70,7 +64,7 @@ class Fold:
             before = self.is_pending(number)
             self._again.setdefault(number, set()).add(found.flags.retry_of)
             self.pending += self.is_pending(number) - before
-        if self._rules.admit(found.url, found.flags):
+        if self._rules.refuses(found.url, found.depth, found.flags) is None:
             self.know(found.url, found.depth)
 
     def _mark(self, number: int, depth: int) -> None:
@@ -85,45 +79,6 @@ class Fold:
             self._failures.setdefault(number, set()).update(times)
             self.has_gone = True
             self.pending += self.is_pending(number) - before
-
-    # -- snapshots
-
-    def add_snapshot(self, snapshot: Snapshot) -> None:
-        """Add what a snapshot says; RecordError if it cannot be read, or is not in order."""
-        last = -1
-        for lines in snapshot.text():
-            for line in lines:
-                try:
-                    last = _ascending(last, int(line[:DIGITS], 16))
-                    self._add_fact(snapshot.head.shard, line)
-                except (ValueError, LookupError) as error:
-                    raise RecordError(f"{snapshot.head.path}: a line of its text: {error}") from error
-        covers = self._covers(snapshot.head.term)
-        for section, counts in ((snapshot.told(), covers), (snapshot.untold(), False)):
-            last = -1
-            for group in section:
-                for number in group.fingerprints:
-                    last = _ascending_in(snapshot, last, number)
-                self._load(group, counts=counts)
-
-    def _add_fact(self, shard: int, fact: bytes) -> None:
-        state = UrlState()
-        state.take(fact)
-        if state.failures and not state.stored:
-            self._fail(int(fact[:DIGITS], 16), state.failures)
-        if state.way is not None:
-            for found in founds_of(shard, fact):
-                self._add_found(found)
-
-    def _load(self, group: Depths, *, counts: bool) -> None:
-        """Add some URLs of a snapshot. Of those whose marks do not count only their depths matter."""
-        if counts:
-            self._table.load(group.fingerprints, group.known, group.told)
-            self.has_gone = self.has_gone or not all(map(self.is_there, group.fingerprints))
-        elif self._rules.max_depth is not None and group.known is not None:
-            for number, depth in zip(group.fingerprints, group.known, strict=True):
-                if self.is_there(number):
-                    self._table.known(number, depth)
 
     # -- what is asked
 
@@ -145,19 +100,6 @@ class Fold:
         failures = self._failures.get(number)
         has_failed = failures is not None and not failures <= self._again.get(number, set())
         return has_failed or self._table.settled(number)
-
-
-def _ascending(last: int, number: int) -> int:
-    if number <= last:
-        raise ValueError("it is not sorted")
-    return number
-
-
-def _ascending_in(snapshot: Snapshot, last: int, number: int) -> int:
-    try:
-        return _ascending(last, number)
-    except ValueError as error:
-        raise RecordError(f"{snapshot.head.path}: {error}") from error
 
 
 def fingerprint(url: str) -> int:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 
 from fscrawl.fleet import heartbeat
 from fscrawl.fleet.leases import Machinery
-from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.ownership import Fleet
 
 _GLANCE_S = 1.0
@@ -41,14 +40,10 @@ class Liveness:
         """Machines that are not known to be dead."""
         return frozenset(name for name in self._fleet.peers if not self.is_dead(name))
 
-    def ends(self) -> dict[str, Place]:
-        """Give, by machine, the end of its log by its last line."""
-        ends = ((name, peer.last().log) for name, peer in self._fleet.peers.items())
-        return {name: Place(*log) for name, log in ends if log is not None}
-
-    def packs(self) -> int:
-        """Give how many packs of past runs some machine has known."""
-        return max((peer.last().packs for peer in self._fleet.peers.values()), default=0)
+    def ends(self) -> dict[str, tuple[int, int]]:
+        """Give, by machine, its generation and how many bytes its log has, by its last line."""
+        last = ((name, peer.last()) for name, peer in self._fleet.peers.items())
+        return {name: (beat.generation, beat.log) for name, beat in last if beat.log}
 
     def is_dead(self, machine: str) -> bool:
         """Tell whether a machine is certainly dead. If it has no log, this is usually known only after `watch`."""

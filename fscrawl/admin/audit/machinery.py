@@ -1,6 +1,6 @@
 """Checks the small files in `.fscrawl`, and that each name in its directories is one that a machine gives.
 
-Logs and snapshots are read by `fleet.all_lines`.
+Logs are read by `fleet.all_lines`. Snapshots are only a cache, and are not read.
 """
 
 from __future__ import annotations
@@ -12,17 +12,22 @@ from functools import partial
 from fscrawl.admin.audit.check import Checked, Checker
 from fscrawl.admin.audit.report import Finding
 from fscrawl.errors import PlantedError
-from fscrawl.fleet.terms import Term
+from fscrawl.fleet.generations import Generations
 from fscrawl.storage.layout import (
-    AGAIN,
     FILE_PATTERNS,
+    GENERATIONS,
     LEASES,
     LOG,
     ROBOTS,
-    TERMS,
-    is_machine,
+    RULES,
+    SNAP,
+    generation_of,
+    generation_path,
     log_directory,
-    log_segment_of,
+    machine_of,
+    rules_path,
+    snapshot_directory,
+    snapshot_of,
 )
 from fscrawl.store import Tree
 
@@ -38,8 +43,6 @@ class MachineryScan:
         self._note_odd = note_odd
         self._checks: dict[str, Callable[[str], Checked]] = {
             ROBOTS: check.robots,
-            TERMS: self.rules,
-            AGAIN: self.generation,
             LEASES: self.lease,
         }
 
@@ -53,18 +56,25 @@ class MachineryScan:
                 self.robots += directory == ROBOTS
                 if directory in self._checks:
                     yield partial(self._check, directory, name)
-        yield from self._checks_of_logs()
+        for name, kind in self._files.entries(GENERATIONS):
+            number = generation_of(name) if kind == "directory" else None
+            if number is None:
+                self._note_odd(GENERATIONS, name, kind)
+            else:
+                yield from self._checks_of_generation(number)
 
-    def _checks_of_logs(self) -> Iterator[Callable[[], Checked]]:
-        for machine, kind in self._files.entries(LOG):
-            if kind != "directory" or not is_machine(machine):
-                self._note_odd(LOG, machine, kind)
-                continue
-            for name, of_segment in self._files.entries(log_directory(machine)):
-                if of_segment != "file" or log_segment_of(name) is None:
-                    self._note_odd(log_directory(machine), name, of_segment)
-                else:
-                    yield partial(self.segment, f"{log_directory(machine)}/{name}")
+    def _checks_of_generation(self, number: int) -> Iterator[Callable[[], Checked]]:
+        for name, kind in self._files.entries(generation_path(number)):
+            if name == RULES and kind == "file":
+                yield partial(self._check_rules, number)
+            elif kind != "directory" or name not in (LOG, SNAP):
+                self._note_odd(generation_path(number), name, kind)
+        for directory, of in ((log_directory(number), machine_of), (snapshot_directory(number), snapshot_of)):
+            for name, kind in self._files.entries(directory):
+                if kind != "file" or of(name) is None:
+                    self._note_odd(directory, name, kind)
+                elif directory == log_directory(number):
+                    yield partial(self.log, f"{directory}/{name}")
 
     # -- files
 
@@ -74,26 +84,19 @@ class MachineryScan:
         except PlantedError as error:
             return None, Finding("planted", f"{directory}/{name}", error.what)
 
-    def segment(self, path: str) -> Checked:
-        """Check that a segment of a log can be opened."""
+    def log(self, path: str) -> Checked:
+        """Check that a log can be opened."""
         what = self._files.planted(path)
         return None, Finding("planted", path, what) if what else None
 
-    def rules(self, name: str) -> Checked:
-        """Check that a file of rules holds those that its name says."""
-        path = f"{TERMS}/{name}"
-        data = self._files.read(path)
-        try:
-            if data is None or Term.from_json(data).digest == name.removesuffix(".json"):
-                return None, None
-        except ValueError as error:
-            return None, Finding("damaged_rules", path, str(error))
-        return None, Finding("damaged_rules", path, "it holds other rules than its name says")
+    def _check_rules(self, number: int) -> Checked:
+        return self.rules(rules_path(number))
 
-    def generation(self, name: str) -> Checked:
-        """Check that a generation says why it was made."""
-        path = f"{AGAIN}/{name}"
-        return None, None if _is_object(self._files.read(path)) else Finding("damaged_generations", path)
+    def rules(self, path: str) -> Checked:
+        """Check that a generation has link rules."""
+        number = generation_of(path.split("/")[-2])
+        is_sound = number is None or Generations(self._files).read(number).links is not None
+        return None, None if is_sound or not self._files.exists(path) else Finding("damaged_rules", path)
 
     def lease(self, name: str) -> Checked:
         """Check that a lease names its holder."""

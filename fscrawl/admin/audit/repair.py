@@ -1,13 +1,12 @@
 """Repairs what a scan has found.
 
-First it writes the URLs that must be fetched into a log of its own, and then removes the wrong files. At last it makes
-a generation, if machines would not fetch a page again because it is marked as done, or if a part of a log is missing.
-If a repair is killed before that, the next audit finds the pages whose records are gone, and puts them back, too.
+First it begins a generation, if pages must be fetched again or a part of a log is missing: no mark counts any more
+then. It writes the URLs of these pages into a log of its own, and then removes the wrong files. If a repair is killed
+before that, the next audit finds them once more.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 
 from fscrawl import urls
@@ -16,18 +15,16 @@ from fscrawl.admin.audit.fold import fingerprint
 from fscrawl.admin.audit.liveness import Liveness
 from fscrawl.admin.audit.report import EXAMPLES, PAGES, Finding
 from fscrawl.admin.audit.scanner import Scanner
-from fscrawl.errors import PlantedError, RecordError
+from fscrawl.errors import PlantedError
 from fscrawl.fleet.all_lines import AllLines
 from fscrawl.fleet.command_log import write_command_log
 from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.leases import Machinery
-from fscrawl.fleet.lines import Found, Line, Told
-from fscrawl.fleet.snapshot_file import Snapshot, open_snapshot
-from fscrawl.fleet.url_state import DIGITS, UrlState, founds_of
-from fscrawl.frontier.flags import flags_of
+from fscrawl.fleet.lines import Found
+from fscrawl.frontier.flags import labelled
 from fscrawl.frontier.url_table import UrlTable
 from fscrawl.request import is_normal
-from fscrawl.storage.layout import LINKS, probe_path, snapshot_of
+from fscrawl.storage.layout import LINKS, probe_path
 from fscrawl.storage.probe_directory import ProbeDirectory
 from fscrawl.store import Tree
 from fscrawl.util.progress import SILENT, ProgressLine
@@ -35,11 +32,7 @@ from fscrawl.util.progress import SILENT, ProgressLine
 _FETCHED_AGAIN = (*PAGES, "damaged_errors", "planted")
 _ALONE = ("orphan_bodies", "torn_robots", "torn_leases")  # repaired only while no machine is live
 _LEFT = ("strays", "not_normal")  # nothing that a repair could do is better
-_AT_LAST = ("lost_urls", "damaged_logs")  # repaired by what is put back, or by a generation
-_ANY_TIME = ("damaged_snapshots", "damaged_rules", "damaged_generations")  # nobody writes them
-_NEED_GENERATION = (*PAGES, "planted", "damaged_snapshots")  # their marks must not count any more
-
-_REASON = {"reason": "repair"}
+_AT_LAST = ("lost_urls", "damaged_logs", "damaged_rules")  # repaired by what is put back, or by a generation
 
 
 class Repair:
@@ -64,21 +57,18 @@ class Repair:
         self._in_lines: dict[int, Found] = {}  # URLs of keys, as logs have them
         self._small_files: dict[str, Callable[[str], Checked]] = {
             "torn_robots": scanner.check.robots,
-            "damaged_rules": scanner.machinery.rules,
-            "damaged_generations": scanner.machinery.generation,
             "torn_leases": scanner.machinery.lease,
         }
         self._live: frozenset[str] = frozenset()
         self._holders: dict[int, str] = {}
         self._unknown: set[int] = set()  # fingerprints of keys to fetch again whose URL is not known
-        self._failures: dict[int, set[str]] = {}  # of what is to be fetched again: when it failed
+        self._again: set[int] = set()  # fingerprints of what is to be fetched again
         self._labels: dict[int, str] = {}  # and of which task it is, as far as logs still say that
-        self._needs_generation = False
 
     def run(self) -> None:
         report = self._report
         report.repaired = True
-        if set(report.found) - {*_LEFT, *_AT_LAST, *_ANY_TIME} or self._scanner.doubtful:
+        if set(report.found) - {*_LEFT, *_AT_LAST} or self._scanner.doubtful:
             self._wait_for_signs_of_life()
         self._learn_holders()
         self._line.begin("putting URLs back", unit="URLs")
@@ -93,7 +83,6 @@ class Repair:
                     if self._mend(finding):
                         report.mended[finding.kind] += 1
                     self._line.advance()
-        self._begin_generation()
         self._remove_temporaries()
         if self._live and not report.ok:
             names = ", ".join(sorted(self._live))
@@ -124,13 +113,16 @@ class Repair:
 
     def _put_back(self) -> None:
         for finding in self._fetched_again():
-            self._failures[urls.fingerprint(finding.key)] = set()
+            self._again.add(urls.fingerprint(finding.key))
             if finding.url:
-                self._failures[fingerprint(finding.url)] = set()
+                self._again.add(fingerprint(finding.url))
             if not finding.url or urls.key(finding.url) != finding.key:
                 self._unknown.add(urls.fingerprint(finding.key))
-        if self._failures:
+        if self._again:
             self._search_lines()
+        if self._again or self._report.found["damaged_logs"] or self._report.found["damaged_rules"]:
+            self._begin_generation()
+        if self._again:
             write_command_log(self._tree, self._lines())
 
     def _fetched_again(self) -> Iterator[Finding]:
@@ -143,19 +135,15 @@ class Repair:
                 yield finding
 
     def _lines(self) -> Iterator[Found]:
-        """Give the lines that make machines fetch what must be fetched. A failure counts until its time is named."""
+        """Give the lines that make machines fetch what must be fetched."""
         for url, depth, referrer in self._wanted():
             number = fingerprint(url)
             if not self._written.known(number, 0):
                 continue  # found twice: as misplaced and as lost
             self._report.put_back += 1
             self._line.advance()
-            self._needs_generation = self._needs_generation or self._scanner.fold.is_marked(number)
             shard = self._tree.record.shard_of(urls.host(url), urls.key(url))
-            found = Found(shard, depth, referrer, url)
-            label = self._labels.get(number, "")
-            for failed_at in sorted(self._failures.get(number, ())) or [""]:
-                yield found._replace(flags=flags_of(retry_of=failed_at, label=label))
+            yield Found(shard, depth, referrer, url, labelled(self._labels.get(number, "")))
 
     def _wanted(self) -> Iterator[tuple[str, int, str]]:
         """Give URL, depth and referrer of what must be fetched."""
@@ -172,43 +160,23 @@ class Repair:
         return (host, key) != (finding.host, finding.key) and self._tree.is_done(host, key)
 
     def _search_lines(self) -> None:
-        """Look in logs and snapshots for the URLs of keys, and for the times of failures; and for keys of seeds."""
-        lines = AllLines(self._tree)
-        lines.read_snapshots(self._search_snapshot)
-        for _, line in lines.lines():
-            self._search_line(line)
+        """Look in logs for the URLs of keys, and for their tasks; and for keys of seeds."""
+        for _, line in AllLines(self._tree).lines():
+            if isinstance(line, Found) and (self._unknown or line.flags.label):
+                self._search_found(line)
         for seed in self._scanner.seeds:
             number = fingerprint(seed)
             if number in self._unknown:
                 self._unknown.discard(number)  # whoever holds its shard knows it
                 self._in_lines.pop(number, None)
-                if self._failures.get(number):
-                    self._in_lines[number] = Found(0, 0, "", seed)
 
-    def _search_snapshot(self, snapshot: Snapshot) -> None:
-        for lines in snapshot.text():
-            for line in lines:
-                if int(line[:DIGITS], 16) in self._failures:
-                    state = UrlState()
-                    with snapshot.readable():
-                        state.take(line)
-                        founds = list(founds_of(snapshot.head.shard, line)) if state.way else ()
-                    self._failures[int(line[:DIGITS], 16)] |= state.failures
-                    for found in founds:
-                        self._search_line(found)
-
-    def _search_line(self, line: Line) -> None:
-        if isinstance(line, Told) and line.failed_at:
-            number = urls.fingerprint(line.key)
-            if number in self._failures:
-                self._failures[number].add(line.failed_at)
-        elif isinstance(line, Found) and (self._unknown or line.flags.label):
-            number = fingerprint(line.url)
-            if line.flags.label and number in self._failures:
-                self._labels[number] = min(line.flags.label, self._labels.get(number, line.flags.label))
-            if number in self._unknown:
-                known = self._in_lines.get(number)
-                self._in_lines[number] = line if known is None else min(known, line, key=_depth)
+    def _search_found(self, found: Found) -> None:
+        number = fingerprint(found.url)
+        if found.flags.label and number in self._again:
+            self._labels[number] = min(found.flags.label, self._labels.get(number, found.flags.label))
+        if number in self._unknown:
+            known = self._in_lines.get(number)
+            self._in_lines[number] = found if known is None else min(known, found, key=_depth)
 
     def _in_records(self) -> Iterator[tuple[str, int, str]]:
         """Look for the URLs of the other keys in all records."""
@@ -235,19 +203,15 @@ class Repair:
             if self._is_still(finding):
                 # No URL is known. Without the file the page would be lost; with the file it would count as done.
                 self._tree.files.set_aside(finding.path)
-                self._needs_generation = True
             return False
         if self._is_still(finding):
             self._tree.check_directories()  # without it, each body or record is missing
-            self._needs_generation = self._needs_generation or finding.kind in _NEED_GENERATION
             self._correct(finding)
         elif finding.kind == "set_aside":
             return False  # its URL is still not known
         return True
 
     def _may_mend(self, finding: Finding) -> bool:
-        if finding.kind in _ANY_TIME:
-            return True
         return not self._live if finding.kind in _ALONE else self._may_touch(finding)
 
     def _correct(self, finding: Finding) -> None:
@@ -264,19 +228,16 @@ class Repair:
             for path in self._tree.bodies(finding.host, finding.key):
                 if path not in expected and record is not None:
                     files.remove(path)
-        elif finding.kind == "damaged_generations":  # it must stay: the newest number counts
-            files.publish(finding.path, json.dumps(_REASON).encode() + b"\n")
         else:
             files.remove(finding.path)
 
     def _begin_generation(self) -> None:
-        """Let all records be read again, if a mark does not count any more, or a part of a log is missing."""
-        generations = Generations(self._tree.files)
-        for machine, cut in sorted(self._scanner.cuts.items()):
-            reason = {"reason": "cut", "log": machine, "expected": list(cut.expected)}
-            self._report.generation = generations.ensure(reason)
-        if self._needs_generation and not self._report.generation:
-            self._report.generation = generations.advance(_REASON)
+        """Let all records be read again: no mark of before counts any more."""
+        generations, own = Generations(self._tree.files), self._scanner.rules.own
+        newest = generations.newest()
+        links = own if newest is None or newest.links is None or not newest.links.covers(own) else newest.links
+        before = newest.refresh_before if newest else ""
+        self._report.generation = generations.begin_next(links, before, "repair").number
 
     def _is_still(self, finding: Finding) -> bool:
         check, host, key = self._scanner.check, finding.host, finding.key
@@ -285,26 +246,15 @@ class Repair:
         if finding.kind == "orphan_bodies":
             return not self._tree.is_done(host, key)
         if finding.kind == "set_aside":
-            return self._tree.is_done(host, key) or self._tree.failed_at(host, key) is not None
+            return self._tree.is_done(host, key) or self._tree.failure(host, key) is not None
         name = finding.path.rpartition("/")[2]
         if finding.kind in self._small_files:
             return self._small_files[finding.kind](name)[1] is not None
-        if finding.kind == "damaged_snapshots":
-            return self._is_snapshot_damaged(name)
         if finding.kind == "damaged_errors":
             return check.error(host, key)[1] is not None
         if finding.kind == "errors_beside_pages":
             return True  # if the page was put back, it must not count as failed
         return check.page(host, key)[1] is not None
-
-    def _is_snapshot_damaged(self, name: str) -> bool:
-        named = snapshot_of(name)
-        assert named is not None
-        try:
-            open_snapshot(self._tree.files, *named).check()
-        except RecordError:
-            return True
-        return False
 
     def _remove_temporaries(self) -> None:
         report = self._report

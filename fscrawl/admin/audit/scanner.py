@@ -1,4 +1,4 @@
-"""Reads a tree: first the keys that are stored or failed, then what logs and snapshots say, then every file."""
+"""Reads a tree: first the keys that are stored or failed, then what logs say, then every file."""
 
 from __future__ import annotations
 
@@ -18,11 +18,9 @@ from fscrawl.admin.audit.report import PAGES, Finding, Report
 from fscrawl.admin.audit.spool import Spool
 from fscrawl.config.settings import Settings
 from fscrawl.fleet.all_lines import AllLines
-from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.lines import Found
-from fscrawl.fleet.log_reader import Cut
-from fscrawl.fleet.rules import Rules
-from fscrawl.fleet.terms import ReadOnlyTerms, Term
+from fscrawl.fleet.log_reader import Damage
+from fscrawl.fleet.rules import LinkRules, Rules
 from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.url_table import UrlTable
 from fscrawl.request import is_normal, shown
@@ -56,10 +54,10 @@ class Scanner:
     findings      what is wrong
     temporaries   (path, machine) of temporary files
     doubtful      how many temporary files belong to machines that may be alive
-    cuts          by machine, what is missing of its log
+    damaged       by machine, what is missing of its log
     machinery     checks the small files in `.fscrawl`
     rules         by which URLs are judged now
-    fold          what logs and snapshots say
+    fold          what logs say
     """
 
     def __init__(
@@ -83,9 +81,9 @@ class Scanner:
         self._liveness = liveness
         self._line = line
         self._sleep = sleep
-        self.cuts: dict[str, Cut] = {}
-        self.rules = _rules_of(tree, settings, seeds)
-        self.fold = Fold(self.rules, ReadOnlyTerms(tree.files, self.rules.term).covers)
+        self.damaged: dict[str, Damage] = {}
+        self.rules = _rules_of(settings, seeds)
+        self.fold = Fold(self.rules)
         self.machinery = MachineryScan(tree, self.check, self._note_odd)
         self._max_hosts = settings.crawl.max_hosts_per_domain
         self._known_hosts: frozenset[str] = frozenset()
@@ -160,21 +158,21 @@ class Scanner:
         return files
 
     def _learn_lines(self) -> None:
-        """Read the seeds, and all lines of snapshots and logs."""
+        """Read the seeds, and all lines of logs; without those that count, a crawl reads all records."""
         self._line.begin("reading logs", unit="lines")
         for seed in self.seeds:
             self.fold.know(seed, 0)
         lines = self._all_lines()
-        lines.read_snapshots(self.fold.add_snapshot, check_old=True)
-        for path, how in lines.damaged.items():
-            self._find(Finding("damaged_snapshots", path, how.removeprefix(f"{path}: ")))
+        newest = lines.generation
+        counts = newest is not None and newest.links is not None and newest.links.covers(self.rules.own)
         for _, line in lines.lines():
-            self.fold.add(line)
+            if counts:
+                self.fold.add(line)
             self._line.advance()
-        self.cuts = lines.cuts
+        self.damaged = lines.damaged
 
     def _all_lines(self) -> AllLines:
-        return AllLines(self._tree, said=self._liveness.ends(), packs=self._liveness.packs())
+        return AllLines(self._tree, said=self._liveness.ends())
 
     # -- the files of pages
 
@@ -253,13 +251,14 @@ class Scanner:
 
     def _follow(self, record: PageRecord) -> None:
         """Look for lost URLs among a page's links. Those of a page without a mark wait: a crawl reads them."""
-        if self.rules.max_depth is not None and record.depth_of_links > self.rules.max_depth:
+        most_deep = self.rules.own.max_depth
+        if most_deep is not None and record.depth_of_links > most_deep:
             return
         is_marked = self.fold.is_marked(urls.fingerprint(record.key))
         present = by_present_rules(record, self.rules.sites)
         if present is None:  # a crawl reads its body by the present rules of its site
             return
-        for url in present.links_to(nofollow=self.rules.nofollow):
+        for url in present.links_to(nofollow=self.rules.own.follow_nofollow):
             if url in self._checked:
                 continue
             if len(self._checked) >= _CHECKED_MEMORY:
@@ -312,7 +311,7 @@ class Scanner:
         self._liveness.look()
         if self.fold.has_gone or (with_others and self._maybe_lost):
             self._learn_lines_again()
-        self._look_at_cuts_again()
+        self._look_at_logs_again()
         for url, depth, referrer in self._maybe_lost:
             if not (self._is_accounted_for(url) or self.check.is_there(url)):
                 self._find(Finding("lost_urls", shown(url), "", urls.host(url), urls.key(url), url, depth, referrer))
@@ -349,22 +348,21 @@ class Scanner:
             if isinstance(line, Found) and self.fold.is_gone(fingerprint(line.url)):
                 self._suspect(line.url, line.depth, line.referrer)
 
-    def _look_at_cuts_again(self) -> None:
-        """Look again at logs that seem to be cut: a share may show an old state, or a machine may remove segments."""
-        if not self.cuts:
+    def _look_at_logs_again(self) -> None:
+        """Look again at logs that seem to be damaged: a share may show an old state."""
+        if not self.damaged:
             return
         self._sleep(caches_live_s(self._tree.root))
         lines = self._all_lines()
-        lines.read_snapshots(lambda _: None)  # only the places in their heads matter
-        for _ in lines.lines(sorted(self.cuts)):
+        for _ in lines.lines(sorted(self.damaged)):
             pass
-        self.cuts = lines.cuts
-        for machine, cut in sorted(self.cuts.items()):
-            self._find(Finding("damaged_logs", cut.path, cut.text, machine))
+        self.damaged = lines.damaged
+        for machine, damage in sorted(self.damaged.items()):
+            self._find(Finding("damaged_logs", damage.path, damage.text.removeprefix(f"{damage.path}: "), machine))
 
 
-def _rules_of(tree: Tree, settings: Settings, seeds: frozenset[str]) -> Rules:
+def _rules_of(settings: Settings, seeds: frozenset[str]) -> Rules:
     """Give the rules that are in force."""
-    crawl, sites, near = settings.crawl, Sites(settings.rules), near_to(seeds, settings.rules)
-    term = Term.of(settings, near, tree.record, Generations(tree.files).newest(), sites.digest)
-    return Rules(Scope(crawl, near), crawl.max_depth, seeds, crawl.follow_nofollow, term, sites)
+    near = near_to(seeds, settings.rules)
+    own, scope = LinkRules.of(settings, near), Scope(settings.crawl, near)
+    return Rules(0, own, scope, "", own, scope, seeds, Sites(settings.rules))

@@ -2,7 +2,7 @@
 
 Vocabulary:
   asked      what the user entered: a URL, a request as in `seeds.txt` or in its spelling, or the 24 digits of a key
-  line       a URL's line in a log or a snapshot: who discovered it, at which depth, on which page; or in `seeds.txt`
+  line       a URL's line in a log: who discovered it, at which depth, on which page; or in `seeds.txt`
   mark       a line of a log: the page was stored and its links stand in logs, or it failed
   reason     why a URL is not stored, or not yet: a name for programs, a sentence for people, and what to do
   waiting    a URL that has a line, and is neither stored nor failed: it will be fetched when its turn comes
@@ -21,11 +21,12 @@ from fscrawl.config.settings import Settings
 from fscrawl.config.written_requests import line_of, written_request
 from fscrawl.errors import RecordError
 from fscrawl.fleet.leases import Machinery
+from fscrawl.fleet.rules import LinkRules
 from fscrawl.frontier.flags import format_flags, labelled
 from fscrawl.hostnames import candidates
 from fscrawl.monitor.explain.facts import Explanation, Hop, Line, Reason
 from fscrawl.monitor.explain.inlinks import host_of, inlinks, record_at, record_of, tree_path_of
-from fscrawl.monitor.explain.mentions import Mentions, terms_of
+from fscrawl.monitor.explain.mentions import Mentions
 from fscrawl.monitor.explain.why import Why, why_no_url
 from fscrawl.monitor.snapshot import Observer
 from fscrawl.request import Request, route_of, spelling
@@ -68,7 +69,7 @@ class _Inquiry:
         self._settings = settings
         self._seeds = frozenset(seeds)
         self._labels = seeds
-        self._terms = terms_of(tree, settings, near_to(self._seeds, settings.rules))
+        self._own = LinkRules.of(settings, near_to(self._seeds, settings.rules))
         self._it = Explanation(asked)
 
     def run(self, line: ProgressLine, *, all_inlinks: bool) -> Explanation:
@@ -91,7 +92,7 @@ class _Inquiry:
             return it
         snapshot = Observer(self._tree, lambda: self._settings).look()
         self._find_holder({machine.name: machine.state for machine in snapshot.machines})
-        it.reasons += Why(self._tree, self._settings, self._seeds, self._terms, it, snapshot).reasons(it.url)
+        it.reasons += Why(self._tree, self._settings, self._seeds, self._own, it, snapshot).reasons(it.url)
         return it
 
     # -- what it is called
@@ -152,7 +153,7 @@ class _Inquiry:
         if it.host:
             return  # its record says the rest
         it.url = next((url for url in self._seeds if urls.key(url) == it.key), None)
-        it.url = it.url or Mentions(self._tree, self._terms, it.key, None, None).url
+        it.url = it.url or Mentions(self._tree, self._own, it.key, None, None).url
         it.host = urls.host(it.url) if it.url is not None else ""
 
     def _shard(self) -> int:
@@ -237,7 +238,7 @@ class _Inquiry:
         if it.url in self._seeds:
             mark = format_flags(labelled(self._labels.get(it.url or "", "")))
             it.lines.append(Line("", 0, "", mark, source="seeds"))
-        mentions = Mentions(self._tree, self._terms, it.key, it.url, it.shard)
+        mentions = Mentions(self._tree, self._own, it.key, it.url, it.shard)
         found_on = {referrer: self._url_of(referrer) for referrer in {line.referrer for line in mentions.lines}}
         it.lines += [line._replace(found_on=found_on[line.referrer]) for line in mentions.lines]
         it.marks = mentions.marks

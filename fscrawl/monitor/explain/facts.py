@@ -20,10 +20,10 @@ class Reason(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line that found a URL: in the log of `machine`, in a snapshot or in `seeds.txt` (then `machine` is "").
+    """A line that found a URL: in the log of `machine`, or in `seeds.txt` (then `machine` is "").
 
     found_on    URL of the page with key `referrer`
-    source      "log", "snapshot", "seeds"
+    source      "log", "seeds"
     """
 
     machine: str
@@ -35,16 +35,14 @@ class Line(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """What the log of `machine` ("": a snapshot) says has become of a URL: it is done, or failed at `failed_at`.
+    """What the log of `machine` says has become of a URL: it is done, or failed at `failed_at`.
 
     depth     at which it was found
-    rules     names those by which its links were filtered
-    counts    these rules are as wide as the present ones; so machines do nothing more for the URL
+    counts    its links were chosen by rules that cover the present ones; so machines do nothing more for the URL
     """
 
     machine: str
     depth: int
-    rules: str
     failed_at: str = ""
     counts: bool = False
 

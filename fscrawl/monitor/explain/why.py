@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from fscrawl import urls
 from fscrawl.config.settings import Settings
 from fscrawl.config.written_requests import line_of, written_request
-from fscrawl.fleet.terms import ReadOnlyTerms
+from fscrawl.fleet.rules import LinkRules
 from fscrawl.frontier.flags import parse_flags
-from fscrawl.frontier.host_figures import SLOW_S
+from fscrawl.frontier.host_figures import SLOW_S, Cause
 from fscrawl.frontier.scope import BAD_PORT, TRAP, WHY_TRAP, Scope
 from fscrawl.http.error_classes import HELP
 from fscrawl.monitor.explain.facts import Explanation, Mark, Reason
 from fscrawl.monitor.explain.inlinks import Inlink
-from fscrawl.monitor.explain.mentions import rule_against, terms_of_links
+from fscrawl.monitor.explain.mentions import ReadLinks, rule_against
 from fscrawl.monitor.machine_status import MachineStatus
 from fscrawl.monitor.resuming import to_resume
 from fscrawl.monitor.snapshot import Snapshot
@@ -27,6 +27,8 @@ from fscrawl.storage.layout import PAGE_DIRECTORIES
 from fscrawl.store import PAUSE, STOP, Tree
 from fscrawl.util.humanize import number_of
 from fscrawl.util.installed import command, path_word
+
+_RESTS = (Cause.RETRY_AFTER, Cause.COSTLY, Cause.FAILING, Cause.PROBED, Cause.TOLD)
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):(?!\d)", re.IGNORECASE)  # a.example:80 has none
 _RULES = (BAD_PORT, TRAP, "scope", "allow", "deny", "max_depth", "max_hosts_per_domain")
@@ -64,14 +66,14 @@ class Why:
         tree: Tree,
         settings: Settings,
         seeds: frozenset[str],
-        terms: ReadOnlyTerms,
+        own: LinkRules,
         it: Explanation,
         snapshot: Snapshot,
     ) -> None:
         self._tree = tree
         self._settings = settings
         self._seeds = seeds
-        self._terms = terms
+        self._own = own
         self._it = it
         self._snapshot = snapshot
 
@@ -81,7 +83,7 @@ class Why:
         if error is not None:
             advice = HELP.get(error.class_, "").format(fscrawl=command(), root=path_word(self._tree.root))
             yield Reason("failed", f"{error.class_}: {error.message}", advice)
-            if not any(parse_flags(line.mark).retry_of == error.failed_at for line in it.lines):
+            if not (error.again or any(parse_flags(line.mark).retry_of == error.failed_at for line in it.lines)):
                 return
         limits = list(self._limits(url))
         yield from limits
@@ -89,9 +91,9 @@ class Why:
         mark = None if error is not None else self._final_mark()
         if mark is not None:
             yield self._gone(mark)
-        elif it.lines and not limits:
+        elif (it.lines or error is not None) and not limits:
             yield self._waiting()
-        elif not it.lines:
+        elif not it.lines and error is None:
             yield self._undiscovered(url, left_out=any(limit.name in _RULES for limit in limits))
 
     def _limits(self, url: str) -> Iterator[Reason]:
@@ -210,9 +212,9 @@ class Why:
         return None
 
     def _gone(self, mark: Mark) -> Reason:
-        who = f"the log of {mark.machine}" if mark.machine else "a snapshot"
         what = f"it failed at {mark.failed_at}" if mark.failed_at else "it was stored"
-        text = f"{what}, as {who} says, and its record is gone; machines do not fetch it again by themselves"
+        gone = "its record is gone; machines do not fetch it again by themselves"
+        text = f"{what}, as the log of {mark.machine} says, and {gone}"
         return Reason("gone", text, f"{command('audit', self._tree.root)} --repair")
 
     def _undiscovered(self, url: str, *, left_out: bool) -> Reason:
@@ -246,29 +248,27 @@ class Why:
     def _not_in_a_log(self, url: str, followed: list[Inlink]) -> Reason:
         """Say why no log has a URL to which pages link."""
         root = self._tree.root
-        terms_of = terms_of_links(self._tree, (urls.key(link.url) for link in followed))
-        if any(self._terms.covers(term) for terms in terms_of.values() for term in terms):
+        read = ReadLinks(self._tree, (urls.key(link.url) for link in followed))
+        if read.keys and read.rules is not None and read.rules.covers(self._own):
             text = "a page links to it, and is marked as done, but no log has the link"
             return Reason("lost", text, f"{command('audit', root)} --repair")
         advice = f"the next crawl reads the page's record again:  {command('crawl', root)}"
         for link in followed:
-            for digest in sorted(terms_of.get(urls.key(link.url), ())):
-                term = self._terms.get(digest)
-                rule = rule_against(term, url, link.depth) if term is not None else None
-                if rule is not None:
-                    text = f"{link.url} links to it, and its links were read when it was outside: crawl.{rule}"
-                    return Reason("links-read-by-other-rules", text, advice)
+            if read.rules is None or urls.key(link.url) not in read.keys:
+                continue
+            if (rule := rule_against(read.rules, url, link.depth)) is not None:
+                text = f"{link.url} links to it, and its links were read when it was outside: crawl.{rule}"
+                return Reason("links-read-by-other-rules", text, advice)
         return Reason("links-not-read-yet", "pages link to it, and their links are not read (again) yet", advice)
 
 
 def _troubles(machine: MachineStatus, host: str) -> Iterator[Reason]:
     """Give what a machine says about a host."""
     figure, shown = machine.status.hosts.get(host), urls.shown_host(host)
-    rest_s = machine.last.rests.get(host)
-    if rest_s is not None:
+    if figure is not None and figure.cause in _RESTS:
         yield Reason(
             "resting",
-            f"{machine.name} pauses {shown} for {rest_s:g} s more, because the host asked for it, failed, or"
+            f"{machine.name} pauses {shown} for {figure.wait_s:g} s more, because the host asked for it, failed, or"
             " takes much of the processor in vain",
         )
     if figure is not None and figure.failures:

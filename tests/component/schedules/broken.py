@@ -9,36 +9,37 @@ from fscrawl.engine.outcomes import Bookkeeper
 from fscrawl.fleet import ending
 from fscrawl.fleet.anchor import Anchor
 from fscrawl.fleet.blocks import Head
-from fscrawl.fleet.claims import Claims
 from fscrawl.fleet.edits import Seeds
 from fscrawl.fleet.ending import Ending
 from fscrawl.fleet.fence import Fence
-from fscrawl.fleet.generations import refresh_of
 from fscrawl.fleet.handover import Handover
 from fscrawl.fleet.heartbeat import Permit
+from fscrawl.fleet.housekeeping import Housekeeping
 from fscrawl.fleet.intake import Intake
 from fscrawl.fleet.ledger import Ledger
-from fscrawl.fleet.lines import Told
 from fscrawl.fleet.log_reader import LogReader
 from fscrawl.fleet.log_writer import LogWriter
 from fscrawl.fleet.membership import Membership
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.fleet.rulebook import Rulebook
+from fscrawl.fleet.rules import LinkRules
 from fscrawl.fleet.snapshots import Snapshots
 from fscrawl.fleet.survey import Survey
-from fscrawl.fleet.terms import Terms
+from fscrawl.frontier.flags import NO_FLAGS
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.url_table import UrlTable
+from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import Known
 from fscrawl.handlers.pages import PageHandler
 from fscrawl.handlers.refreshes import RefreshHandler
+from tests.component.schedules import world
 
 Change = tuple[Any, str, Any]
 
 
 def told_without_reading() -> list[Change]:
     def report(self: Any, task: Any, record: object) -> Known:
-        return Known(task, (), None, (), self._context.term)
+        return Known(task, (), None, (), self._context.generation)
 
     return [(PageHandler, "report", report)]
 
@@ -47,7 +48,7 @@ def told_first() -> list[Change]:
     real = Bookkeeper._stored
 
     def stored(self: Any, outcome: Any) -> None:
-        self._membership.told(outcome.task, outcome.term)
+        self._membership.told(outcome.task)
         self._membership.ledger.flush()
         real(self, outcome)
 
@@ -60,7 +61,7 @@ def no_survey() -> list[Change]:
 
 def early_survey() -> list[Change]:
     def plan(self: Any, shard: int) -> None:
-        if self._needs_survey(shard):
+        if not self._ledger.is_surveyed(shard):
             self._to_survey[shard] = 0.0
 
     return [(Intake, "_plan_survey", plan)]
@@ -99,18 +100,15 @@ def snapshot_ahead() -> list[Change]:
 
 
 def own_cut_ignored() -> list[Change]:
-    return [(LogWriter, "check", lambda self: None), (LogWriter, "_expect", lambda self, counted: None)]
+    return [(LogWriter, "check", lambda self: None), (LogWriter, "_expect", lambda self, there, counted: None)]
 
 
 def generation_ignored() -> list[Change]:
-    return [(Rulebook, "_newest_read", lambda self, now: 0)]
+    return [(Rulebook, "_go_by", lambda self, found, now, *, edited: None)]
 
 
-def cut_ignored() -> list[Change]:
-    return [
-        (Ledger, "believed_cut", lambda self, now, more: None),
-        (Ledger, "has_doubts", False),
-    ]
+def damage_ignored() -> list[Change]:
+    return [(Ledger, "believed_damage", lambda self, now: None), (Ledger, "damaged", ())]
 
 
 def sent_forever() -> list[Change]:
@@ -138,21 +136,49 @@ def nothing_is_looked_for() -> list[Change]:
 
 
 def told_forever() -> list[Change]:
-    return [(Terms, "covers", lambda self, term: True)]
+    return [(LinkRules, "covers", lambda self, other: True)]
 
 
-def term_at_telling() -> list[Change]:
-    def told(self: Any, task: Any, term: str) -> bool:
-        shard = self._frontier.location(task.url).shard
-        self.say(Told(shard, task.key, task.depth, self.rules.term.digest))
-        return True
-
-    return [(Ledger, "told", told)]
+def told_while_stale() -> list[Change]:
+    return [(Bookkeeper, "_is_stale", lambda self, outcome: False)]
 
 
-def edit_unseen_in_links() -> list[Change]:
+def links_by_own_rules() -> list[Change]:
+    return [(CrawlConfig, "link_rules", lambda self: LinkRules.of(self.settings, self.seeds))]
+
+
+def survey_by_own_rules() -> list[Change]:
+    real = Survey._tell
+
+    def tell(self: Any, page: Any) -> None:
+        rules = self._ledger.rules
+        self._ledger.rules = rules._replace(links=rules.own, chosen=rules.scope)
+        real(self, page)
+        self._ledger.rules = rules
+
+    return [(Survey, "_tell", tell)]
+
+
+def left_out_unsaid() -> list[Change]:
     real = Ledger.discover
-    return [(Ledger, "discover", lambda self, *found: real(self, *found[:5]))]
+
+    def discover(self: Any, links: Any, depth: int, referrer: str, flags: Any = NO_FLAGS, host: str = "") -> Any:
+        inside = [url for url in links if self.rules.refuses(url, depth, flags) is None]
+        return real(self, inside, depth, referrer, flags, host)
+
+    return [(Ledger, "discover", discover)]
+
+
+def uncovered_is_idle() -> list[Change]:
+    def go_by(self: Any, found: Any, now: float, *, edited: bool) -> None:
+        if found.links is not None and found.number != self.rules.generation:
+            self._enter(found)
+
+    return [(Rulebook, "_go_by", go_by)]
+
+
+def removed_early() -> list[Change]:
+    return [(Housekeeping, "_may_remove", lambda self, present, now: True)]
 
 
 def depth_ignored() -> list[Change]:
@@ -164,9 +190,9 @@ def edit_retakes_nothing() -> list[Change]:
     real = Rulebook.look
 
     def look(self: Any, now: float) -> Any:
-        generation = self._generation
+        generation = self.rules.generation
         change = real(self, now)
-        return change and change._replace(retake=change.retake and self._generation != generation)
+        return change and change._replace(retake=self.rules.generation != generation)
 
     return [(Rulebook, "look", look)]
 
@@ -203,7 +229,7 @@ def deletion_ignored() -> list[Change]:
 
 
 def no_grace() -> list[Change]:
-    return [(Claims, "wait_for_old_permits", lambda self, now: None)]
+    return [(world, "longest_permit_s", lambda dead_after_s, caches_s: 0.0)]
 
 
 def claims_from_the_living() -> list[Change]:
@@ -213,19 +239,8 @@ def claims_from_the_living() -> list[Change]:
     return [(Fleet, "is_free", is_free)]
 
 
-def leases_stay_removed() -> list[Change]:
-    return [
-        (Fleet, "put_back", lambda self, now, confirm: 0),
-        (Fleet, "are_some_to_be_put_back", lambda self, now: False),
-    ]
-
-
-def claims_beside_removed_leases() -> list[Change]:
-    return [(Fleet, "are_some_to_be_put_back", lambda self, now: False)]
-
-
 def removed_leases_count_on() -> list[Change]:
-    return [(Fleet, "_doubt_removed", lambda self, now: None)]
+    return [(Fleet, "_check_there", lambda self: None)]
 
 
 def own_parts_unread() -> list[Change]:
@@ -282,13 +297,14 @@ def retries_without_end() -> list[Change]:
 
 
 def newest_refresh_only() -> list[Change]:
-    real = Rulebook._use
+    def begin_next(self: Any, found: Any, reason: str, refresh_before: str = "") -> Any:
+        return self._generations.begin_next(self.rules.own, refresh_before, reason)
 
-    def use(self: Any, generation: int) -> None:
-        real(self, generation)
-        self.refresh_before = refresh_of(self._generations.reason(generation)) if generation else ""
+    def mend(self: Any, what: str) -> None:
+        if self._generations.newest().number == self.rules.generation:
+            self._generations.begin_next(self.rules.links, "", what)
 
-    return [(Rulebook, "_use", use)]
+    return [(Rulebook, "_begin_next", begin_next), (Rulebook, "mend", mend)]
 
 
 def refresh_looked_up() -> list[Change]:
@@ -310,7 +326,7 @@ def away_and_back() -> list[Change]:
 
 def end_by_idle_beats() -> list[Change]:
     def agrees(beat: Any, own: Any, told: Any) -> bool:
-        return bool(beat.idle and beat.term == own.term and beat.held == told.held)
+        return bool(beat.idle and beat.rules == own.rules and beat.held == told.held)
 
     return [(ending, "_agrees", agrees)]
 

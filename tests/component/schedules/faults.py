@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from fscrawl.admin.retry import retry as retry_command
 from fscrawl.errors import RecordError
-from fscrawl.storage.layout import ERRS, LEASES, LINKS, LOG, MACHINES, SEEDS, SNAP, pack_of
+from fscrawl.storage.layout import ERRS, GENERATIONS, LEASES, LINKS, LOG, SEEDS, SNAP
 from fscrawl.storage.records import ErrorRecord, timestamp
 from tests.component.schedules.member import Killed, Member
 from tests.component.schedules.patches import EPOCH
@@ -69,7 +69,7 @@ def lost_reply(world: World) -> None:
 def pause(world: World) -> None:
     """A machine stands still; it wakes up later, by `resume`."""
     if member := _some(world):
-        member.is_paused = True
+        member.stand_still()
         member.note("stands still")
 
 
@@ -84,7 +84,7 @@ def resume(world: World) -> None:
     for member in world.up():
         if member.is_paused or member.is_stuck:
             member.note("goes on")
-            member.is_paused = member.is_stuck = False
+            member.go_on()
 
 
 def time_passes(world: World) -> None:
@@ -100,7 +100,7 @@ def takeover(world: World) -> None:
     if len(up) < 2:
         return
     member = world.rng.choice(up)
-    member.is_paused = True
+    member.stand_still()
     member.note("stands still for long")
     for _ in range(world.rng.randint(13, 24)):
         world.now += 5.0
@@ -219,16 +219,16 @@ def refresh(world: World) -> None:
 
 
 def cut(world: World) -> None:
-    """The server has lost the end of a log, or all of a segment."""
+    """The server has lost the end of a log, or all of it."""
     rng = world.rng
-    segments = [path for path in world.share.files(LOG) if _size(world, path)]
-    if not segments:
+    logs = [path for path in world.share.files(GENERATIONS) if f"/{LOG}/" in path and _size(world, path)]
+    if not logs:
         return
-    path = rng.choice(segments)
+    path = rng.choice(logs)
     size = _size(world, path)
     left = rng.choice([0, size // 2, max(size - 1, 0), rng.randint(0, size), size - size // 4])
     world.note(f"{path}: cut from {size} to {left}")
-    world.cut.add(path.split("/")[-2])
+    world.cut.add(path.split("/")[-1].removesuffix(".log"))
     world.must_retry.clear()
     world.share.cut(path, left)
 
@@ -240,7 +240,8 @@ def _size(world: World, path: str) -> int:
 
 def tear(world: World) -> None:
     """A snapshot is torn, or removed."""
-    snapshots = [path for path in world.share.files(SNAP) if not path.rpartition("/")[2].startswith(".")]
+    files = (path for path in world.share.files(GENERATIONS) if f"/{SNAP}/" in path)
+    snapshots = [path for path in files if not path.rpartition("/")[2].startswith(".")]
     if snapshots:
         path = world.rng.choice(snapshots)
         if world.rng.random() < 0.5:
@@ -248,20 +249,6 @@ def tear(world: World) -> None:
         else:
             world.as_person().remove(path.removeprefix(f"{ROOT}/"))
         world.note(f"{path} is torn")
-
-
-def lose(world: World) -> None:
-    """A pack of past runs is torn, or somebody removes it."""
-    packs = [path for path in world.share.files(MACHINES) if pack_of(path.rpartition("/")[2]) is not None]
-    if packs:
-        path = world.rng.choice(packs)
-        if world.rng.random() < 0.5:
-            world.share.cut(path, world.rng.randint(0, _size(world, path) - 1) if _size(world, path) else 0)
-        else:
-            world.as_person().remove(path.removeprefix(f"{ROOT}/"))
-        world.note(f"{path} is lost")
-        world.lost_packs += 1
-        world.must_retry.clear()
 
 
 def delete(world: World) -> None:
@@ -274,26 +261,17 @@ def delete(world: World) -> None:
 
 
 def remove_leases(world: World) -> None:
-    """A person removes the leases, which look like locks that were left behind; perhaps with their directory.
+    """A person removes the leases, which look like locks that were left behind.
 
-    Each machine that holds shards has said so: that is how those that join know that leases are missing. Without the
-    directory nothing can be claimed until one of them makes it again.
+    Whoever knows one of them ends. Until then, a machine that knows none would take shards that are still held. So all
+    are at work, and nobody has joined just now.
     """
-    _rounds(world)
-    holders = [member for member in world.up() if member.fleet.held]
-    if not world.share.files(LEASES) or not all(member.heart.written[-1].shards for member in holders):
+    if world.waiting() or not all(_is_at_work(member) and member.fleet._newest for member in world.up()):
         return
     world.note("the leases are removed")
     world.were_leases_removed = True
-    if world.rng.random() < 0.5 and any(_is_at_work(member) for member in holders):
-        world.share.delete(LEASES)
-        _rounds(world)
     for path in world.share.files(LEASES):
         world.as_person().remove(path.removeprefix(f"{ROOT}/"))
-
-
-def _rounds(world: World) -> None:
-    """Let each machine beat, and all others read that."""
     for _ in range(3):
         world.now += BEATS_C / 2
         world.round()

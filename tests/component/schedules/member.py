@@ -4,7 +4,7 @@
     beat    the heart beats, if it is time
     work    a worker does the first task of its inbox
 
-If the memory of the fleet is lost under it, it joins anew with another id, as the command does.
+If the memory of the fleet is lost under it, it ends, and a supervisor starts the same command again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from fscrawl.config.seeds import wait_for_seeds
 from fscrawl.config.watcher import read_settings
 from fscrawl.engine.machine import Machine, Options
 from fscrawl.errors import FscrawlError, MemoryGone
-from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.logs import Logs
 from fscrawl.frontier.task import PageTask, Task
 from fscrawl.handlers.crawl_config import CrawlConfig
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from tests.component.schedules.world import World
 
 _CAPACITY = 3
+_RESTART_S = 30.0  # that of deploy/systemd/fscrawl.service
 
 
 class Killed(BaseException):
@@ -128,15 +128,17 @@ class Member:
     """A machine, through all its ids.
 
     name        the present id
-    state       "up", "left" or "dead"
+    state       "up", "waits" (for a supervisor, or before it makes a tree where pages are stored), "left" or "dead"
     is_paused   nothing of it runs
     is_stuck    its main loop does not run, its heart and its workers do
+    still_s     the longest time for which nothing of it ran
     """
 
     def __init__(self, world: World, *, reseed: bool = False, refresh_before: str = "") -> None:
         self.world = world
         self.state = "up"
         self.is_paused = self.is_stuck = False
+        self.still_s = self._still_since = 0.0
         self.skew_s = world.rng.choice([0.0, 1e6, 12345.0]) + 5000
         self.rng = random.Random(world.rng.random())
         self.name = ""
@@ -144,12 +146,22 @@ class Member:
         self._options = Options(1, 1, reseed=reseed, refresh_before=refresh_before)
         self.pool: Pool | None = None
         self._next_beat = 0.0
-        self.do(lambda: self._start(None))
+        self._waits_until, self._waits_for_tree = 0.0, False
+        self.do(self._start)
 
     def note(self, text: str) -> None:
         self.world.note(f"{self.name} {text}")
 
     # -- turns
+
+    def stand_still(self) -> None:
+        self.is_paused = True
+        self._still_since = self.world.now
+
+    def go_on(self) -> None:
+        if self.is_paused:
+            self.still_s = max(self.still_s, self.world.now - self._still_since)
+        self.is_paused = self.is_stuck = False
 
     def do(self, what: Any) -> Any:
         """Let it do something, with its own view and its own clock."""
@@ -207,15 +219,30 @@ class Member:
 
     # -- beginning and end
 
-    def _start(self, before: Tree | None) -> None:
+    def _start(self) -> None:
+        if grace_s := self.world.grace_s():
+            self._wait(grace_s, for_tree=True)
+        else:
+            self._join()
+
+    def _wait(self, wait_s: float, *, for_tree: bool = False) -> None:
+        self.note(f"waits {wait_s} s")
+        self.state = "waits"
+        self._waits_until, self._waits_for_tree = self.world.now + wait_s, for_tree
+
+    def wake(self) -> None:
+        """Go on after a wait. That for a tree is over when another machine has made it."""
+        if self.world.now >= self._waits_until or (self._waits_for_tree and self.world.machinery()):
+            self.state = "up"
+            self.do(self._join if self._waits_for_tree else self._start)
+
+    def _join(self) -> None:
         world = self.world
         self.name = world.new_name()
         self.view = View(self.name, stale=world.share.stale)
         world.use_view(self)
         world.make_tree_if_missing(self)
         tree = Tree(Path(ROOT), self.name)
-        if before is not None and tree.record.machinery == before.record.machinery:
-            Generations(tree.files).advance({"reason": "lost", "log": before.machine})
         while not Logs(tree).take_name():
             self.name = world.new_name()
             self.view.name = self.name
@@ -262,7 +289,10 @@ class Member:
             return
         self.note(f"gone: {cause}")
         self._options = Options(1, 1, refresh_before=self._options.refresh_before)
-        self.do(lambda: self._start(self.engine._tree))
+        if self.world.were_leases_removed or self.rng.random() < 0.3:
+            self._wait(_RESTART_S)
+        else:
+            self.do(self._start)
 
     def interrupt(self) -> None:
         """A person presses Ctrl-C."""

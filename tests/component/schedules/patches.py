@@ -1,7 +1,7 @@
 """What stands in place of the outside: files, clocks, threads, worker processes, the network.
 
 Nothing else of the product is replaced. Limits that are large for the sake of speed are made small, so that a small
-schedule meets them: segments, snapshots, slices of work.
+schedule meets them: blocks, snapshots, slices of work.
 """
 
 from __future__ import annotations
@@ -27,11 +27,8 @@ from fscrawl.fleet import (
     intake,
     leases,
     ledger,
-    log_writer,
     membership,
     ownership,
-    packing,
-    past_runs,
     recovery,
     rulebook,
     status_file,
@@ -44,12 +41,12 @@ from fscrawl.http.answers import Failed, Fetched
 from fscrawl.storage import (
     append_log,
     atomic,
+    block_log,
     controls,
     files,
     permissions,
     retrying,
     safe_open,
-    segments,
     temporary,
 )
 from fscrawl.store import Tree
@@ -57,7 +54,7 @@ from fscrawl.store import Tree
 if TYPE_CHECKING:
     from tests.component.schedules.world import World
 
-_OF_FILES = (append_log, atomic, controls, files, permissions, safe_open, segments, temporary)
+_OF_FILES = (append_log, atomic, block_log, controls, files, permissions, safe_open, temporary)
 _OF_CLOCKS = (
     *(
         seeds,
@@ -188,11 +185,11 @@ def installed(world: World) -> Iterator[None]:
             put(module, "os", world.nonces)
         put(heartbeat, "threading", Threading)
         put(watchdog, "threading", Threading)
-        put(heartbeat, "hello", lambda machine: Hello(machine, machine, machine, machine, 1, "1", format=2))
+        put(heartbeat, "hello", lambda machine: Hello(machine, machine, machine, machine, 1, "1", format=3))
         put(heartbeat, "_surroundings", lambda: ("boot", "namespace"))
         for module in (recovery, retry):
             put(module, "ThreadPoolExecutor", AtOnce)
-        for module in (generations, ledger, ownership, packing, past_runs):
+        for module in (ledger, ownership):
             put(module, "in_turn_if_slow", one_by_one)
         put(context, "Fetcher", _network(world))
         put(engine, "Membership", _machinery_membership(world))
@@ -203,14 +200,9 @@ def installed(world: World) -> Iterator[None]:
         put(engine, "remove_own_temporaries", lambda hosts, tree: None)
         put(anchor.Anchor.__init__, "__defaults__", (None, world.clock.sleep))
         put(ownership, "assign", world.assign(assignment.assign))
-        put(log_writer.LogWriter.__init__, "__kwdefaults__", world.limits.log_writer)
         put(housekeeping, "_FEWEST_LINES", world.limits.fewest_lines)
         put(housekeeping, "_QUIET_BYTES", world.limits.quiet_bytes)
-        put(housekeeping, "_FIRST_REMOVAL_S", world.limits.removal_pause_s)
         put(housekeeping, "_REMOVAL_PAUSE_S", world.limits.removal_pause_s)
-        put(housekeeping, "_PACKING_PAUSE_S", world.limits.removal_pause_s)
-        put(packing, "FEWEST", world.limits.fewest_packed)
-        put(packing, "_OVER_S", world.limits.over_s)
         put(intake, "_SLICE_S", world.limits.slice_s)
         put(intake, "_STEPS_A_LOOK", 2)
         yield

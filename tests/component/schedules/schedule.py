@@ -54,7 +54,7 @@ class Schedule:
         kinds, rate = faults.plan(world)
         if self.focus:
             kinds, rate = self.focus, world.rng.choice([0.05, 0.1, 0.2])
-        world.note(f"{world.config} {world.limits[1:]} {world.limits.log_writer['segment_bytes']} {world.shards}")
+        world.note(f"{world.config} {world.limits} {world.shards}")
         for page in world.web.urls:
             world.note(f"{page} → {world.web.links[page]} {world.web.failures[page] or ''}")
         for _ in range(world.rng.randint(1, 3)):
@@ -74,6 +74,7 @@ class Schedule:
         world = self.world
         world.share.step += 1
         world.now += world.rng.choice([0.0, 0.1, 0.3, 1.0, 3.0])
+        self._wake()
         up = world.up()
         if not up:
             return
@@ -94,12 +95,17 @@ class Schedule:
         """Let each machine do a bit."""
         world = self.world
         world.share.step += 1
+        self._wake()
         for member in world.up():
             member.beat()
             member.turn()
             member.work()
         if world.rng.random() < 0.3:
             self._do_jobs()
+
+    def _wake(self) -> None:
+        for member in self.world.waiting():
+            member.wake()
 
     def _do_jobs(self) -> None:
         jobs, self.world.jobs = self.world.jobs, []
@@ -143,7 +149,7 @@ class Schedule:
             member.view.on_call = lambda call, path: ""
         began = world.now
         while True:
-            if not world.up():
+            if not world.up() and not world.waiting():
                 if world.now - world.edited_at > C + 1 and not world.missing():
                     break
                 if world.now - world.edited_at <= C + 1:
@@ -160,7 +166,8 @@ class Schedule:
         intake = membership._intake
         return (
             f"{member.name} pending {frontier.pending} in flight {frontier.in_flight} held {membership.fleet.held}"
-            f" fenced {membership.fenced} intake {intake.is_done} doubts {membership.ledger._reader.cuts}"
+            f" fenced {membership.fenced} intake {intake.is_done}"
+            f" generation {membership.rules.generation} damaged {membership.ledger.damaged}"
             f" needed {membership.ledger.needed} releasing {membership._handover.releasing} {membership._state}"
             f" ends {membership.ledger.ends()}"
         )

@@ -323,7 +323,8 @@ class Share:
             with self._changing("create", path):
                 found = Node(bytearray(), self.view.name, path)
                 self._put(path, found)
-        return self._handle(Handle(found, path, None, append=bool(flags & os.O_APPEND)))
+        is_log = path.startswith(f"{_MACHINERY}/generations/") and path.endswith(".log")
+        return self._handle(Handle(found, path, None, append=is_log or bool(flags & os.O_APPEND)))
 
     def _handle(self, handle: Handle) -> int:
         descriptor = next(self._descriptors)
@@ -360,12 +361,16 @@ class Share:
 
     def write(self, descriptor: int, data: bytes) -> int:
         handle = self._handles[descriptor]
+        assert handle.node.data is not None
+        return self.pwrite(descriptor, data, len(handle.node.data) if handle.append else handle.at)
+
+    def pwrite(self, descriptor: int, data: bytes, at: int) -> int:
+        handle = self._handles[descriptor]
         node = handle.node
         assert node.data is not None
         if handle.append:
             self.is_not_own(self.view.name, handle.path)
         with self._changing("write", handle.path) as fails:
-            at = len(node.data) if handle.append else handle.at
             data = data[: len(data) // 2] if fails == "torn" else data
             node.data[at : at + len(data)] = data
             handle.at = at + len(data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fscrawl.engine import outcomes
 from tests.component.schedules.breakages import BREAKAGES, Breakage
 from tests.component.schedules.schedule import Schedule, run
 from tests.component.schedules.world import Violation
@@ -23,11 +24,13 @@ def test_no_schedule_violates_an_invariant(chunk: int) -> None:
         run(seed)
 
 
-@pytest.mark.proof
-def test_packs_that_are_lost() -> None:
-    """Packs of past runs are torn and removed while machines come and go."""
-    for seed in range(2, 42, 4):  # of these, machines pack
-        Schedule(seed, focus="lose leave join").run()
+@pytest.mark.gate
+@pytest.mark.parametrize("seed", [66, 68])
+def test_a_generation_begins_between_two_links_of_a_page(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """Links are taken in one by one, as those of a large page are by parts."""
+    monkeypatch.setattr(outcomes, "_FEW_LINKS", 0)
+    monkeypatch.setattr(outcomes, "_LINKS_AT_ONCE", 1)
+    run(seed, focus="edit")
 
 
 @pytest.mark.parametrize(

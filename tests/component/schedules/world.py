@@ -13,20 +13,19 @@ from typing import Any, NamedTuple
 from fscrawl import urls
 from fscrawl.config.settings import Settings, apply, render
 from fscrawl.errors import FscrawlError, MemoryGone
-from fscrawl.fleet.generations import Generations, refresh_of
+from fscrawl.fleet.generations import Generations
+from fscrawl.fleet.heartbeat import longest_permit_s
 from fscrawl.fleet.leases import Leases
 from fscrawl.http.answers import Fetched
 from fscrawl.storage.layout import (
     LINKS,
     MACHINERY_DIRECTORIES,
-    MACHINES,
     PAGE_DIRECTORIES,
     SEEDS,
     SETTINGS,
     TREE_RECORD,
-    pack_of,
 )
-from fscrawl.storage.records import TreeRecord
+from fscrawl.storage.records import FORMAT, TreeRecord
 from fscrawl.store import Tree, TreeFiles
 from tests.component.schedules.member import Killed, Member
 from tests.component.schedules.patches import Clock
@@ -63,13 +62,10 @@ class Config(NamedTuple):
 class Limits(NamedTuple):
     """Small ones, so that small schedules meet them."""
 
-    log_writer: dict[str, Any]
     fewest_lines: int
     quiet_bytes: int
     removal_pause_s: float
     slice_s: float
-    fewest_packed: int
-    over_s: float
 
 
 class Web:
@@ -151,13 +147,10 @@ class World:
         self.nonces = Nonces(random.Random(seed + 1))
         self.shards = rng.choice([3, 5, 8])
         self.limits = Limits(
-            {"segment_bytes": rng.choice([150, 600, 10_000]), "holder_of": lambda shard: ""},
             rng.choice([0, 3, 20, 4096]),
             rng.choice([100, 10**6]),
             rng.choice([30.0, 200.0, 3600.0]),
             rng.choice([0.001, 0.003, 0.05]),
-            1 + seed % 2 if seed % 4 > 1 else 1000,
-            2 * DEAD_AFTER_S,
         )
         self.web = Web(rng)
         self.config = Config(rng.random() < 0.5, rng.choice([None, None, None, 1, 2, 3, 4]), rng.random() < 0.3)
@@ -177,7 +170,6 @@ class World:
         self.exchanges: Counter[str] = Counter()  # by host
         self.cut: set[str] = set()  # machines whose log was cut
         self.deletions = 0
-        self.lost_packs = 0
         self.were_leases_removed = False
         self.is_fair = False
         self.round: Callable[[], None] = lambda: None
@@ -218,6 +210,14 @@ class World:
     def up(self) -> list[Member]:
         return [member for member in self.members if member.state == "up"]
 
+    def waiting(self) -> list[Member]:
+        return [member for member in self.members if member.state == "waits"]
+
+    def grace_s(self) -> float:
+        """Give how long a machine waits before it makes a tree: where pages are stored and there is none."""
+        is_over_pages = not self.machinery() and self.share.files(LINKS)
+        return longest_permit_s(DEAD_AFTER_S, self.caches_s) if is_over_pages else 0.0
+
     def join(self, **options: Any) -> None:
         self.members.append(Member(self, **options))
 
@@ -246,8 +246,7 @@ class World:
         for directory in MACHINERY_DIRECTORIES:
             files.make_directory(directory)
         self._machineries += 1
-        over_pages = True if self.share.files(LINKS) else None
-        record = TreeRecord(2, "c", "t", self.shards, "host", f"{self._machineries:032x}", over_pages)
+        record = TreeRecord(FORMAT, "c", "t", self.shards, "host", f"{self._machineries:032x}")
         files.publish(TREE_RECORD, record.to_json())
         self.use_view(member)
 
@@ -255,7 +254,7 @@ class World:
         """Give the tree as a person sees it, whatever happens to `.fscrawl`."""
         self.as_person()
         self.share.view.name = name
-        return Tree(Path(ROOT), name, record=TreeRecord(2, "c", "t", self.shards, "host", "0" * 32))
+        return Tree(Path(ROOT), name, record=TreeRecord(FORMAT, "c", "t", self.shards, "host", "0" * 32))
 
     def age_s(self, moment: str) -> float:
         """Give the seconds since a time (RFC 3339), by the clock of the machine whose turn it is."""
@@ -331,7 +330,7 @@ class World:
 
     def _check_own(self, machine: str, path: str) -> None:
         parts = path.removeprefix(f"{ROOT}/").split("/")
-        if parts[1:2] == ["log"] and parts[2] != machine:
+        if parts[1:2] == ["generations"] and parts[3] == "log" and parts[4] != f"{machine}.log":
             raise Violation(f"6 logs are their machine's: {machine} writes {path}")
         if parts[1:2] == ["machines"] and parts[2] != f"{machine}.log":
             raise Violation(f"6 logs are their machine's: {machine} writes {path}")
@@ -340,17 +339,19 @@ class World:
         """Look whether there is a reason for an error that ends a run."""
         if self.deletions or member.name in self.cut or member.view.was_disturbed:
             return
-        if self.lost_packs and isinstance(error, MemoryGone) and f"{MACHINES}/past." in str(error):
-            return
-        if isinstance(error, MemoryGone) and (self.is_packed(member.name) or self.were_leases_removed):
+        if isinstance(error, MemoryGone) and (self.were_leases_removed or self._is_removed(member)):
             return
         kind = "its memory is gone" if isinstance(error, MemoryGone) else type(error).__name__
         raise Violation(f"7 errors have a reason: {member.name}: {kind}: {error}")
 
-    def is_packed(self, machine: str) -> bool:
-        """Tell whether a machine was packed as a past run: it stood still for long."""
-        paths = [path for path in self.share.files(MACHINES) if pack_of(path.rpartition("/")[2]) is not None]
-        return any(f'"{machine}":['.encode() in (node.data or b"") for path in paths if (node := self.share.node(path)))
+    def _is_removed(self, member: Member) -> bool:
+        """Tell whether a machine stood still until it was taken for dead, and its generation may be removed since."""
+        before = (self.current, self.share.view, self.skew_s)
+        try:
+            newest = max(Generations(self.tree().files).numbers(), default=0)
+        finally:
+            self.turn_back(before)
+        return member.still_s >= DEAD_AFTER_S and member.engine._membership.rules.generation < newest
 
     # -- the end
 
@@ -359,7 +360,8 @@ class World:
         before = (self.current, self.share.view, self.skew_s)
         try:
             tree = self.tree()
-            failed = {url for url in self.web.urls if tree.failed_at(urls.host(url), urls.key(url)) is not None}
+            failures = {url: tree.failure(urls.host(url), urls.key(url)) for url in self.web.urls}
+            failed = {url for url, failure in failures.items() if failure is not None}
             there = {url for url in self.web.urls if tree.is_done(urls.host(url), urls.key(url))}
             depths = {url: tree.page(urls.host(url), urls.key(url)).depth for url in there}
             limit = self.config.max_depth
@@ -369,7 +371,7 @@ class World:
             not_retried = {
                 url
                 for url, failed_at in self.must_retry.items()
-                if url in reached and tree.failed_at(urls.host(url), urls.key(url)) == failed_at
+                if url in reached and (failure := failures[url]) is not None and failure.failed_at == failed_at
             }
             since = self.refresh_before(tree) if self.are_clocks_right else ""
             old = {url for url in reached & there if tree.page(urls.host(url), urls.key(url)).looked_at < since}
@@ -383,9 +385,8 @@ class World:
 
     def refresh_before(self, tree: Tree) -> str:
         """Give the latest time of all refreshes that somebody has asked for; "" if nobody has."""
-        generations = Generations(tree.files)
-        generations.newest()
-        return max((refresh_of(generations.reason(number)) for number in generations.after(0)), default="")
+        newest = Generations(tree.files).newest()
+        return "" if newest is None else newest.refresh_before
 
     def is_stored(self, url: str) -> bool:
         before = (self.current, self.share.view, self.skew_s)

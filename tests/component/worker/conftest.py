@@ -13,7 +13,7 @@ from fscrawl.fleet.heartbeat import Permit
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.storage.records import FORMAT, TreeRecord, timestamp
 from fscrawl.worker import Worker
-from tests.support.workers import HOST, SETTINGS, TERM, ObeyedWorker, Work
+from tests.support.workers import GENERATION, HOST, SETTINGS, ObeyedWorker, Work
 
 
 @pytest.fixture
@@ -28,6 +28,6 @@ def work(tree: store.Tree) -> Work:
     """Make a worker of a crawl whose seed is on HOST."""
 
     def worker(settings: Settings = SETTINGS, permit: Permit | None = None, **more: Callable[[], None]) -> Worker:
-        return ObeyedWorker(tree, CrawlConfig(settings, frozenset({f"http://{HOST}/"}), TERM), 1, permit, **more)
+        return ObeyedWorker(tree, CrawlConfig(settings, frozenset({f"http://{HOST}/"}), GENERATION), 1, permit, **more)
 
     return worker

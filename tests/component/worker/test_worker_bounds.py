@@ -20,10 +20,10 @@ from fscrawl.urls import MAX_URL_CHARS
 from tests.support.crawling import check_tree, errors, pages
 from tests.support.web import Pages, Request, Response, Web
 from tests.support.workers import (
+    GENERATION,
     HOST,
     HTML,
     SETTINGS,
-    TERM,
     ObeyedWorker,
     Work,
     opened,
@@ -72,7 +72,7 @@ def test_page_that_now_redirects_to_a_long_url(tree: store.Tree) -> None:
     with Web(site({"/": Response(302, {"Location": "/" + LONG})}), [HOST]) as web:
         url = web.url(HOST)
         tree.put_page(urls.host(url), stored_record(url), b"old")
-        config = CrawlConfig(SETTINGS, frozenset({url}), TERM, "2999-01-01T00:00:00.000Z")
+        config = CrawlConfig(SETTINGS, frozenset({url}), GENERATION, refresh_before="2999-01-01T00:00:00.000Z")
         outcome = ObeyedWorker(tree, config, 1).do(task(url))
     assert isinstance(outcome, Unchanged)
     assert (outcome.class_, tree.body(urls.host(url), urls.key(url))) == ("too-large", b"old")
@@ -205,8 +205,8 @@ def test_many_links_are_reported_later(work: Work, root: Path, kind: str) -> Non
     assert isinstance(outcome, Stored)
     assert isinstance(known, Known)
     assert isinstance(again, Stored)
-    assert (outcome.later, outcome.links, outcome.term) == (1001, (), TERM)
-    assert (known.links, known.term) == (links, TERM)
+    assert (outcome.later, outcome.links, outcome.generation) == (1001, (), GENERATION)
+    assert (known.links, known.generation) == (links, GENERATION)
     assert (again.later, again.links) == (0, ()), "what was reported is not many any more"
     assert pages(root)[asked.url].links == links
     assert web.count(path=f"/{kind}") == 1

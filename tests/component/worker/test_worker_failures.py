@@ -15,7 +15,7 @@ import pytest
 from fscrawl import store
 from fscrawl.errors import TreeError
 from fscrawl.frontier.flags import parse_flags
-from fscrawl.handlers.outcome import FailedForGood, FailedForNow, Known, Probed
+from fscrawl.handlers.outcome import FailedForGood, FailedForNow, Known, Probed, Replaced
 from tests.support.crawling import check_tree, errors, pages
 from tests.support.raw import Raw
 from tests.support.web import Response, Web
@@ -225,6 +225,25 @@ def test_again(tree: store.Tree, work: Work, root: Path) -> None:
     assert web.count(path="/a") == 3
     assert errors(root) == {}
     check_tree(root)
+
+
+def test_again_by_the_record(tree: store.Tree, work: Work, root: Path) -> None:
+    """A record that says so is enough: the next attempt, whoever asks for it, is that try, and the last one."""
+    answers = {"/a": Response(500)}
+    with Web(site(answers), [HOST]) as web:
+        url, worker = web.url(HOST, "/a"), work()
+        worker.do(task(url, attempt=3))
+        first = msgspec.structs.replace(errors(root)[url], again=True, failed_at="2001-01-01T00:00:00.000Z")
+        tree.put_error(HOST + f"_{web.port}", first)
+        outcome = worker.do(task(url, attempt=3))
+        assert what(outcome) == FailedForGood
+        assert (outcome.task.flags.retry_of, outcome.replaced) == (first.failed_at, Replaced("http-5xx"))
+        assert (errors(root)[url].again, what(worker.do(task(url)))) == (None, Known)
+        tree.put_error(HOST + f"_{web.port}", first)
+        answers["/a"] = page("healed")
+        assert what(worker.do(task(url))) == "page"
+    assert web.count(path="/a") == 3
+    assert errors(root) == {}
 
 
 def test_again_without_a_failure(work: Work) -> None:

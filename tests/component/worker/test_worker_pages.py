@@ -14,7 +14,7 @@ from fscrawl.config.settings import CrawlSettings
 from fscrawl.handlers.outcome import FailedForGood, FailedForNow, Known, Stored
 from tests.support.crawling import check_tree, errors, pages
 from tests.support.web import Request, Response, Web
-from tests.support.workers import HOST, HTML, OTHER, SETTINGS, TERM, Work, page, site, task, what
+from tests.support.workers import GENERATION, HOST, HTML, OTHER, SETTINGS, Work, page, site, task, what
 
 
 def test_page_is_stored_whole(work: Work, root: Path) -> None:
@@ -233,10 +233,10 @@ def test_known_page_tells_its_links(work: Work) -> None:
         assert (what(outcome), outcome.links) == (Known, (web.url(HOST, "/x"),))
 
 
-def test_outcomes_have_their_term(work: Work) -> None:
-    """Whatever tells links says by which settings they were chosen."""
+def test_outcomes_have_their_generation(work: Work) -> None:
+    """Whatever tells links says by whose link rules they were chosen."""
     with Web(site({"/": page('<a href="/x">')}), [HOST]) as web:
-        assert [work().do(task(web.url(HOST))).term for _ in range(2)] == [TERM, TERM]
+        assert [work().do(task(web.url(HOST))).generation for _ in range(2)] == [GENERATION, GENERATION]
 
 
 def test_known_failure_tells_when_it_was(work: Work, root: Path) -> None:

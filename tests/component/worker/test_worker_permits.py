@@ -18,7 +18,7 @@ from fscrawl.handlers.outcome import Returned
 from fscrawl.storage.records import SITEMAP
 from fscrawl.worker import Worker
 from tests.support.web import Web
-from tests.support.workers import HOST, SETTINGS, TERM, Work, opened, page, site, stored_record, task, what
+from tests.support.workers import GENERATION, HOST, SETTINGS, Work, opened, page, site, stored_record, task, what
 
 
 def test_no_permit_while_the_tree_cannot_be_written(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,7 +62,7 @@ def test_without_permit(tree: store.Tree, work: Work, flags: Flags) -> None:
         opened(work(), asked.url)
         for looks in (0, 1, 2):
             before = tree.page(asked.host, asked.key)
-            worker = Worker(tree, CrawlConfig(SETTINGS, frozenset({web.url(HOST)}), TERM), 1, Expired(looks))
+            worker = Worker(tree, CrawlConfig(SETTINGS, frozenset({web.url(HOST)}), GENERATION), 1, Expired(looks))
             assert what(worker.do(asked)) == Returned
             assert tree.page(asked.host, asked.key) == before
             assert web.count(path="/a") == (looks == 2)

@@ -17,7 +17,19 @@ from fscrawl.handlers.outcome import FailedForNow, Known, Outcome, Replaced, Unc
 from fscrawl.storage.records import SITEMAP, PageRecord
 from tests.support.crawling import check_tree
 from tests.support.web import Response, Web
-from tests.support.workers import ETAG, HOST, SETTINGS, TERM, Work, dead_url, page, site, stored_record, task, what
+from tests.support.workers import (
+    ETAG,
+    GENERATION,
+    HOST,
+    SETTINGS,
+    Work,
+    dead_url,
+    page,
+    site,
+    stored_record,
+    task,
+    what,
+)
 
 
 @dataclass
@@ -60,7 +72,7 @@ def test_unchanged_page(refresh: Refresh) -> None:
     found = refresh(Response(304))
     assert [found.asked[0][name] for name in ("if-none-match", "if-modified-since")] == list(ETAG.values())
     assert (what(found.outcome), found.outcome.status, found.outcome.exchange.health) == (Unchanged, 304, "answered")
-    assert (found.outcome.links, found.outcome.term) == (found.old.links, TERM)
+    assert (found.outcome.links, found.outcome.generation) == (found.old.links, GENERATION)
     assert (found.new.checked_status, found.body) == (304, b"old")
     assert re.fullmatch(r"20[2-9]\d-.*Z", found.new.checked_at or "")
     assert msgspec.structs.replace(found.new, checked_at=None, checked_status=None) == found.old
@@ -162,7 +174,7 @@ def test_page_that_robots_forbids_now(refresh: Refresh) -> None:
     """A page that robots.txt forbids now is left as it is, unasked."""
     found = refresh(page("new"), robots=Response(200, {}, b"User-agent: *\nDisallow: /"))
     assert (what(found.outcome), found.new, found.asked) == (Known, found.old, [])
-    assert (found.outcome.links, found.outcome.term) == (found.old.links, TERM), "it is told all the same"
+    assert (found.outcome.links, found.outcome.generation) == (found.old.links, GENERATION), "it is told all the same"
 
 
 @pytest.mark.parametrize("attempt", [1, 3])

@@ -16,7 +16,7 @@ from fscrawl.handlers.outcome import FailedForGood, FailedForNow, Known, Returne
 from fscrawl.worker import Worker
 from tests.support.crawling import errors
 from tests.support.web import Request, Response, Web
-from tests.support.workers import HOST, OTHER, SETTINGS, TERM, Work, opened, page, site, stored_record, task, what
+from tests.support.workers import GENERATION, HOST, OTHER, SETTINGS, Work, opened, page, site, stored_record, task, what
 
 
 def test_robots_disallow(work: Work, root: Path) -> None:
@@ -43,7 +43,7 @@ def test_page_waits_after_robots(tree: store.Tree, flags: str, rules: str) -> No
         asked = task(web.url(HOST, "/a"))._replace(flags=parse_flags(flags))
         if flags:
             tree.put_page(asked.host, stored_record(asked.url), b"old")
-        worker = Worker(tree, CrawlConfig(SETTINGS, frozenset({web.url(HOST)}), TERM), 1)
+        worker = Worker(tree, CrawlConfig(SETTINGS, frozenset({web.url(HOST)}), GENERATION), 1)
         before = time.monotonic()
         outcome = worker.do(asked)
         assert isinstance(outcome, Returned)

@@ -23,7 +23,7 @@ from fscrawl.urls import Joiner
 from fscrawl.worker import Worker
 from tests.support.crawling import check_tree, errors, pages
 from tests.support.web import Request, Response, Web
-from tests.support.workers import HOST, OTHER, SETTINGS, TERM, Work, opened, page, site, stored_record, task, what
+from tests.support.workers import GENERATION, HOST, OTHER, SETTINGS, Work, opened, page, site, stored_record, task, what
 
 
 def urlset(*locations: str) -> Response:
@@ -175,7 +175,7 @@ def test_sitemap_waits_after_robots(tree: store.Tree) -> None:
     """If a sitemap finds no rules of its host, robots.txt is fetched, and the sitemap is given back, as a page is."""
     with Web(site({"/s.xml": urlset("/a")}), [HOST]) as web:
         asked = task(web.url(HOST, "/s.xml"))._replace(flags=Flags(SITEMAP))
-        worker = Worker(tree, CrawlConfig(SETTINGS, frozenset({web.url(HOST)}), TERM), 1)
+        worker = Worker(tree, CrawlConfig(SETTINGS, frozenset({web.url(HOST)}), GENERATION), 1)
         outcome = worker.do(asked)
         assert isinstance(outcome, Returned)
         assert outcome.asked_at is not None

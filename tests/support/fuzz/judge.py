@@ -13,7 +13,6 @@ from pathlib import Path
 
 from fscrawl import urls
 from fscrawl.dataset import surt
-from fscrawl.parse import selectors
 from tests.support.fuzz.target import Target
 
 MAX_ALIKE = 3  # findings that are kept of one kind
@@ -83,7 +82,7 @@ class Findings:
 
 def held_bytes() -> int:
     """Give the memory this process holds, without what the packages remember within bounds."""
-    for memory in (urls._cached_host_of_origin, urls._cached_site, surt._site, selectors._compiled):
+    for memory in (urls._cached_host_of_origin, urls._cached_site, surt._site):
         memory.cache_clear()
     re.purge()
     gc.collect()

@@ -14,20 +14,19 @@ from fscrawl.fleet.beat import Beat, line_of, parse_line
 from fscrawl.fleet.blocks import encode_block
 from fscrawl.fleet.ending import Told as ToldByBeat
 from fscrawl.fleet.ending import all_agree
-from fscrawl.fleet.generations import Generations, cut_of, refresh_of
+from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.lines import Found, Told, format_line, parse_lines
 from fscrawl.fleet.log_reader import LogReader
-from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.fleet.peer import Peer
+from fscrawl.fleet.rules import LinkRules
 from fscrawl.fleet.snapshot_file import open_snapshot
 from fscrawl.fleet.snapshot_merge import write
-from fscrawl.fleet.terms import Term, Terms
 from fscrawl.frontier.flags import parse_flags
 from fscrawl.frontier.queue import Queue
 from fscrawl.frontier.scratch import Scratch
 from fscrawl.storage import records
-from fscrawl.storage.layout import again_path, snapshot_path, term_path
+from fscrawl.storage.layout import rules_path, snapshot_path
 from tests.support.fuzz.names import REFERENCES
 from tests.support.fuzz.target import Target, string, words
 from tests.support.log_files import LogsInMemory
@@ -71,12 +70,6 @@ class _Shared:
 
     def is_planted(self, machine: str) -> bool:
         return False
-
-    def is_packed(self, machine: str) -> bool:
-        return False
-
-    def ask_for_packs(self) -> None:
-        pass
 
     def _read(self, offset: int) -> bytes:
         data = self._log[offset : offset + self._piece]
@@ -134,45 +127,41 @@ def _heartbeats(data: bytes) -> None:
     fleet.unwanted(3.0)
     fleet.claimable(range(16), 3.0)
     last = fleet.peers["b"].last()
-    assert last.log is None or Place(*last.log) >= (0, 0)
-    all_agree(Beat(idle=True), [ToldByBeat(peer.beats, Place(0, 0), "") for peer in fleet.peers.values()])
+    assert last.log is None or last.log >= 0
+    all_agree(Beat(idle=True), [ToldByBeat(peer.beats, 0, "") for peer in fleet.peers.values()])
 
 
 def _logs(data: bytes) -> None:
     """Read a log as one that machines follow, and as one of which a taker reads some shards."""
-    logs = LogsInMemory()
-    logs.store.make(("b", 0)).extend(data)
+    logs = LogsInMemory({"b": bytearray(data)})
     for shards in (range(1000), {7}):
         reader = LogReader(logs, "me")
-        for line in (*reader.read("b", shards), *reader.read_shards("b", shards, Place(0, 0), Place(0, len(data)))):
+        for line in (*reader.read("b", shards), *reader.read_shards("b", shards, 0, len(data))):
             assert line.shard in shards
             assert parse_lines(line.shard, format_line(line)) == [line]
-        assert reader.places.get("b", Place(0, 0)) <= (0, len(data))
-        for _ in data:
-            if not reader.cuts:
-                break
-            reader.accept("b")
-            for _ in reader.read("b", shards):  # what stands behind the damage
-                pass
-        assert list(reader.read("b", shards)) == []
+        assert list(reader.read("b", shards, until=len(data))) == []
+        assert bool(reader.damaged) == (reader.places.get("b", 0) < len(data))
 
 
-def _small_files(data: bytes) -> None:
-    """Read generations and terms."""
+def _generations(data: bytes) -> None:
+    """Read the rules of a generation, and begin the next one."""
     files = FilesInMemory()
-    files.there = {again_path(1): data, term_path("ab" * 8): data}
-    reason = Generations(files).reason(1)
-    refresh_of(reason)
-    cut_of(reason)
-    Terms(files, _TERM).covers("ab" * 8)
+    files.there = {rules_path(1): data}
+    generations = Generations(files)
+    found = generations.newest()
+    assert found.number == 1
+    links = found.links or _LINKS
+    assert links.covers(links)
+    links.scope()
+    assert generations.begin_next(links, found.refresh_before, found.reason) == found._replace(number=2, links=links)
 
 
 def _snapshots(data: bytes) -> None:
     """Read a snapshot that somebody may have damaged."""
     files = FilesInMemory()
-    files.there[snapshot_path(7, 1, 1)] = data
+    files.there[snapshot_path(1, 7, 1, 1)] = data
     try:
-        snapshot = open_snapshot(files, 7, 1, 1)
+        snapshot = open_snapshot(files, 1, 7, 1, 1)
         snapshot.check()
         content(snapshot)
     except RecordError:
@@ -266,7 +255,7 @@ true
 //*
 [1]
 """)
-_TREE = b'{"format":2,"crawl":"c","created_at":"x","shards":512,"partition":"host"}\n'
+_TREE = b'{"format":3,"crawl":"c","created_at":"x","shards":512,"partition":"host"}\n'
 _PAGE = records.PageRecord(
     "http://a.example/", "ab" * 12, 0, "", "2026-11-21T00:00:00.000Z", "m", 200, {"a": "b"}, 3, "x", 0.5, ("http://b.example/",)
 ).to_json()  # fmt: skip
@@ -292,38 +281,35 @@ _LINES = words(r"""
 \xd9\xa1
 """)
 _BLOCKS = words(r"""
-L b 0 0\n
-L b 1 %d\n
 B 4 0 7:4\n
 B 4 8 7:4 | 2:8\n
 B %d 0 7:%d\n
 \x20
 |
-s 1\n
-s 0\n
+s\n
 u 1 - http://a.example/%d\n
 u 1 abababababababababababab http://a.example/ sitemap\n
 u 70000 - http://a.example/ again=x\n
-t abababababababababababab 1 cdcdcdcdcdcdcdcd\n
-t abababababababababababab 1 cdcdcdcdcdcdcdcd ex\n
+t abababababababababababab 1\n
+t abababababababababababab 1 ex\n
 \0
 \xff
 """)
-_LOG = b"L b 0 0\n" + encode_block({7: [b"u 1 - http://a.example/\n"]}, {2: [b"s 1\n", b"s 2\n"]})
-_TERM = Term.of(settings.Settings(), (), records.TreeRecord(2, "c", "x", 512, "host", "0" * 32), 1)
-_REFRESH = b'{"reason": "refresh", "before": "2026-11-21T00:00:00Z", "by": "m", "nonce": "1"}\n'
-_CUT = b'{"reason": "cut", "log": "m", "expected": [0, 93], "by": "m", "nonce": "1"}\n'
+_LOG = encode_block({7: [b"u 1 - http://a.example/\n"]}, {2: [b"s\n", b"s\n"]})
+_LINKS = LinkRules.of(settings.Settings(), ["http://a.example/"])
+
+
+def _rules_file() -> bytes:
+    files = FilesInMemory()
+    Generations(files).begin_next(_LINKS, "2026-11-21T00:00:00Z", "refresh")
+    return files.there[rules_path(1)]
 
 
 def _snapshot() -> bytes:
     files = FilesInMemory()
-    lines = [
-        Found(7, 1, "", "http://a.example/"),
-        Told(7, "ab" * 12, 1, _TERM.digest),
-        Told(7, "cd" * 12, 1, _TERM.digest, "x"),
-    ]
-    write(files, None, lines, shard=7, epoch=1, number=1, terms=Terms(files, _TERM), at={"b": Place(0, 93)})
-    return files.there[snapshot_path(7, 1, 1)]
+    lines = [Found(7, 1, "", "http://a.example/"), Told(7, "ab" * 12, 1), Told(7, "cd" * 12, 1, "x")]
+    write(files, None, lines, generation=1, shard=7, epoch=1, number=1, deep=False, at={"b": 93})
+    return files.there[snapshot_path(1, 7, 1, 1)]
 
 
 _SNAPSHOT = _snapshot()
@@ -343,6 +329,6 @@ TARGETS = (
         bytes_per_s=100_000,
     ),
     Target("logs", _logs, _BLOCKS, (_LOG,)),
-    Target("generations and terms", _small_files, _JSON, (_REFRESH, _CUT, _TERM.to_json())),
+    Target("generations", _generations, _JSON, (_rules_file(),)),
     Target("snapshots", _snapshots, (*_JSON, *_BLOCKS), (_SNAPSHOT,)),
 )

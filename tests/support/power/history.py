@@ -33,7 +33,7 @@ from tests.support.power.operations import Operation
 PAGE_FILE = re.compile(
     r"(?P<tree>.+/|)(?P<directory>links|htmls|errs)/(?P<host>[^/]+)/(?P<key>[0-9a-f]{24})\.(html|json)\Z"
 )
-_SEGMENT = re.compile(r"(.+/|)\.fscrawl/log/[^/]+/\d+\.log\Z")
+_LOG = re.compile(r"(.+/|)\.fscrawl/generations/\d+/log/[^/]+\.log\Z")
 _BEATS = re.compile(r"(?P<tree>.+/|)\.fscrawl/machines/(?P<machine>[^/]+)\.log\Z")
 _TEMPORARY = re.compile(r"(?P<tree>.+/|)links/(?P<host>[^/]+)/\.(?P<key>[0-9a-f]{24})\.json\.[^/]+\.tmp\Z")
 
@@ -59,9 +59,9 @@ class History:
         self.tree_told = self.end  # the point from which on there is a tree: a machine has begun its log
         self.of: dict[str, list[Publication]] = defaultdict(list)
         self._counts: list[tuple[int, str, int]] = []  # (point, machine, pages)
-        self._places: list[tuple[int, str, int, int]] = []  # (point, the log's directory, segment, bytes)
-        self._written: dict[str, bytes] = {}  # segment → all that was written there
-        self._removed: dict[str, int] = {}  # segment → the operation that removed it
+        self._places: list[tuple[int, str, int]] = []  # (point, log, bytes)
+        self._written: dict[str, bytes] = {}  # log → all that was written there
+        self._removed: dict[str, int] = {}  # log → the operation that removed it
         self._records: dict[str, list[Publication]] = defaultdict(list)  # key → those of its record
         self._errors: dict[str, list[Publication]] = defaultdict(list)  # key → those of its error
         for path, data in (there or {}).items():
@@ -82,11 +82,11 @@ class History:
                     self._tell_body(operation.path, number)
                 case "write" if match := _BEATS.match(operation.path):
                     self._count(match["machine"], operation.data, number)
-                    self._place(f"{match['tree']}.fscrawl/log/{match['machine']}", operation.data, number)
-                case "write" if _SEGMENT.match(operation.path):
+                    self._place(f"{match['tree']}.fscrawl/generations", match["machine"], operation.data, number)
+                case "write" if _LOG.match(operation.path):
                     self._written[operation.path] = disk.content(operation.path)
                     self._tell_lines(operation.data, number)
-                case "unlink" if _SEGMENT.match(operation.path):
+                case "unlink" if _LOG.match(operation.path):
                     self._removed[operation.path] = number
         for publications in list(self._records.values()):
             for publication in publications:
@@ -115,9 +115,9 @@ class History:
                     self._tell_first(
                         referrer, number, lambda record, url=url: url in record.links or url == record.redirect
                     )
-                case ["t", key, _, _]:
+                case ["t", key, _]:
                     self._tell_first(key, number, lambda record: True)
-                case ["t", key, _, _, _]:
+                case ["t", key, _, _]:
                     for publication in self._errors.get(key, ())[:1]:
                         publication.tell(number)
 
@@ -135,11 +135,11 @@ class History:
             if pages is not None:
                 self._counts.append((number + 1, machine, int(pages)))
 
-    def _place(self, directory: str, lines: bytes, number: int) -> None:
+    def _place(self, generations: str, machine: str, lines: bytes, number: int) -> None:
         """A machine says how far its log goes."""
-        for line in lines.splitlines():
-            if place := json.loads(line).get("log"):
-                self._places.append((number + 1, directory, *place))
+        for line in map(json.loads, lines.splitlines()):
+            if size := line.get("log"):
+                self._places.append((number + 1, f"{generations}/{line['generation']}/log/{machine}.log", size))
 
     def _tell_referrer(self, publication: Publication) -> None:
         """A page is fetched, and so published, after its referrer is stored: after one version of it, the first."""
@@ -162,19 +162,13 @@ class History:
         return {machine: pages for told, machine, pages in self._counts if told <= point}
 
     def logged(self, point: int) -> Iterator[tuple[str, bytes]]:
-        """Give the segments of logs that machines had told of before a point, with what must stand in them.
+        """Give the logs that machines had told of before a point, with what must stand in them.
 
         Those that somebody had begun to remove are left out.
         """
-        ends: dict[str, tuple[int, int]] = {}
-        for told, directory, segment, size in self._places:
-            if told <= point:
-                ends[directory] = max(ends.get(directory, (0, 0)), (segment, size))
-        for directory, (last, size) in ends.items():
-            for segment in range(last + 1):
-                path = f"{directory}/{segment}.log"
-                if self._removed.get(path, self.end) >= point:
-                    yield path, self._written[path][: size if segment == last else None]
+        for path, size in {path: size for told, path, size in self._places if told <= point}.items():
+            if self._removed.get(path, self.end) >= point:
+                yield path, self._written[path][:size]
 
     def begun(self, path: str, point: int) -> int:
         """Give the number of the newest publication of a path that was made before a point; -1 if there is none."""

@@ -23,10 +23,9 @@ DIRECTORIES = (
     "errs",
     ".fscrawl/machines",
     ".fscrawl/leases",
-    ".fscrawl/log",
+    ".fscrawl/generations",
     ".fscrawl/robots",
 )
-DIRECTORIES += (".fscrawl/snap", ".fscrawl/again", ".fscrawl/terms")
 MADE = ("crawl.toml", "seeds.txt", ".fscrawl/README", ".fscrawl/tree.json")
 
 

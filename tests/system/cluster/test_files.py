@@ -156,6 +156,24 @@ def test_the_script_for_slurm_calls_fscrawl(tmp_path: Path, given: str) -> None:
     assert done.returncode == 3
 
 
+def test_after_exit_code_75_the_command_is_started_again(tmp_path: Path) -> None:
+    """Whatever started it starts it once more: the share is back, or `.fscrawl` was deleted and nothing is lost."""
+    unit = (DEPLOY / "systemd/fscrawl.service").read_text(encoding="utf-8")
+    of_unit = dict(re.findall(r"^(Restart\w*|StartLimit\w+|SuccessExitStatus)=(.*)$", unit, re.MULTILINE))
+    assert (of_unit["Restart"], of_unit["StartLimitIntervalSec"]) == ("on-failure", "0")
+    assert "75" not in f"{of_unit['RestartPreventExitStatus']} {of_unit['SuccessExitStatus']}".split()
+    [crawler] = loaded("compose/compose.yaml")[0]["services"].values()
+    assert crawler["restart"] == "on-failure"
+    [pods] = [each for each in loaded("kubernetes/machines.yaml") if each["kind"] == "StatefulSet"]
+    assert pods["spec"]["template"]["spec"].get("restartPolicy", "Always") == "Always"
+    for name, text in (("scontrol", f'echo "$@" > {tmp_path}/asked'), ("crawl", "exit 75")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "ROOT": "/tree", "FSCRAWL": "crawl", "SLURM_JOB_ID": "7"}
+    subprocess.run(["bash", DEPLOY / "slurm/fscrawl.sbatch"], env=environment, check=True, timeout=60)
+    assert (tmp_path / "asked").read_text() == "requeue 7\n"
+
+
 def test_systemd_finds_no_fault() -> None:
     """The unit is one, and exposes the computer little."""
     path = DEPLOY / "systemd/fscrawl.service"

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from fscrawl.errors import TreeError
 from fscrawl.storage.atomic import claim, publish
-from fscrawl.storage.records import TreeRecord
+from fscrawl.storage.records import FORMAT, TreeRecord
 from fscrawl.storage.retrying import BRIEF
 from fscrawl.store import Tree, create
 from tests.component import test_store as suite
@@ -69,7 +69,7 @@ def test_machines_that_make_a_tree_at_once_make_one(directories: list[Path]) -> 
     """Machines that start on an empty directory at once make one tree, and all of them can use it."""
 
     def job(number: int) -> TreeRecord:
-        record = TreeRecord(2, f"c{number}", "t", 4, "host", machinery="0" * 32)
+        record = TreeRecord(FORMAT, f"c{number}", "t", 4, "host", machinery="0" * 32)
         root = directories[number % MOUNTS] / "root"
         create(root, record, f"# {number}\n", f"http://{number}.example/\n")
         return Tree(root, f"m{number}").record

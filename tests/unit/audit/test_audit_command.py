@@ -125,7 +125,7 @@ def test_missing_directory(made, capsys, directory, words):
     assert run(made) == 0
 
 
-@pytest.mark.parametrize("directory", ["leases", "machines", "snap", "terms"])
+@pytest.mark.parametrize("directory", ["leases", "machines", "generations"])
 def test_missing_part_of_the_machinery(made, capsys, directory):
     """What is missing in `.fscrawl` is wrong, and what helps is said. No repair is made for a crawl that cannot be."""
     (made.root / ".fscrawl" / directory).rename(made.root.with_name("away"))

@@ -30,7 +30,8 @@ def test_lost_urls(made, links, crawl, found):
     data = json.loads(record.to_json())
     made.file("links", TWO).write_text(json.dumps({**data, "links": links}))
     settings = Settings(crawl=CrawlSettings(**{"scope": "any", **crawl}))
-    made.tell(settings)
+    made.begin(settings)
+    made.tell()
     report = made.audit(settings=settings)
     assert report.found["lost_urls"] == found
 

@@ -12,7 +12,7 @@ from fscrawl.admin.audit.report import Report
 from fscrawl.errors import TreeBusyError, TreeError
 from fscrawl.fleet import heartbeat
 from fscrawl.fleet.leases import Machinery
-from fscrawl.storage.layout import TREE_RECORD
+from fscrawl.storage.layout import TREE_RECORD, log_path, rules_path
 from fscrawl.storage.records import RobotsRecord
 from fscrawl.store import TreeFiles
 from fscrawl.util.installed import command
@@ -219,7 +219,9 @@ def test_files_that_vanish_meanwhile(made, monkeypatch):
     """A record, a failure or a robots.txt that is gone when it is read is nothing wrong."""
     real = TreeFiles.read
     monkeypatch.setattr(
-        TreeFiles, "read", lambda self, path, most=None: real(self, path, most) if path == TREE_RECORD else None
+        TreeFiles,
+        "read",
+        lambda self, path, most=None: real(self, path, most) if path in (TREE_RECORD, rules_path(1)) else None,
     )
     assert made.audit().ok
 
@@ -253,7 +255,7 @@ def test_hiccups_of_the_file_system(made, monkeypatch):
     real, failures = TreeFiles.read, [2]
 
     def read(self, place, most=None):
-        if failures[0] and place != TREE_RECORD:
+        if failures[0] and place not in (TREE_RECORD, rules_path(1)):
             failures[0] -= 1
             raise TreeBusyError("stale")
         return real(self, place, most)
@@ -274,7 +276,7 @@ def test_log_of_a_repair(made):
     hello, bye = map(json.loads, path.read_text().splitlines())
     assert hello["hello"] == path.stem
     assert bye["bye"]
-    assert bye["log"] == [0, (made.root / f".fscrawl/log/{path.stem}/0.log").stat().st_size]
+    assert bye["log"] == (made.root / log_path(bye["generation"], path.stem)).stat().st_size > 0
 
 
 def test_removal_that_fails(made, monkeypatch):

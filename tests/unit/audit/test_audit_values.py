@@ -46,7 +46,7 @@ def test_wrong_value_of_a_page(any_made, values, tmp_path):
     assert said == [f"{told.replace(': ', ': its record is wrong: ', 1)}; left out"]
     assert made.files() == before
     repaired = made.audit(repair=True)
-    assert (repaired.ok, repaired.put_back, repaired.generation) == (True, 1, 1)
+    assert (repaired.ok, repaired.put_back, repaired.generation) == (True, 1, 2)
     assert made.put_back() == {ONE: (1, "" if "referrer" in values else urls.key(SEED))}
     assert made.audit().found == {}
 

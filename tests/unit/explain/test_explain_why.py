@@ -8,8 +8,9 @@ import pytest
 
 from fscrawl import urls
 from fscrawl.frontier.scope import WHY_TRAP
+from fscrawl.storage.layout import rules_path
 from fscrawl.storage.records import RobotsRecord, timestamp
-from tests.support.explained import MISSING, SEED, Writer, ask, line_of, names, say, shard_of, snapshot, term_of
+from tests.support.explained import MISSING, SEED, Writer, ask, begin_with, line_of, names, say
 from tests.support.trees import Grown
 
 HELLO = {"hello": "h-9-bb", "host": "elsewhere", "boot": "b", "pidns": "p", "pid": 9, "start": "1"}
@@ -131,16 +132,15 @@ def test_a_pause_without_port_is_for_all_ports(tree):
 
 
 def test_what_machines_say_of_its_host_is_told(tree):
-    """A host that rests, fails or is slow by a live machine's last beat is told so; one that does well is not."""
-    says = {"rests": {"a.example": 30.5}}
-    beat(tree, **says)
-    hosts = {"a.example": {"failures": 7, "latency_s": 4.5}}
+    """A host that rests, fails or is slow by a live machine's status file is told so; one that does well is not."""
+    beat(tree)
+    hosts = {"a.example": {"failures": 7, "latency_s": 4.5, "cause": "retry-after", "wait_s": 30.5}}
     (tree.root / ".fscrawl/machines" / "h-9-bb.status.json").write_text(json.dumps({"hosts": hosts}))
     found = ask(tree, MISSING)
     assert names(found) == ["resting", "failing", "slow", "not-discovered"]
     assert "for 30.5 s more" in found.reasons[0].text
     assert names(ask(tree, "http://b.example/", "crawl.scope=any")) == ["not-discovered"]
-    beat(tree, now=1e9, **says)
+    beat(tree, now=1e9)
     assert names(ask(tree, MISSING)) == ["not-discovered"]
 
 
@@ -175,38 +175,22 @@ def test_lines_of_all_logs_are_found(tree):
     assert {one.source, two.source} == {"log"}
 
 
-def test_a_line_in_a_snapshot_is_found(tree):
-    """What waits by a snapshot is told, also where the logs do not have it any more."""
-    say(tree, line_of(tree, MISSING, depth=4))
-    snapshot(tree, shard_of(tree, MISSING))
-    (line,) = ask(tree, MISSING).lines
-    assert (line.machine, line.depth, line.found_on, line.source) == ("", 4, SEED, "snapshot")
-    assert ask(tree, urls.key(MISSING)).url == MISSING
-
-
 # -- what became of it
 
 
-@pytest.mark.parametrize("in_snapshot", [False, True])
-def test_a_page_that_was_told_and_is_gone(tree, in_snapshot):
+def test_a_page_that_was_told_and_is_gone(tree):
     """A page whose record was removed is not waiting: machines do not fetch again what was told."""
     Writer(tree).say(line_of(tree, MISSING)).tell(MISSING, 1)
-    if in_snapshot:
-        snapshot(tree, shard_of(tree, MISSING))
     found = ask(tree, MISSING)
     assert names(found) == ["gone"]
     assert "--repair" in found.reasons[0].advice
     (mark,) = found.marks
-    assert (mark.machine, mark.counts, mark.failed_at) == ("" if in_snapshot else "h-9-bb", True, "")
+    assert (mark.machine, mark.counts, mark.failed_at) == ("h-9-bb", True, "")
 
 
-@pytest.mark.parametrize("in_snapshot", [False, True])
-def test_a_failure_that_is_gone(tree, in_snapshot):
+def test_a_failure_that_is_gone(tree):
     """A failure whose record was removed counts, unless somebody has asked for another try."""
     writer = Writer(tree).say(line_of(tree, MISSING)).tell(MISSING, 1, failed_at="2026-01-01")
-    if in_snapshot:
-        snapshot(tree, shard_of(tree, MISSING))
-        writer = Writer(tree, "h-8-cc")
     found = ask(tree, MISSING)
     assert names(found) == ["gone"]
     assert "it failed at 2026-01-01" in found.reasons[0].text
@@ -214,16 +198,23 @@ def test_a_failure_that_is_gone(tree, in_snapshot):
     assert names(ask(tree, MISSING)) == ["waiting"]
 
 
+def test_a_failure_that_is_to_be_tried_again(tree):
+    """Its record says so in every generation; it has failed, and waits."""
+    tree.fail(MISSING, again=True)
+    begin_with(tree)
+    assert names(ask(tree, MISSING)) == ["failed", "waiting"]
+
+
 def test_marks_that_do_not_count(tree):
     """After the rules became wider, or a shorter way was found, a page waits though it was told."""
-    narrow = term_of(tree, 'crawl.deny=["x"]')
-    Writer(tree, term=narrow).say(line_of(tree, MISSING)).tell(MISSING, 1)
+    begin_with(tree, 'crawl.deny=["x"]')
+    Writer(tree).say(line_of(tree, MISSING)).tell(MISSING, 1)
     found = ask(tree, MISSING)
     assert (names(found), found.marks[0].counts) == (["waiting"], False)
-    deep = term_of(tree, "crawl.max_depth=5")
-    Writer(tree, "h-1-aa", term=deep).tell(MISSING, 2)
+    begin_with(tree, "crawl.max_depth=5")
+    Writer(tree, "h-1-aa").say(line_of(tree, MISSING)).tell(MISSING, 2)
     assert names(ask(tree, MISSING, "crawl.max_depth=5")) == ["waiting"]
-    Writer(tree, "h-2-aa", term=deep).tell(MISSING, 1)
+    Writer(tree, "h-2-aa").tell(MISSING, 1)
     assert names(ask(tree, MISSING, "crawl.max_depth=5")) == ["gone"]
 
 
@@ -267,12 +258,9 @@ def test_a_link_of_a_page_that_is_not_told(tree):
     assert "fscrawl crawl" in found.reasons[0].advice
 
 
-@pytest.mark.parametrize("in_snapshot", [False, True])
-def test_a_link_of_a_page_that_is_told(tree, in_snapshot):
+def test_a_link_of_a_page_that_is_told(tree):
     """If the page that links to it is told, and no log has it, a part of a log is missing: it is for the audit."""
     Writer(tree).tell(SEED)
-    if in_snapshot:
-        snapshot(tree, shard_of(tree, SEED))
     found = ask(tree, MISSING, all_inlinks=True)
     assert names(found) == ["lost"]
     assert "fscrawl audit" in found.reasons[0].advice
@@ -288,7 +276,8 @@ def test_a_link_of_a_page_that_is_told(tree, in_snapshot):
 )
 def test_a_link_that_was_left_out(tree, assignment, rule):
     """A page was told under narrower settings: the setting that left the link out is named."""
-    Writer(tree, term=term_of(tree, assignment)).tell(SEED)
+    begin_with(tree, assignment)
+    Writer(tree).tell(SEED)
     found = ask(tree, MISSING, all_inlinks=True)
     assert names(found) == ["links-read-by-other-rules"]
     assert found.reasons[0].text.startswith(SEED)
@@ -296,8 +285,8 @@ def test_a_link_that_was_left_out(tree, assignment, rule):
 
 
 def test_a_link_of_a_page_that_is_told_by_unknown_rules(tree):
-    """Rules whose file is gone do not count, so the page is told again."""
-    term = term_of(tree, 'crawl.deny=["miss"]')
-    Writer(tree, term=term).tell(SEED)
-    (tree.root / f".fscrawl/terms/{term.digest}.json").unlink()
+    """Where the rules of a generation cannot be read its logs do not count, so the page is told again."""
+    number = begin_with(tree, 'crawl.deny=["miss"]')
+    Writer(tree).tell(SEED)
+    (tree.root / rules_path(number)).write_bytes(b"{")
     assert names(ask(tree, MISSING, all_inlinks=True)) == ["links-not-read-yet"]

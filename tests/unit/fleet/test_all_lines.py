@@ -1,40 +1,46 @@
-"""All lines, as a command reads them: of logs and snapshots."""
+"""All lines of the newest generation, as a command reads them."""
 
 import pytest
 
 from fscrawl.config.settings import Settings
-from fscrawl.errors import RecordError
 from fscrawl.fleet.all_lines import AllLines
 from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.lines import Found, Told
-from fscrawl.fleet.log_reader import LogReader
-from fscrawl.fleet.log_writer import LogWriter, Place
-from fscrawl.fleet.logs import TreeLogs
-from fscrawl.fleet.snapshots import Snapshots
-from fscrawl.fleet.terms import Term
+from fscrawl.fleet.log_writer import LogWriter
+from fscrawl.fleet.rules import LinkRules
+from fscrawl.fleet.url_logs import UrlLogs
+from fscrawl.storage.layout import log_directory, log_path
 from fscrawl.storage.records import FORMAT, TreeRecord, new_machinery
 from fscrawl.store import Tree, create
 
 KEY = "7a6c7479c7501fe8a6019e32"
+LINKS = LinkRules.of(Settings(), [])
 
 
 @pytest.fixture
-def tree(tmp_path):
+def empty(tmp_path):
     create(tmp_path / "root", TreeRecord(FORMAT, "c", "t", 16, "host", new_machinery()), "", "")
     return Tree(tmp_path / "root", "reader")
+
+
+@pytest.fixture
+def tree(empty):
+    Generations(empty.files).begin_next(LINKS, "", "settings")
+    return empty
 
 
 def found(shard, name):
     return Found(shard, 1, KEY, f"http://a.example/{name}")
 
 
-def write(tree, machine, *lines, own=False):
-    writer = LogWriter(TreeLogs(tree), machine)
+def write(tree, machine, *lines, own=False, generation=1):
+    writer = LogWriter(UrlLogs(tree.files, generation), machine)
     writer.open()
     for line in lines:
         writer.add(line, own=own)
     writer.flush()
     writer.close()
+    return writer.place
 
 
 def name_of(line):
@@ -45,16 +51,10 @@ def lines_of(tree, shards=None):
     return [(machine, name_of(line)) for machine, line in AllLines(tree, shards).lines()]
 
 
-def pending(tree, shards=None, **more):
-    names, reader = [], AllLines(tree, shards)
-    reader.read_snapshots(lambda snapshot: names.extend(map(name_of, snapshot.pending())), **more)
-    return names, set(reader.damaged)
-
-
 def test_logs(tree):
     """Whatever a machine said of its own shards or of others' is read, as often as one asks."""
     write(tree, "m-2-bb", found(3, "own"), own=True)
-    write(tree, "m-1-aa", found(3, "one"), Told(3, KEY, 0, "0123456789abcdef"), found(4, "two"))
+    write(tree, "m-1-aa", found(3, "one"), Told(3, KEY, 0), found(4, "two"))
     assert lines_of(tree) == [("m-1-aa", "one"), ("m-1-aa", "told"), ("m-1-aa", "two"), ("m-2-bb", "own")]
     assert lines_of(tree, {4}) == [("m-1-aa", "two")]
     reader = AllLines(tree)
@@ -62,72 +62,35 @@ def test_logs(tree):
     assert len(list(reader.lines())) == len(list(reader.lines())) == 4
 
 
-def make_snapshot(tree):
-    logs = TreeLogs(tree)
-    snapshots = Snapshots(tree.files, logs, "m-1-aa", shards=16)
-    term = Term.of(Settings(), [], tree.record, 0)
-    return snapshots.make(3, 1, {"m-1-aa": LogReader(logs, "").end_of("m-1-aa")}, term)
-
-
-def test_snapshots(tree):
-    """The newest whole snapshot of a shard is read; one that is torn is reported, an old one if it is asked for."""
-    write(tree, "m-1-aa", found(3, "one"))
-    old, new = (tree.root / make_snapshot(tree).path for _ in range(2))
-    assert pending(tree) == (["one"], set())
-    assert pending(tree, {4}) == ([], set())
-    new.write_bytes(new.read_bytes()[:-3])
-    assert pending(tree) == (["one"], {".fscrawl/snap/3.1.2"})
-    make_snapshot(tree)
-    old.write_bytes(b"")
-    assert pending(tree) == (["one"], set())
-    assert pending(tree, check_old=True) == (["one"], {".fscrawl/snap/3.1.1", ".fscrawl/snap/3.1.2"})
-
-
-def test_a_snapshot_that_is_removed_meanwhile(tree):
-    """A machine may have made a newer one, and removed the one that is being read: the newer one is read, too."""
-    write(tree, "m-1-aa", found(3, "one"))
-    first, read = tree.root / make_snapshot(tree).path, []
-
-    def take(snapshot):
-        read.append(snapshot.head.number)
-        if first.exists():
-            make_snapshot(tree)
-            first.unlink()
-            raise RecordError("it was removed meanwhile")
-
-    reader = AllLines(tree)
-    reader.read_snapshots(take)
-    assert (read, reader.damaged) == ([1, 2], {})
+def test_only_the_newest_generation(tree):
+    """What was said in an old one counts no more, and what beats say of it is not missing."""
+    place = write(tree, "m-1-aa", found(3, "one"))
+    Generations(tree.files).begin_next(LINKS, "", "reseed")
+    write(tree, "m-2-bb", found(3, "two"), generation=2)
+    reader = AllLines(tree, said={"m-1-aa": (1, place + 9)})
+    assert [name_of(line) for _, line in reader.lines()] == ["two"]
+    assert (reader.generation.number, reader.damaged) == (2, {})
 
 
 def test_a_damaged_log(tree):
     """A log of which a part is missing is named, as far as its machine's beats tell; the others are read."""
-    write(tree, "m-1-aa", found(3, "one"))
+    place = write(tree, "m-1-aa", found(3, "one"))
     write(tree, "m-2-bb", found(3, "two"))
-    path = tree.root / ".fscrawl/log/m-1-aa/0.log"
-    size = path.stat().st_size
-    path.write_bytes(path.read_bytes().replace(b"\nB ", b"\n\0 "))
-    reader = AllLines(tree, said={"m-1-aa": Place(0, size), "m-3-cc": Place(0, 20)})
+    path = tree.root / log_path(1, "m-1-aa")
+    path.write_bytes(b"\0" + path.read_bytes()[1:])
+    reader = AllLines(tree, said={"m-1-aa": (1, place), "m-3-cc": (1, 20)})
     assert [line.url for _, line in reader.lines()] == ["http://a.example/two"]
-    assert set(reader.cuts) == {"m-1-aa", "m-3-cc"}
-    for machine in ("m-1-aa", "m-3-cc"):
-        Generations(tree.files).ensure({"reason": "cut", "log": machine, "expected": [0, size]})
-    reader = AllLines(tree, said={"m-1-aa": Place(0, size), "m-3-cc": Place(0, 20)})
-    assert len(list(reader.lines())) == 1
-    assert reader.cuts == {}
+    assert {machine: damage[1:] for machine, damage in reader.damaged.items()} == {"m-1-aa": (0, 1), "m-3-cc": (0, 20)}
 
 
 def test_a_file_that_is_no_log(tree):
     """A file that somebody has put beside the logs stops nobody."""
     write(tree, "m-1-aa", found(3, "one"))
-    (tree.root / ".fscrawl/log/notes.txt").write_text("mine")
-    (tree.root / ".fscrawl/log/m-1-aa/notes.txt").write_text("mine")
-    assert TreeLogs(tree).log_machines() == ["m-1-aa"]
+    (tree.root / log_directory(1) / "notes.txt").write_text("mine")
     assert lines_of(tree) == [("m-1-aa", "one")]
 
 
-def test_nothing(tree):
+def test_nothing(empty):
     """A new tree has nothing to say."""
-    reader = AllLines(tree)
-    reader.read_snapshots(pytest.fail)
-    assert (list(reader.lines()), reader.cuts) == ([], {})
+    reader = AllLines(empty)
+    assert (list(reader.lines()), reader.damaged, reader.generation) == ([], {}, None)

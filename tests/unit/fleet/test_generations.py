@@ -1,22 +1,25 @@
 """Generations are only added, and each machine may make the next."""
 
 import errno
+import json
 from pathlib import Path
 
 import pytest
 
-from fscrawl.fleet.generations import Generations, refresh_of
+from fscrawl.config.settings import CrawlSettings, Settings
+from fscrawl.fleet.generations import Generation, Generations
+from fscrawl.fleet.rules import LinkRules
 from fscrawl.storage.files import TreeFiles
-from fscrawl.storage.layout import AGAIN, again_path
-from tests.support.slow import Slow
+from fscrawl.storage.layout import GENERATIONS, generation_path, log_path, rules_path, snapshot_path
 
-CUT = {"reason": "cut", "log": "m-1"}
-REFRESH = {"reason": "refresh", "before": "2026-01-01T00:00:00.000Z"}
+LINKS = LinkRules.of(Settings(), ["http://a.example/"])
+OTHER = LinkRules.of(Settings(CrawlSettings(scope="any")), [])
+BEFORE = "2026-01-01T00:00:00.000Z"
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    (tmp_path / AGAIN).mkdir(parents=True)
+    (tmp_path / GENERATIONS).mkdir(parents=True)
     return tmp_path
 
 
@@ -25,29 +28,32 @@ def generations(tree: Path, machine: str = "m") -> Generations:
 
 
 def test_none(tree):
-    """Before the first there is generation 0, which has no reason."""
-    assert (generations(tree).newest(), generations(tree).reason(0)) == (0, {})
+    assert (generations(tree).newest(), generations(tree).numbers()) == (None, [])
 
 
-def test_advance(tree):
-    """The next generation has the next number, and says why it was made."""
+def test_next(tree):
+    """The next generation has the next number, and says by which rules links are chosen, and why it was made."""
     one, other = generations(tree), generations(tree, "n")
-    assert [one.advance(CUT), other.advance({"reason": "reseed"}), one.newest()] == [1, 2, 2]
-    assert [generations(tree).reason(number) for number in (1, 2)] == [CUT, {"reason": "reseed"}]
+    first, second = Generation(1, LINKS, "", "settings"), Generation(2, OTHER, BEFORE, "refresh")
+    assert one.begin_next(LINKS, "", "settings") == first
+    assert other.begin_next(OTHER, BEFORE, "refresh") == second
+    assert one.newest() == second
+    assert [generations(tree).read(number) for number in (1, 2)] == [first, second]
+    assert generations(tree).numbers() == [1, 2]
+    assert {path.name for path in (tree / generation_path(1)).iterdir()} == {"rules.json", "log", "snap"}
 
 
 def test_another_machine_is_first(tree, monkeypatch):
-    """A generation that another machine makes at the same time is as good as the own one."""
+    """A generation that another machine makes at the same time is as good as the own one: it is given."""
     one, other = generations(tree), generations(tree, "n")
     real = one._files.claim
 
     def claim(path, data, **how):
-        other.advance(CUT)
+        other.begin_next(OTHER, "", "reseed")
         return real(path, data, **how)
 
     monkeypatch.setattr(one._files, "claim", claim)
-    assert one.advance({"reason": "reseed"}) == 1
-    assert (one.newest(), one.reason(1)) == (1, CUT)
+    assert one.begin_next(LINKS, "", "settings") == one.newest() == Generation(1, OTHER, "", "reseed")
 
 
 def test_stale_listing(tree, monkeypatch):
@@ -55,117 +61,51 @@ def test_stale_listing(tree, monkeypatch):
     one, other = generations(tree), generations(tree, "n")
     monkeypatch.setattr(one._files, "names", lambda path: [])
     for _ in range(3):
-        other.advance(CUT)
-    assert one.newest() == 3
-    assert one.advance(CUT) == 4
-
-
-def test_stale_look_by_name(tree, monkeypatch):
-    """A generation that cannot be found by name yet is found by the listing."""
-    one = generations(tree)
-    generations(tree, "n").advance(CUT)
-    monkeypatch.setattr(one._files, "exists", lambda path: False)
-    assert one.newest() == 1
-
-
-def test_many_reasons(tree, monkeypatch):
-    """On a slow share they are read at the same time: a crawl that is refreshed each night makes hundreds in a year."""
-    made = generations(tree)
-    for number in range(30):
-        made.advance({"reason": "cut", "log": "m-1", "expected": [0, number]})
-    later = generations(tree)
-    later.newest()
-    files = Slow(monkeypatch, TreeFiles, "read_or_torn")
-    later.learn()
-    assert files.most_at_once > 1
-    with monkeypatch.context() as patch:
-        patch.setattr(TreeFiles, "read_or_torn", lambda *_: None)
-        later.learn()
-        assert [later.reason(number)["expected"][1] for number in later.after(0)] == list(range(30))
+        other.begin_next(LINKS, "", "")
+    assert one.newest().number == 3
+    assert one.begin_next(LINKS, "", "").number == 4
 
 
 def test_never_back(tree):
-    """What was known is not forgotten if the files are gone."""
+    """What was known is not forgotten if its files are gone."""
     one = generations(tree)
-    one.advance(CUT)
-    (tree / again_path(1)).unlink()
-    assert one.newest() == 1
+    one.begin_next(LINKS, "", "")
+    (tree / rules_path(1)).unlink()
+    assert one.newest().number == 1
 
 
 def test_other_names(tree):
-    """Temporaries and files of others are no generations."""
-    for name in (".3.m.1-0.tmp", "x", "0", "07", "5.old"):
-        (tree / AGAIN / name).touch()
-    assert generations(tree).newest() in {0, 7}
+    """Temporaries, files of others, and a directory whose maker died before it had rules, are no generations."""
+    for name in (".3.m.1-0.tmp", "x", "0", "07", "5.old", "9"):
+        (tree / GENERATIONS / name).mkdir()
+    one = generations(tree)
+    assert one.newest() is None
+    assert one.begin_next(LINKS, "", "").number == 1
 
 
-def test_ensure(tree):
-    """Machines that are told the same make one generation, even if others are made between."""
-    one, other = generations(tree), generations(tree, "n")
-    assert [one.ensure(REFRESH), one.advance(CUT), other.ensure(REFRESH), one.ensure(REFRESH)] == [1, 2, 1, 1]
-    assert other.ensure({**REFRESH, "before": "2026-02-01T00:00:00.000Z"}) == 3
-
-
-def test_ensure_when_another_machine_is_first(tree, monkeypatch):
-    """If the next generation was lost to another machine, it counts if it has the same reason."""
-    for reason, number in ((CUT, 2), (REFRESH, 3)):
-        one, other = generations(tree), generations(tree, "n")
-        real, firsts = one._files.claim, [reason]
-
-        def claim(path, data, real=real, firsts=firsts, other=other, **how):
-            if firsts:
-                other.advance(firsts.pop())
-            return real(path, data, **how)
-
-        monkeypatch.setattr(one._files, "claim", claim)
-        wanted = {**REFRESH, "before": str(number)} if reason is CUT else REFRESH
-        assert one.ensure(wanted) == number
-        assert one.reason(number) == wanted
-
-
-def test_refreshes_of_a_fleet(tree):
-    """Machines that were started one after the other for the same refresh go by one time; a later one is another."""
-    one, other = generations(tree), generations(tree, "n")
-    times = [f"2026-01-01T00:{minute:02}:00.000Z" for minute in (0, 9, 11)]
-    assert one.ensure_refresh(times[0], 600, others=False) == times[0]
-    assert other.ensure_refresh(times[1], 600, others=True) == times[0]
-    assert other.ensure_refresh(times[2], 600, others=True) == times[2]
-    assert generations(tree, "o").ensure_refresh(times[0], 600, others=True) == times[2], "it asks for more"
-    assert generations(tree, "o").newest() == 2
-
-
-def test_refreshes_one_after_the_other(tree):
-    """If nobody is at work, the refresh before is over: a page that it fetched may have changed again."""
-    assert generations(tree).ensure_refresh("2026-01-01T00:00:00.000Z", 600, others=False)
-    again = "2026-01-01T00:00:01.000Z"
-    assert generations(tree, "n").ensure_refresh(again, 600, others=False) == again
-
-
-def test_refreshes_at_the_same_moment(tree, monkeypatch):
-    """Two machines that find nobody at work make one generation."""
-    one, other = generations(tree), generations(tree, "n")
-    real = one._files.claim
-
-    def claim(path, data, **how):
-        other.ensure_refresh("2026-01-01T00:00:00.000Z", 600, others=False)
-        return real(path, data, **how)
-
-    monkeypatch.setattr(one._files, "claim", claim)
-    assert one.ensure_refresh("2026-01-01T00:00:01.000Z", 600, others=False) == "2026-01-01T00:00:00.000Z"
-
-
-@pytest.mark.parametrize("before", [3, "", "yesterday", "2026-01-01", "2026-01-01T00:00:00"])
-def test_no_time(before):
-    """A time that nobody can compare asks for nothing."""
-    assert refresh_of({"reason": "refresh", "before": before}) == ""
-
-
-@pytest.mark.parametrize("data", [b"", b"{", b"3", b"[" * 100_000])
+@pytest.mark.parametrize("data", [b"", b"{", b"3", b"\xff", b"[" * 100_000, b'{"links":{}}', "("])
 def test_damaged(tree, data):
-    """The number counts, whatever is in the file."""
-    (tree / again_path(1)).write_bytes(data)
-    assert (generations(tree).newest(), generations(tree).reason(1)) == (1, {})
-    assert generations(tree).ensure(CUT) == 2
+    """The number counts, whatever is in the file; and it is read again, since it may have been an old view."""
+    one = generations(tree)
+    one.begin_next(LINKS, "", "reseed")
+    good = (tree / rules_path(1)).read_bytes()
+    if data == "(":  # an expression that is none
+        data = good.replace(b'"deny":[]', b'"deny":["("]')
+    (tree / rules_path(1)).write_bytes(data)
+    late = generations(tree)
+    assert late.newest() == Generation(1, None)
+    (tree / rules_path(1)).write_bytes(good)
+    assert late.newest() == Generation(1, LINKS, "", "reseed")
+    assert late.begin_next(LINKS, "", "").number == 2
+
+
+@pytest.mark.parametrize("before", ["", "yesterday", "2026-01-01", "2026-01-01T00:00:00"])
+def test_no_time(tree, before):
+    """A time that nobody can compare asks for nothing."""
+    generations(tree).begin_next(LINKS, BEFORE, "refresh")
+    said = json.loads((tree / rules_path(1)).read_bytes())
+    (tree / rules_path(1)).write_text(json.dumps({**said, "refresh_before": before}))
+    assert generations(tree).newest() == Generation(1, LINKS, "", "refresh")
 
 
 def test_lost_reply(tree, fault):
@@ -173,6 +113,31 @@ def test_lost_reply(tree, fault):
     one = generations(tree)
     real = one._files.claim
     one._files.claim = lambda path, data, **how: real(path, data, **how) and real(path, data, **how)
-    assert [one.advance(CUT), one.newest()] == [1, 1]
+    assert one.begin_next(LINKS, "", "").number == 1
     fault("link", errno.EPERM)
-    assert generations(tree, "n").newest() == 1
+    assert generations(tree, "n").newest().number == 1
+
+
+def test_removed_as_a_whole(tree, monkeypatch):
+    """If a removal is interrupted, its rules are still there, so it is a generation, and the next call goes on."""
+    one = generations(tree)
+    for _ in range(2):
+        one.begin_next(LINKS, "", "")
+    for path in (log_path(1, "m"), snapshot_path(1, 7, 1, 1), log_path(2, "m")):
+        (tree / path).write_bytes(b"x")
+    with monkeypatch.context() as patch:
+        real = one._files.remove
+
+        def remove(path):
+            if path == snapshot_path(1, 7, 1, 1):
+                raise KeyboardInterrupt
+            real(path)
+
+        patch.setattr(one._files, "remove", remove)
+        with pytest.raises(KeyboardInterrupt):
+            one.remove(1)
+    assert one.numbers() == generations(tree).numbers() == [1, 2]
+    one.remove(1)
+    assert one.numbers() == generations(tree).numbers() == [2]
+    assert not (tree / generation_path(1)).exists()
+    assert (tree / log_path(2, "m")).exists()

@@ -7,12 +7,14 @@ import pytest
 from fscrawl.config.settings import FleetSettings
 from fscrawl.fleet.hearing import Hearing
 
+RULES = SimpleNamespace(generation=1)
+
 
 def _hearing(live):
-    peer = SimpleNamespace(machine="m", last=lambda: SimpleNamespace(pending=1, log=None))
+    peer = SimpleNamespace(machine="m", last=lambda: SimpleNamespace(pending=1, log=None, generation=1))
     fleet = SimpleNamespace(live_peers=lambda now: [peer] * live, peers={}, dead_after_s=60)
-    ledger = SimpleNamespace(hear=lambda ends: None, machines=list, doubted=())
-    hearing = Hearing(fleet, ledger, SimpleNamespace(expect=int), 0.0)
+    ledger = SimpleNamespace(hear=lambda ends: None, machines=list, damaged=(), rules=RULES)
+    hearing = Hearing(fleet, ledger, 0.0)
     hearing.hear(0.0, starved=False)
     return hearing
 
@@ -31,7 +33,7 @@ def test_slow_beats_stay():
 def _looked_at(busy, idle, rounds):
     """Let a machine without work hear others; give the logs at whose files it looks in each round."""
     names = [(f"busy-{n}", False) for n in range(busy)] + [(f"idle-{n}", True) for n in range(idle)]
-    beats = {name: SimpleNamespace(pending=0, log=(0, 9), idle=is_idle, packs=0) for name, is_idle in names}
+    beats = {name: SimpleNamespace(pending=0, log=9, idle=is_idle, generation=1) for name, is_idle in names}
     live = [SimpleNamespace(machine=name, last=lambda name=name: beats[name]) for name in beats]
     fleet = SimpleNamespace(live_peers=lambda now: live, peers={}, dead_after_s=60)
     looked = []
@@ -39,9 +41,10 @@ def _looked_at(busy, idle, rounds):
         hear=lambda ends: looked.append({name for name, end in ends.items() if end is None}),
         has_grown=lambda machine: True,
         machines=list,
-        doubted=(),
+        damaged=(),
+        rules=RULES,
     )
-    hearing = Hearing(fleet, ledger, SimpleNamespace(expect=int), 0.0)
+    hearing = Hearing(fleet, ledger, 0.0)
     for _ in range(rounds):
         hearing.hear(0.0, starved=True)
     return looked
@@ -59,3 +62,15 @@ def test_many_machines_without_work(idle):
 def test_few_machines_without_work():
     """Of few, it looks at all logs in each round."""
     assert _looked_at(40, 8, 2) == [{*(f"busy-{n}" for n in range(40)), *(f"idle-{n}" for n in range(8))}] * 2
+
+
+def test_logs_of_this_generation_only():
+    """A machine that works in another one says how long its log is there."""
+    beats = {name: SimpleNamespace(pending=1, log=9, generation=number) for name, number in (("here", 1), ("old", 0))}
+    live = [SimpleNamespace(machine=name, last=lambda name=name: beats[name]) for name in beats]
+    fleet = SimpleNamespace(live_peers=lambda now: live, peers={}, dead_after_s=60, is_live=lambda machine, now: True)
+    heard = []
+    ledger = SimpleNamespace(hear=heard.append, machines=lambda: ["here", "old"], damaged=("old",), rules=RULES)
+    ledger.read_to = lambda machine: 0
+    Hearing(fleet, ledger, 0.0).hear(0.0, starved=False)
+    assert heard == [{"here": 9, "old": None}], "a log that seems damaged is looked at again"

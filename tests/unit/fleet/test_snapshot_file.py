@@ -8,28 +8,27 @@ from fscrawl import urls
 from fscrawl.errors import RecordError
 from fscrawl.fleet import snapshot_file, snapshot_merge
 from fscrawl.fleet.lines import Found, Told
-from fscrawl.fleet.log_writer import Place
-from fscrawl.fleet.snapshot_file import NO_DEPTH, SnapshotHead, list_snapshots, open_snapshot
+from fscrawl.fleet.snapshot_file import SnapshotHead, list_snapshots, open_snapshot
 from fscrawl.frontier.url_table import UrlTable
-from fscrawl.storage.layout import snapshot_path
-from tests.support.snapshot_files import COVERING, OTHER, SHARD, FilesInMemory, named_terms, url
+from fscrawl.storage.layout import snapshot_directory, snapshot_path
+from tests.support.snapshot_files import SHARD, FilesInMemory, url
 
-PATH = snapshot_path(SHARD, 1, 1)
+GENERATION = 4
+PATH = snapshot_path(GENERATION, SHARD, 1, 1)
 
 
 def made(*, deep=False, at=None):
-    """Make a snapshot with two URLs of each kind: waiting, failed, told, untold."""
+    """Make a snapshot with two URLs of each kind: waiting, failed, told."""
     lines = [Found(SHARD, number % 3, "", url(number)) for number in range(6)]
-    lines += [Told(SHARD, urls.key(url(number)), 5, OTHER, "2026-01-01T00:00:00.000Z") for number in (2, 3)]
-    lines += [Told(SHARD, urls.key(url(number)), 0, COVERING) for number in (4, 5)]
-    lines += [Told(SHARD, urls.key(url(number)), 1, OTHER) for number in (6, 7)]
-    files, terms = FilesInMemory(), named_terms(deep=deep)
-    snapshot_merge.write(files, None, lines, shard=SHARD, epoch=1, number=1, terms=terms, at=at or {})
+    lines += [Told(SHARD, urls.key(url(number)), 5, "2026-01-01T00:00:00.000Z") for number in (2, 3)]
+    lines += [Told(SHARD, urls.key(url(number)), 0) for number in (4, 5)]
+    files, name = FilesInMemory(), {"generation": GENERATION, "shard": SHARD, "epoch": 1, "number": 1}
+    snapshot_merge.write(files, None, lines, **name, deep=deep, at=at or {})
     return files
 
 
 def opened(files):
-    snapshot = open_snapshot(files, SHARD, 1, 1)
+    snapshot = open_snapshot(files, GENERATION, SHARD, 1, 1)
     snapshot.check()
     return snapshot
 
@@ -37,18 +36,18 @@ def opened(files):
 @pytest.mark.parametrize("deep", [False, True])
 def test_head(deep):
     """The head is one small read, and says how much of what is in it, and up to where in each log."""
-    at = {"m-1": Place(2, 3), "n-2": Place(0, 0)}
+    at = {"m-1": 3, "n-2": 0}
     files = made(deep=deep, at=at)
-    head = open_snapshot(files, SHARD, 1, 1).head
-    assert (head.at, head.deep, head.surveyed, head.term) == (at, deep, -1, "f" * 16)
-    assert (head.waiting, head.failed, head.told, head.untold, head.urls) == (2, 2, 2, 2, 8)
+    head = open_snapshot(files, GENERATION, SHARD, 1, 1).head
+    assert (head.generation, head.at, head.deep, head.surveyed) == (GENERATION, at, deep, False)
+    assert (head.waiting, head.failed, head.told, head.urls) == (2, 2, 2, 6)
     assert len(files.reads) == 1
     assert SnapshotHead.from_json(head.to_json()) == head
 
 
 def test_large_head():
     """The places of thousands of logs do not fit into the first small read."""
-    at = {f"host-{number}-{'ab' * 8}": Place(number, number) for number in range(3000)}
+    at = {f"host-{number}-{'ab' * 8}": number for number in range(3000)}
     assert opened(made(at=at)).head.at == at
 
 
@@ -58,7 +57,7 @@ def test_torn(size):
     files = made()
     files.there[PATH] = files.there[PATH][:size]
     with pytest.raises(RecordError, match=f"^{PATH}: "):
-        open_snapshot(files, SHARD, 1, 1)
+        open_snapshot(files, GENERATION, SHARD, 1, 1)
 
 
 def test_missing_and_longer():
@@ -66,15 +65,15 @@ def test_missing_and_longer():
     files = made()
     files.there[PATH] += b"x"
     with pytest.raises(RecordError, match="shorter or longer"):
-        open_snapshot(files, SHARD, 1, 1)
+        open_snapshot(files, GENERATION, SHARD, 1, 1)
     del files.there[PATH]
     with pytest.raises(RecordError, match="it has no head"):
-        open_snapshot(files, SHARD, 1, 1)
+        open_snapshot(files, GENERATION, SHARD, 1, 1)
 
 
 def test_a_text_without_lines():
     """A text of gigabytes without a newline, which costs nobody anything to make, is not read whole."""
-    head = SnapshotHead(SHARD, 1, 1, "f" * 16, deep=False, surveyed=-1, at={}, text_bytes=1 << 40)
+    head = SnapshotHead(GENERATION, SHARD, 1, 1, deep=False, surveyed=False, at={}, text_bytes=1 << 40)
     files = FilesInMemory()
     files.there[PATH] = head.to_json()
     files.read_range = lambda path, offset, length: bytes(length)
@@ -96,16 +95,16 @@ def test_damaged():
 def test_another_snapshot():
     """A copy under another name is no snapshot of that name."""
     files = made()
-    files.there[snapshot_path(SHARD, 1, 2)] = files.there[PATH]
+    files.there[snapshot_path(GENERATION, SHARD, 1, 2)] = files.there[PATH]
     with pytest.raises(RecordError, match=r"7\.1\.2: it is the snapshot .*7\.1\.1"):
-        open_snapshot(files, SHARD, 1, 2)
+        open_snapshot(files, GENERATION, SHARD, 1, 2)
 
 
 def heads():
     values = json.loads(made().there[PATH].partition(b"\n")[0])
     for name, wrong in (
-        *(("snapshot", 2), ("term", 3), ("deep", 0), ("surveyed", "0"), ("told", -1), ("told", True), ("told", 1.0)),
-        *(("at", []), ("at", {"m": [1]}), ("at", {"m": [1, -1]}), ("at", {"m": 3}), ("at", {"m": ["1", "2"]})),
+        *(("generation", 3), ("deep", 0), ("surveyed", 1), ("told", -1), ("told", True), ("told", 1.0)),
+        *(("at", []), ("at", {"m": [1]}), ("at", {"m": -1}), ("at", {"m": "3"})),
     ):
         yield json.dumps({**values, name: wrong}).encode()
     for name in values:
@@ -119,7 +118,7 @@ def test_damaged_heads(line):
     files = FilesInMemory()
     files.there[PATH] = line + b"\n"
     with pytest.raises(RecordError, match=f"^{PATH}: "):
-        open_snapshot(files, SHARD, 1, 1)
+        open_snapshot(files, GENERATION, SHARD, 1, 1)
 
 
 def test_endless_head():
@@ -127,7 +126,7 @@ def test_endless_head():
     files = FilesInMemory()
     files.there[PATH] = bytes(1 << 25)
     with pytest.raises(RecordError, match="it has no head"):
-        open_snapshot(files, SHARD, 1, 1)
+        open_snapshot(files, GENERATION, SHARD, 1, 1)
 
 
 def test_removed_while_it_is_read(monkeypatch):
@@ -138,7 +137,7 @@ def test_removed_while_it_is_read(monkeypatch):
     large = opened(files)
     files.remove(PATH)
     assert (len(list(small.pending())), sum(len(part[0]) for part in small.told())) == (2, 2)
-    for read in (large.pending, large.failed, large.told, large.untold):
+    for read in (large.pending, large.failed, large.told):
         with pytest.raises(RecordError, match="it is missing"):
             list(read())
 
@@ -150,7 +149,7 @@ def test_cut_while_it_is_read(monkeypatch):
     snapshot = opened(files)
     files.there[PATH] = files.there[PATH][:-80]
     with pytest.raises(RecordError, match="shorter than its head says"):
-        list(snapshot.untold())
+        list(snapshot.told())
 
 
 @pytest.mark.parametrize("deep", [False, True])
@@ -161,16 +160,15 @@ def test_a_table_loads_it(deep):
         table = UrlTable(deep=kind)
         for part in [*snapshot.failed(), *(snapshot.told() if kind == deep else ())]:
             table.load(*part)
-        settled = [table.settled(urls.fingerprint(urls.key(url(number)))) for number in range(8)]
-        assert settled == [False, False, True, True, kind == deep, kind == deep, False, False]
+        settled = [table.settled(urls.fingerprint(urls.key(url(number)))) for number in range(6)]
+        assert settled == [False, False, True, True, kind == deep, kind == deep]
 
 
 def test_depths():
-    """Where depths matter, known and told ones are kept; a URL that no line has found has no known depth."""
+    """Where depths matter, known and told ones are kept."""
     snapshot = opened(made(deep=True))
     told = {each: depths for part in snapshot.told() for each, *depths in zip(*part, strict=True)}
     assert told == {urls.fingerprint(urls.key(url(4))): [1, 0], urls.fingerprint(urls.key(url(5))): [2, 0]}
-    assert [(list(part.known), part.told) for part in snapshot.untold()] == [([NO_DEPTH, NO_DEPTH], None)]
 
 
 def test_groups(monkeypatch):
@@ -178,7 +176,7 @@ def test_groups(monkeypatch):
     monkeypatch.setattr(snapshot_file, "GROUP", 1)
     monkeypatch.setattr(snapshot_merge, "GROUP", 1)
     snapshot = opened(made())
-    for section in (snapshot.failed, snapshot.told, snapshot.untold):
+    for section in (snapshot.failed, snapshot.told):
         assert [len(part.fingerprints) for part in section()] == [1, 1]
 
 
@@ -186,5 +184,5 @@ def test_list():
     """Names of snapshots are listed by shard, the newest first; other names are left out."""
     files = FilesInMemory()
     for name in ("7.1.9", "7.2.1", "7.1.10", "8.1.1", ".7.3.1.m.1-0.tmp", "7.4", "x"):
-        files.there[f".fscrawl/snap/{name}"] = b""
-    assert list_snapshots(files) == {7: [(2, 1), (1, 10), (1, 9)], 8: [(1, 1)]}
+        files.there[f"{snapshot_directory(GENERATION)}/{name}"] = b""
+    assert list_snapshots(files, GENERATION) == {7: [(2, 1), (1, 10), (1, 9)], 8: [(1, 1)]}

@@ -6,30 +6,17 @@ from hashlib import sha256
 from itertools import pairwise
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fscrawl import urls
 from fscrawl.errors import RecordError
 from fscrawl.fleet import snapshot_file, snapshot_merge
 from fscrawl.fleet.lines import Found, Surveyed, Told
-from fscrawl.fleet.log_writer import Place
 from fscrawl.fleet.snapshot_file import SnapshotHead, open_snapshot
 from fscrawl.frontier.flags import Flags
 from tests.support.effort import tries
-from tests.support.snapshot_files import (
-    COVERING,
-    OTHER,
-    SHARD,
-    FilesInMemory,
-    NamedTerm,
-    NamedTerms,
-    content,
-    fold,
-    named_terms,
-    surveyed,
-    url,
-)
+from tests.support.snapshot_files import SHARD, FilesInMemory, content, fold, surveyed, url
 
 TIMES = ["2026-01-01T00:00:00.000Z", "2026-01-02T00:00:00.000Z"]
 flags = st.builds(Flags, st.sampled_from(["", "", "sitemap", "sitemap-part"]), st.sampled_from(["", "", *TIMES]))
@@ -46,10 +33,9 @@ told = st.builds(
     st.just(SHARD),
     st.integers(0, 5).map(url).map(urls.key),
     st.integers(0, 4),
-    st.sampled_from([COVERING, OTHER]),
     st.sampled_from(["", "", *TIMES]),
 )
-lines = st.lists(found | found | told | told | st.builds(Surveyed, st.just(SHARD), st.integers(0, 3)), max_size=30)
+lines = st.lists(found | found | told | told | st.just(Surveyed(SHARD)), max_size=30)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -62,10 +48,10 @@ def _small():
         yield
 
 
-def write(files, previous, new, terms, number=1, **more):
-    at = more.pop("at", {"m": Place(0, number)})
-    head = snapshot_merge.write(files, previous, new, shard=SHARD, epoch=1, number=number, terms=terms, at=at)
-    snapshot = open_snapshot(files, SHARD, 1, number)
+def write(files, previous, new, number=1, *, deep=False):
+    name = {"generation": 1, "shard": SHARD, "epoch": 1, "number": number}
+    head = snapshot_merge.write(files, previous, new, **name, deep=deep, at={"m": number})
+    snapshot = open_snapshot(files, 1, SHARD, 1, number)
     snapshot.check()
     assert snapshot.head == head
     return snapshot
@@ -74,7 +60,7 @@ def write(files, previous, new, terms, number=1, **more):
 def of_all(expected, found, *, deep):
     """Tell whether a snapshot has what the fold has, except what is lost with a text that is not kept."""
     if expected.failed_once and expected.stored and expected.kind != "told":
-        return found.kind in {"waiting", "untold"}  # who failed keeps no text; its page has a record
+        return found.kind == "waiting"  # who failed keeps no text; its page has a record
     wanted = [expected.kind]
     there = [found.kind]
     if expected.kind != "told" or deep:
@@ -96,14 +82,13 @@ def of_all(expected, found, *, deep):
 @settings(deadline=None, max_examples=tries(300))
 def test_like_all_lines_together(all_lines, cuts, repeated, deep):
     """Snapshots made one of the other, with lines repeated across the cuts, have what the fold of all lines has."""
-    files, terms = FilesInMemory(), named_terms(deep=deep)
-    snapshot, so_far = None, []
+    files, snapshot, so_far = FilesInMemory(), None, []
     places = [0, *sorted(min(cut, len(all_lines)) for cut in cuts), len(all_lines)]
     for number, (start, end) in enumerate(pairwise(places), 1):
         again = [so_far[index] for index in repeated if index < len(so_far)]
         so_far += all_lines[start:end]
-        snapshot = write(files, snapshot, [*again, *all_lines[start:end]], terms, number)
-        expected, there = fold(so_far, terms.covers, deep=deep), content(snapshot)
+        snapshot = write(files, snapshot, [*again, *all_lines[start:end]], number, deep=deep)
+        expected, there = fold(so_far, deep=deep), content(snapshot)
         assert expected.keys() == there.keys()
         for fingerprint, state in expected.items():
             assert of_all(state, there[fingerprint], deep=deep), (state, there[fingerprint])
@@ -115,77 +100,31 @@ def test_like_all_lines_together(all_lines, cuts, repeated, deep):
 def test_order_is_nothing(order, deep, data):
     """The same lines in any order make the same file."""
     twelve = data.draw(st.lists(found | told, min_size=12, max_size=12))
-    terms = named_terms(deep=deep)
     one, other = FilesInMemory(), FilesInMemory()
-    write(one, None, twelve, terms)
-    write(other, None, [twelve[index] for index in order] + twelve[:3], terms)
+    write(one, None, twelve, deep=deep)
+    write(other, None, [twelve[index] for index in order] + twelve[:3], deep=deep)
     assert one.there == other.there
-
-
-@given(st.lists(st.tuples(lines, st.sampled_from("AB"), st.booleans()), min_size=1, max_size=4))
-@settings(deadline=None, max_examples=tries(200))
-@example([([Found(SHARD, 1, "", url(0)), Told(SHARD, urls.key(url(0)), 1, COVERING)], "A", True), ([], "B", True)])
-def test_terms_that_change(parts):
-    """Whatever terms come one after the other, no URL is taken for told wrongly, and none that waits is lost."""
-    files, snapshot, so_far = FilesInMemory(), None, []
-    for number, (new, name, deep) in enumerate(parts, 1):
-        terms = NamedTerms(NamedTerm(name * 15 + str(int(deep)), deep), {COVERING} if name == "A" else {OTHER})
-        so_far += new
-        snapshot = write(files, snapshot, new, terms, number)
-        expected, there = fold(so_far, terms.covers, deep=deep), content(snapshot)
-        for fingerprint, state in expected.items():
-            kind = there[fingerprint].kind
-            if kind == "told" and not all(its_deep for _, _, its_deep in parts[:number]):
-                # depths from before the limit are not kept
-                assert fold(so_far, terms.covers, deep=False)[fingerprint].kind == "told"
-            elif kind in {"told", "failed"}:
-                assert state.kind == kind
-            elif not state.stored:
-                assert kind == state.kind == "waiting"
-        assert there.keys() <= expected.keys()
-
-
-def _known(state):
-    return state.known
-
-
-def test_told_under_another_term():
-    """After an edit that asks for more, told URLs become untold ones, and keep the depth that they are known at."""
-    files, terms = FilesInMemory(), named_terms(deep=True)
-    first = write(files, None, [Found(SHARD, 2, "", url(0)), Told(SHARD, urls.key(url(0)), 2, COVERING)], terms)
-    wider = NamedTerms(NamedTerm("a" * 16, True))
-    second = write(files, first, [Found(SHARD, 4, "", url(0)), Found(SHARD, 4, "", url(1))], wider, 2)
-    third = write(files, second, [], wider, 3)
-    assert [(state.kind, state.known) for state in sorted(content(third).values(), key=_known)] == [
-        ("waiting", 2),
-        ("waiting", 4),
-    ]
-    only = write(files, first, [], wider, 4)
-    assert [(state.kind, state.known) for state in content(only).values()] == [("untold", 2)]
-    shallow = write(files, only, [], NamedTerms(NamedTerm("b" * 16, False)), 5)
-    assert [(state.kind, state.known) for state in content(shallow).values()] == [("untold", None)]
 
 
 def test_a_failure_and_other_tries():
     """A failure settles a URL until another try is asked for because of it, and so does the next failure."""
-    files, terms = FilesInMemory(), named_terms(deep=False)
+    files = FilesInMemory()
     page, key = url(0), urls.key(url(0))
     steps = [
-        (Told(SHARD, key, 1, OTHER, TIMES[0]), "failed"),
+        (Told(SHARD, key, 1, TIMES[0]), "failed"),
         (Found(SHARD, 1, "", page), "failed"),
         (Found(SHARD, 1, "", page, Flags("sitemap", retry_of=TIMES[0])), "waiting"),
-        (Told(SHARD, key, 1, OTHER, TIMES[1]), "failed"),
-        (Told(SHARD, key, 1, OTHER, TIMES[0]), "failed"),
+        (Told(SHARD, key, 1, TIMES[1]), "failed"),
+        (Told(SHARD, key, 1, TIMES[0]), "failed"),
         (Found(SHARD, 1, "", page, Flags(retry_of=TIMES[0])), "failed"),
         (Found(SHARD, 1, "", page, Flags(retry_of=TIMES[1])), "waiting"),
-        (Told(SHARD, key, 1, OTHER), "waiting"),
-        (Told(SHARD, key, 1, OTHER, "2026-01-03T00:00:00.000Z"), "waiting"),
-        (Told(SHARD, key, 1, COVERING), "told"),
+        (Told(SHARD, key, 1), "told"),
+        (Told(SHARD, key, 1, "2026-01-03T00:00:00.000Z"), "told"),
         (Found(SHARD, 1, "", page, Flags(retry_of="2026-01-03T00:00:00.000Z")), "told"),
     ]
     snapshot = None
     for number, (line, kind) in enumerate(steps, 1):
-        snapshot = write(files, snapshot, [line], terms, number)
+        snapshot = write(files, snapshot, [line], number)
         assert [state.kind for state in content(snapshot).values()] == [kind], line
 
 
@@ -193,25 +132,25 @@ def test_other_tries_are_all_given():
     """Which failure was the latest is seen in the tree, so each one that a try was asked for comes as a line."""
     files = FilesInMemory()
     asked = [Found(SHARD, 1, "", url(0), Flags("sitemap", retry_of=time)) for time in TIMES]
-    snapshot = write(files, None, [*asked, Told(SHARD, urls.key(url(0)), 1, OTHER, TIMES[0])], named_terms(deep=False))
+    snapshot = write(files, None, [*asked, Told(SHARD, urls.key(url(0)), 1, TIMES[0])])
     assert list(snapshot.pending()) == asked
 
 
 def test_lines_of_other_shards():
     """They are left out."""
-    snapshot = write(FilesInMemory(), None, [Found(8, 1, "", url(0)), Surveyed(8, 3)], named_terms(deep=True))
-    assert (content(snapshot), snapshot.head.surveyed) == ({}, -1)
+    snapshot = write(FilesInMemory(), None, [Found(8, 1, "", url(0)), Surveyed(8)])
+    assert (content(snapshot), snapshot.head.surveyed) == ({}, False)
 
 
 def test_great_depths():
     """A depth that does not fit counts as the greatest one."""
-    lines = [Found(SHARD, 10**6, "", url(0)), Told(SHARD, urls.key(url(0)), 10**5, COVERING)]
-    [state] = content(write(FilesInMemory(), None, lines, named_terms(deep=True))).values()
+    lines = [Found(SHARD, 10**6, "", url(0)), Told(SHARD, urls.key(url(0)), 10**5)]
+    [state] = content(write(FilesInMemory(), None, lines, deep=True)).values()
     assert (state.kind, state.known, state.told) == ("told", 65_534, 65_534)
 
 
 def named(text, **counts):
-    head = SnapshotHead(SHARD, 1, 1, "f" * 16, False, 0, {}, len(text), **counts)
+    head = SnapshotHead(1, SHARD, 1, 1, False, False, {}, len(text), **counts)
     files = FilesInMemory()
     data = head.to_json() + text
     files.there[head.path] = data + sha256(data).hexdigest().encode() + b"\n"
@@ -228,12 +167,12 @@ FIRST = b"%016x" % urls.fingerprint(urls.key(url(0)))
 def test_a_damaged_snapshot_before(text):
     """What cannot be read in the one before is a RecordError, and nothing is published."""
     files = named(text, waiting=1)
-    before = open_snapshot(files, SHARD, 1, 1)
+    before = open_snapshot(files, 1, SHARD, 1, 1)
     damaged = 0
     for use in (
         lambda: list(before.pending()),
         lambda: list(before.failed()),
-        lambda: write(files, before, [Found(SHARD, 1, "", url(0))], named_terms(deep=False), 2),
+        lambda: write(files, before, [Found(SHARD, 1, "", url(0))], 2),
     ):
         try:
             use()
@@ -246,7 +185,7 @@ def test_a_damaged_snapshot_before(text):
 def test_a_snapshot_before_that_changes(monkeypatch):
     """If not all that the head promises comes out, the file is not published."""
     files = named(FIRST + b" u 1 - http://a.example/0\n", waiting=1)
-    before = open_snapshot(files, SHARD, 1, 1)
+    before = open_snapshot(files, 1, SHARD, 1, 1)
     real = files.publish_chunks
 
     def publish(path, make):
@@ -255,17 +194,17 @@ def test_a_snapshot_before_that_changes(monkeypatch):
 
     monkeypatch.setattr(files, "publish_chunks", publish)
     with pytest.raises(RecordError, match="the snapshot before it is damaged"):
-        write(files, before, [], named_terms(deep=False), 2)
+        write(files, before, [], 2)
     assert len(files.there) == 1
 
 
 def large(files, count):
     """Write the snapshot of many told URLs, in groups of the usual size."""
-    head = SnapshotHead(SHARD, 1, 1, "f" * 16, False, 0, {}, told=count)
+    head = SnapshotHead(1, SHARD, 1, 1, False, False, {}, told=count)
     step = 2**64 // count
     data = head.to_json() + array("Q", range(0, step * count, step)).tobytes()
     files.there[head.path] = data + sha256(data).hexdigest().encode() + b"\n"
-    return open_snapshot(files, SHARD, 1, 1)
+    return open_snapshot(files, 1, SHARD, 1, 1)
 
 
 def test_memory(monkeypatch):
@@ -279,7 +218,8 @@ def test_memory(monkeypatch):
     tracemalloc.start()
     try:
         new = [Found(SHARD, 1, "", url(number)) for number in range(100)]
-        snapshot_merge.write(files, before, new, shard=SHARD, epoch=1, number=2, terms=named_terms(deep=False), at={})
+        name = {"generation": 1, "shard": SHARD, "epoch": 1, "number": 2}
+        snapshot_merge.write(files, before, new, **name, deep=False, at={})
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -3,18 +3,12 @@
 import pytest
 
 from fscrawl import urls
-from fscrawl.config.settings import CrawlSettings, Settings
 from fscrawl.fleet.lines import Found, Surveyed, Told
-from fscrawl.fleet.log_writer import LogWriter, Place
-from fscrawl.fleet.removal_notes import Note
+from fscrawl.fleet.log_writer import LogWriter
 from fscrawl.fleet.snapshots import Snapshots
-from fscrawl.fleet.terms import Term
-from fscrawl.storage.layout import removal_path, snapshot_path
-from fscrawl.storage.records import TreeRecord
+from fscrawl.storage.layout import snapshot_directory, snapshot_path
 from tests.support.log_files import LogsInMemory
 from tests.support.snapshot_files import SHARD, FilesInMemory, content, url
-
-TERM = Term.of(Settings(), [], TreeRecord(2, "c", "", 512, "host", "0" * 32), 0)
 
 
 class Clock:
@@ -33,7 +27,7 @@ class Crawl:
         self.snapshots = self.another()
 
     def another(self):
-        return Snapshots(self.files, self.logs, "me", shards=512, warn=self.warned.append, clock=self.clock)
+        return Snapshots(self.files, self.logs, "me", deep=False, warn=self.warned.append, clock=self.clock)
 
     def say(self, machine, *lines):
         """Write lines into a machine's log, as one block."""
@@ -48,7 +42,7 @@ class Crawl:
         return {machine: writer.place for machine, writer in self.writers.items()}
 
     def make(self, snapshots=None, epoch=1, **ends):
-        return (snapshots or self.snapshots).make(SHARD, epoch, {**self.ends(), **ends}, TERM)
+        return (snapshots or self.snapshots).make(SHARD, epoch, {**self.ends(), **ends})
 
     def kinds(self, snapshots=None):
         self.clock.now += 2
@@ -65,7 +59,7 @@ def found(number, shard=SHARD):
 
 
 def told(number):
-    return Told(SHARD, urls.key(url(number)), 1, TERM.digest)
+    return Told(SHARD, urls.key(url(number)), 1)
 
 
 def test_none(crawl):
@@ -75,11 +69,11 @@ def test_none(crawl):
 
 def test_made_of_all_logs(crawl):
     """A snapshot has the lines of its shard in all logs, the own one too; the next one goes on from there."""
-    crawl.say("me", found(0), Surveyed(SHARD, 0))
+    crawl.say("me", found(0), Surveyed(SHARD))
     crawl.say("n", found(1), found(2, shard=8), told(0))
     first = crawl.make()
     assert (crawl.kinds(), crawl.snapshots.size_of(SHARD)) == (["told", "waiting"], 2)
-    assert (first.at, first.surveyed, first.number) == (crawl.ends(), 0, 1)
+    assert (first.at, first.surveyed, first.number) == (crawl.ends(), True, 1)
     crawl.say("o", told(1), found(3))
     read = crawl.logs.read_bytes
     assert crawl.make().number == 2
@@ -94,7 +88,7 @@ def test_the_newest_counts(crawl):
         crawl.make()
     crawl.say("n", found(1))
     head = crawl.make(crawl.another(), epoch=2)
-    assert (head.path, head.waiting) == (snapshot_path(SHARD, 2, 1), 2)
+    assert (head.path, head.waiting) == (snapshot_path(1, SHARD, 2, 1), 2)
     assert crawl.kinds(crawl.another()) == ["waiting", "waiting"]
 
 
@@ -123,33 +117,20 @@ def test_damaged_ones_are_skipped(crawl):
     assert crawl.snapshots.newest(SHARD) is None
 
 
-def test_a_cut_log(crawl):
-    """Nothing is made of a log that holds less than it should, until a generation was made for it."""
+def test_a_damaged_log(crawl):
+    """Nothing is made of a log that holds less than it should, until it shows all again; others do not hold it up."""
     crawl.say("n", found(0))
-    crawl.say("n", found(1))
-    ends = crawl.ends()
-    crawl.logs.store.cut("n", 0, ends["n"].bytes - 5)
-    assert crawl.make() is None
-    assert crawl.snapshots.newest(SHARD) is None
-    cut = crawl.snapshots.cuts["n"]
-    assert cut.expected == ends["n"]
-    crawl.snapshots.forgive("n", cut.expected)
-    assert crawl.make().waiting == 1
-
-
-def test_a_cut_elsewhere(crawl):
-    """A cut of which this snapshot's lines are not, does not hold it up."""
-    crawl.say("n", found(0))
-    crawl.make()
-    later = crawl.another()
     before = crawl.ends()["n"]
+    crawl.make()
     crawl.say("n", found(1))
-    crawl.logs.freeze()
-    crawl.logs.sizes["n", 0] = before.bytes
-    assert later.make(SHARD, 1, crawl.ends(), TERM) is None
-    assert later.make(SHARD, 1, {"n": before}, TERM).waiting == 1
-    crawl.logs.thaw()
-    assert later.make(SHARD, 1, crawl.ends(), TERM).waiting == 2
+    crawl.logs.sizes["n"] = crawl.ends()["n"] - 5
+    assert crawl.make() is None
+    assert crawl.kinds() == ["waiting"]
+    assert crawl.snapshots.damaged["n"][1:] == (before, crawl.ends()["n"])
+    assert crawl.make(n=before).waiting == 1
+    crawl.logs.sizes.clear()
+    assert crawl.make().waiting == 2
+    assert not crawl.snapshots.damaged
 
 
 def test_places(crawl):
@@ -159,74 +140,17 @@ def test_places(crawl):
     early = crawl.ends()
     crawl.say("n", found(2))
     first = crawl.make()
-    second = crawl.snapshots.make(SHARD, 1, {"n": early["n"]}, TERM)
+    second = crawl.snapshots.make(SHARD, 1, {"n": early["n"]})
     assert (second.at, second.waiting) == (first.at, 3)
 
 
-def test_places_in_a_cut_log(crawl):
-    """No place lies behind the end of a log that was cut since then."""
+def test_old_ones_are_removed(crawl):
+    """The one before the newest stays: another machine may just be reading it."""
     crawl.say("n", found(0))
-    early = crawl.ends()
-    crawl.say("n", found(1))
-    crawl.make()
-    crawl.logs.store.cut("n", 0, early["n"].bytes)
-    assert crawl.make(n=early["n"]).at == early
-
-
-def test_a_term_of_its_own(crawl):
-    """The head's term is the one that was asked for, and what its file covers is read."""
-    crawl.say("n", found(0), told(0))
-    narrow = Term.of(Settings(CrawlSettings(deny=("x",))), [], TreeRecord(2, "c", "", 512, "host", "0" * 32), 0)
-    crawl.make()
-    assert crawl.snapshots.make(SHARD, 1, crawl.ends(), narrow).told == 1
-    wide = Term.of(Settings(CrawlSettings(scope="any")), [], TreeRecord(2, "c", "", 512, "host", "0" * 32), 0)
-    head = crawl.snapshots.make(SHARD, 1, crawl.ends(), wide)
-    assert (head.term, head.told, head.untold) == (wide.digest, 0, 1)
-
-
-def test_remove_old(crawl):
-    """Snapshots that a later one has followed long ago are removed."""
-    crawl.say("n", found(0))
-    for _ in range(3):
+    for _ in range(4):
         crawl.make()
-    crawl.snapshots.remove_old(["n"], 60)
-    crawl.clock.now += 61
-    crawl.make()
-    crawl.snapshots.remove_old(["n"], 60)
-    assert crawl.files.removed == [snapshot_path(SHARD, 1, number) for number in (2, 1)]
-    assert crawl.files.names(".fscrawl/snap") == ["7.1.3", "7.1.4"]
-
-
-def test_a_note_that_cannot_be_read_yet(crawl):
-    """An old view of a note is no word for the rest of the run: segments that it names would be taken for cut off."""
-    path = removal_path(1)
-    crawl.files.there[path] = b""
-    assert crawl.snapshots.begins_of(SHARD) == {}
-    crawl.files.there[path] = Note({"n": 2}).to_json()
-    crawl.clock.now += 2
-    assert crawl.snapshots.begins_of(SHARD) == {"n": Place(2, 0)}
-
-
-def test_a_note_that_another_thread_reads(crawl, monkeypatch):
-    """Who asks meanwhile is not told that there is none."""
-    crawl.files.there[removal_path(1)] = Note({"n": 2}).to_json()
-    read, begins = crawl.files.read_or_torn, []
-
-    def slow(path):
-        monkeypatch.setattr(crawl.files, "read_or_torn", read)
-        begins.append(crawl.snapshots.begins_of(SHARD))
-        return read(path)
-
-    monkeypatch.setattr(crawl.files, "read_or_torn", slow)
-    assert crawl.snapshots.newest(SHARD) is None
-    assert begins == [{"n": Place(2, 0)}]
-
-
-def test_at_is_a_place(crawl):
-    """Places are read back as places, so that they can be compared."""
-    crawl.say("n", found(0))
-    crawl.make()
-    assert all(isinstance(place, Place) for place in crawl.another().newest(SHARD).head.at.values())
+        crawl.clock.now += 2
+    assert crawl.files.names(snapshot_directory(1)) == ["7.1.3", "7.1.4"]
 
 
 def test_a_machine_that_leaves(crawl, monkeypatch):

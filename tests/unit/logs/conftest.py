@@ -15,7 +15,7 @@ from tests.support.log_files import LogsInMemory, Store
 
 @pytest.fixture
 def store() -> Store:
-    return Store()
+    return {}
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def files(store: Store) -> LogsInMemory:
 
 @pytest.fixture
 def reader(files: LogsInMemory) -> LogReader:
-    return LogReader(files, "me")
+    return LogReader(files, "me", shards=1000)
 
 
 @pytest.fixture

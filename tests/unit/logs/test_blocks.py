@@ -1,13 +1,13 @@
-"""The layout of logs: heads of blocks, and first lines of segments."""
+"""The layout of logs: the heads of blocks."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fscrawl.fleet.blocks import First, encode_block, format_first, heads_in, parse_first, parse_head
+from fscrawl.fleet.blocks import encode_block, parse_head
 
 by_shard = st.dictionaries(
-    st.integers(0, 10_000), st.lists(st.just(b"s 1\n") | st.just(b"s 22\n"), min_size=1, max_size=3), max_size=5
+    st.integers(0, 10_000), st.lists(st.just(b"s\n") | st.just(b"t x\n"), min_size=1, max_size=3), max_size=5
 )
 
 
@@ -27,8 +27,8 @@ def test_round_trip(foreign, own, holder_of):
 
 def test_one_holder_together():
     """Lines for one machine stand together, and own lines behind all others."""
-    lines = {shard: [b"s 1\n"] for shard in range(6)}
-    block = encode_block(lines, {8: [b"s 1\n"]}, lambda shard: "bac"[shard % 3])
+    lines = {shard: [b"s\n"] for shard in range(6)}
+    block = encode_block(lines, {8: [b"s\n"]}, lambda shard: "bac"[shard % 3])
     head = parse_head(block[: block.index(b"\n") + 1])
     assert [part.shard for part in head.foreign] == [1, 4, 0, 3, 2, 5]
     assert head.parts({8, 0, 9}) == [head.foreign[2], *head.own]
@@ -56,30 +56,3 @@ def test_one_holder_together():
 def test_no_head(line):
     with pytest.raises(ValueError):  # noqa: PT011 - it has the line as its text
         parse_head(line)
-
-
-@given(st.integers(0, 99), st.lists(st.integers(0, 10**9), min_size=1, max_size=4).map(tuple))
-def test_first_line(segment, counts):
-    first = First("m" * 200, segment, counts)
-    assert parse_first(format_first(first)) == first
-
-
-@pytest.mark.parametrize("line", [b"", b"L m 1\n", b"L  1 0\n", b"L m 1 0", b"L m 1 0 \n", b"L m -1 0\n", b"B 0 0\n"])
-def test_no_first_line(line):
-    with pytest.raises(ValueError):  # noqa: PT011 - it has the line as its text
-        parse_first(line)
-
-
-def test_promise():
-    """A segment says what counts of the ones before, back to the first of which something does."""
-    assert First("m", 3, (9,)).promise(2) == (2, 9)
-    assert First("m", 3, (9,)).promise(1) == (2, 9), "what counts of 1 is not said, but 2 must be read first"
-    assert First("m", 3, (0, 0, 9)).promise(1) is None, "nothing counts of 1 and 2"
-    assert First("m", 0, (0,)).promise(0) is None
-
-
-def test_heads_in_damage():
-    """A head is found behind zeros; what looks like one and does not add up is none."""
-    block = encode_block({1: [b"s 1\n"]}, {})
-    data = b"\0" * 10 + b"B 5 0 1:4\n" + block + b"\0\0" + block
-    assert list(heads_in(data)) == [20, 20 + len(block) + 2]

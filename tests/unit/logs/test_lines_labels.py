@@ -48,7 +48,7 @@ def test_all_tasks_are_kept_in_any_order() -> None:
 def test_each_task_asks_for_each_other_try() -> None:
     """Each line can be admitted or not by its task, so each has to say what is asked for."""
     facts = [fact_of_found(Found(7, 1, "", URL, Flags(retry_of=moment, label="a"))) for moment in ("t1", "t2")]
-    facts.append(fact_of_told(Told(7, KEY, 1, "0" * 16, "t1"), covers=True))
+    facts.append(fact_of_told(Told(7, KEY, 1, "t1")))
     text = _state(*facts).text(KEY[:16], deep=False)
     assert [found.flags for found in founds_of(7, text)] == [Flags(retry_of=each, label="a") for each in ("t1", "t2")]
 
@@ -56,7 +56,7 @@ def test_each_task_asks_for_each_other_try() -> None:
 def test_what_is_settled_has_no_tasks() -> None:
     """Its record has the label."""
     found = fact_of_found(Found(7, 1, "", URL, labelled("a")))
-    failed = _state(found, fact_of_told(Told(7, KEY, 1, "0" * 16, "t1"), covers=True))
+    failed = _state(found, fact_of_told(Told(7, KEY, 1, "t1")))
     assert failed.text(KEY[:16], deep=False) == f"{KEY[:16]} f 1 et1".encode()
 
 

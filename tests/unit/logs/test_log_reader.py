@@ -7,14 +7,12 @@ import pytest
 from fscrawl.fleet.lines import Surveyed, Told
 from fscrawl.fleet.log_reader import LogReader
 from fscrawl.fleet.log_window import GAP_BYTES, HEAD_BYTES
-from fscrawl.fleet.log_writer import Place
 from fscrawl.frontier.flags import Flags
 from tests.support.log_files import ALL, LogsInMemory, found
 
 KEY = "599370d5687c3fd078c314ad"
-TOLD = Told(1, KEY, 2, "0123456789abcdef")
-FAILED = Told(2, KEY, 2, "0123456789abcdef", "2026-01-02T03:04:05.678Z")
-BEGINNING = Place(0, 0)
+TOLD = Told(1, KEY, 2)
+FAILED = Told(2, KEY, 2, "2026-01-02T03:04:05.678Z")
 
 
 @pytest.fixture
@@ -25,12 +23,12 @@ def writer(make_writer):
 def test_what_was_written(writer, reader, write):
     """A reader gets each line of its shards once, also the writer's own; the heads name all shards."""
     flagged = found(3)._replace(flags=Flags(retry_of="2026-01-02T03:04:05.678Z"), referrer="")
-    write(writer, found(1), flagged, TOLD, FAILED, own=[Surveyed(4, 2), found(5)])
-    assert set(reader.read("a", {1, 3, 4})) == {found(1), flagged, TOLD, Surveyed(4, 2)}
+    write(writer, found(1), flagged, TOLD, FAILED, own=[Surveyed(4), found(5)])
+    assert set(reader.read("a", {1, 3, 4})) == {found(1), flagged, TOLD, Surveyed(4)}
     assert list(reader.read("a", {1, 3, 4})) == []
     assert reader.places == {"a": writer.place}
     assert reader.needed == {1, 2, 3, 4, 5}
-    assert reader.cuts == {}
+    assert reader.damaged == {}
 
 
 def test_order(writer, reader, write):
@@ -60,22 +58,10 @@ def test_until(writer, reader, write):
     assert list(reader.read("a", ALL, until=writer.place)) == [found(2)]
 
 
-def test_many_segments(make_writer, reader, files, write):
-    """A log goes on in the next segment; with `until` no listing is needed."""
-    writer = make_writer(segment_bytes=1)
-    lines = [found(1, number) for number in range(5)]
-    for line in lines:
-        write(writer, line)
-    assert list(reader.read("a", {1}, until=writer.place)) == lines
-    assert dict(files.calls) == {"open": 6, "read": 6}
-    assert list(LogReader(files, "other").read("a", {1})) == lines
-    assert reader.cuts == {}
-
-
 def test_a_long_name(make_writer, reader, write):
     """Names of machines may have 200 bytes."""
     name = "m" * 200
-    writer = make_writer(name, segment_bytes=1)
+    writer = make_writer(name)
     write(writer, found(1))
     write(writer, found(2))
     assert list(reader.read(name, ALL)) == [found(1), found(2)]
@@ -84,51 +70,42 @@ def test_a_long_name(make_writer, reader, write):
 def test_no_log(reader):
     """A machine without a log has nothing to read, and nothing is missing."""
     assert list(reader.read("nobody", ALL)) == []
-    assert reader.end_of("nobody") == BEGINNING
-    assert (reader.places, reader.cuts) == ({}, {})
-
-
-def test_another_machines_segment(make_writer, reader, store, write):
-    """A file that says that it is another's is not read."""
-    write(make_writer(), found(1))
-    store.make(("b", 0)).extend(store.files["a", 0])
-    assert list(reader.read("b", ALL)) == []
-    assert set(reader.cuts) == {"b"}
+    assert (reader.places, reader.damaged) == ({}, {})
 
 
 # -- every prefix
 
 
-def test_every_torn_prefix(make_writer, reader, store, files, write):
+def test_every_torn_prefix(make_writer, reader, files, write):
     """Of what is there only whole blocks are read, and each of them once, whatever the view shows next."""
     writer = make_writer()
-    ends = {writer.place.bytes: 0}
+    ends = {0: 0}
     lines = [found(1, number, length=20 * number) for number in range(4)]
     for number, line in enumerate(lines, 1):
         write(writer, line, found(2), own=[TOLD._replace(shard=3)])
-        ends[writer.place.bytes] = number
+        ends[writer.place] = number
     got = []
-    for size in range(writer.place.bytes + 1):
-        files.sizes["a", 0] = size
+    for size in range(writer.place + 1):
+        files.sizes["a"] = size
         got += reader.read("a", {1})
-        whole = max((end for end in ends if end <= size), default=0)
-        assert got == lines[: ends.get(whole, 0)]
-        assert reader.places.get("a", BEGINNING).bytes == whole
+        whole = max(end for end in ends if end <= size)
+        assert got == lines[: ends[whole]]
+        assert reader.places.get("a", 0) == whole
         assert list(LogReader(files, "other").read("a", {1})) == got
-        assert reader.cuts == {}, "a prefix is no cut if nobody says that there is more"
+        assert reader.damaged == {}, "a prefix is no damage if nobody says that there is more"
 
 
 def test_every_torn_prefix_of_a_promise(make_writer, reader, files, write):
-    """If the writer says that there is more, a prefix is a cut, until all is there."""
+    """If the writer says that there is more, a prefix is damage, until all is there."""
     writer = make_writer()
     write(writer, found(1))
-    for size in range(writer.place.bytes):
-        files.sizes["a", 0] = size
+    for size in range(writer.place):
+        files.sizes["a"] = size
         assert list(reader.read("a", {1}, until=writer.place)) == []
-        assert reader.cuts["a"] == ("a", writer.place, (0, size))
-    files.thaw()
+        assert reader.damaged["a"][1:] == (0, writer.place)
+    files.sizes.clear()
     assert list(reader.read("a", {1}, until=writer.place)) == [found(1)]
-    assert reader.cuts == {}
+    assert reader.damaged == {}
 
 
 # -- what it costs
@@ -245,34 +222,22 @@ def test_six_machines_read_little_more_than_two(store, make_writer):
 
 
 def test_read_shards(make_writer, reader, write):
-    """A take reads between two places, over segments, foreign and own parts; nothing moves."""
-    writer = make_writer(segment_bytes=300)
-    places = [writer.place]
+    """A take reads between two places, foreign and own parts; nothing moves."""
+    writer = make_writer()
+    places = [0]
     for number in range(6):
         write(writer, found(1, number), found(2, number), own=[found(3, number)])
         places.append(writer.place)
-    assert places[-1].segment > 1
     for begin, end in itertools.combinations(range(len(places)), 2):
-        numbers = range(begin, end)
         got = list(reader.read_shards("a", {1, 3}, places[begin], places[end]))
-        assert got == [line for number in numbers for line in (found(1, number), found(3, number))]
+        assert got == [line for number in range(begin, end) for line in (found(1, number), found(3, number))]
     assert list(reader.read_shards("a", {1}, places[3], places[3])) == []
-    assert list(reader.read_shards("a", {2}, BEGINNING, places[-1])) == [found(2, number) for number in range(6)]
-    assert (reader.places, reader.cuts) == ({}, {})
+    assert (reader.places, reader.damaged) == ({}, {})
 
 
 def test_read_shards_reads_ranges(make_writer, reader, files, write):
     """A take reads only what it needs of long blocks."""
     writer = make_writer()
     filled(writer, write, range(40))
-    assert len(list(reader.read_shards("a", {7, 8}, BEGINNING, writer.place))) == 40
+    assert len(list(reader.read_shards("a", {7, 8}, 0, writer.place))) == 40
     assert files.read_bytes < 40 * 140 + 2 * HEAD_BYTES
-
-
-def test_end_of(make_writer, reader, files, write):
-    """The end is that of the last segment, also of one that no listing shows."""
-    writer = make_writer(segment_bytes=1)
-    for number in range(3):
-        write(writer, found(1, number))
-    files.hidden = {("a", 2), ("a", 3)}
-    assert reader.end_of("a") == writer.place == Place(3, writer.place.bytes)

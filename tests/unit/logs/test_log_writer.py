@@ -4,9 +4,8 @@ import errno
 
 import pytest
 
-from fscrawl.errors import TreeBusyError, TreeError
+from fscrawl.errors import MemoryGone, TreeBusyError, TreeError
 from fscrawl.fleet.lines import Found
-from fscrawl.fleet.log_writer import LogChanged, Place
 from tests.support.log_files import ALL, TRIES, LogsInMemory, found
 
 ONE, TWO, THREE = found(1), found(2), found(3)
@@ -23,12 +22,9 @@ def writer(make_writer, view):
     return make_writer(view=view)
 
 
-def test_first_segment(writer, store):
-    """The log is there before anything is written into it."""
-    assert store.log("a") == [b"L a 0 0\n"]
-    assert writer.place == Place(0, 8)
-    writer.open()
-    assert store.log("a") == [b"L a 0 0\n"]
+def test_a_log_is_made_before_there_is_anything_to_write(writer, store):
+    assert store == {"a": b""}
+    assert writer.place == 0
 
 
 def test_flush(writer, view, store, write):
@@ -42,11 +38,10 @@ def test_flush(writer, view, store, write):
     view.calls.clear()
     writer.flush()
     writer.flush()
-    assert dict(view.calls) == {"append": 1}
+    assert dict(view.calls) == {"write": 1}
     assert (writer.is_empty, writer.has_foreign, writer.unflushed_bytes) == (True, False, 0)
-    (data,) = store.log("a")
-    assert writer.place == Place(0, len(data))
-    assert data.startswith(b"L a 0 0\nB %d %d 2:%d | 1:%d\n" % (size // 2, size // 2, size // 2, size // 2))
+    assert writer.place == len(store["a"])
+    assert store["a"].startswith(b"B %d %d 2:%d | 1:%d\n" % ((size // 2,) * 4))
 
 
 def test_a_line_that_a_log_cannot_hold(writer):
@@ -55,160 +50,136 @@ def test_a_line_that_a_log_cannot_hold(writer):
     assert writer.is_empty
 
 
-def test_next_segment(make_writer, store, write):
-    """A full segment is followed by the next, which says how much it holds."""
-    writer = make_writer(segment_bytes=50)
-    for line in (ONE, TWO, THREE):
-        write(writer, line)
-    first, second, third = store.log("a")
-    assert second.startswith(b"L a 1 %d\nB " % len(first))
-    assert third.startswith(b"L a 2 %d\nB " % len(second))
-    assert writer.place == Place(2, len(third))
-
-
-@pytest.mark.parametrize("landed", [0, 1, 20, -1])
-def test_an_append_that_fails(writer, view, store, write, reader, landed):
-    """A segment is not appended to after that; its block goes into the next one."""
+@pytest.mark.parametrize("landed", [[0], [1], [20], [-1], [3, 0, 20], [20, 3, -1]])
+def test_a_write_that_fails(writer, view, store, write, reader, landed):
+    """It is made again with the same bytes at the same place, whatever of it is there."""
     write(writer, ONE)
-    before = writer.place
-    view.faults = [landed]
+    view.faults = landed
     write(writer, TWO)
     write(writer, THREE)
-    first, second = store.log("a")
-    assert second.startswith(b"L a 1 %d\nB " % before.bytes)
-    assert len(first) >= before.bytes
-    assert set(reader.read("a", ALL)) == {ONE, TWO, THREE}
-    assert reader.places["a"] == writer.place == Place(1, len(second))
+    assert list(reader.read("a", ALL)) == [ONE, TWO, THREE]
+    assert reader.places["a"] == writer.place == len(store["a"])
     writer.check()
-    assert reader.cuts == {}
+    assert reader.damaged == {}
 
 
-def test_appends_that_fail_in_a_row(writer, view, store, write, reader):
-    """Segments of which nothing counts say so, back to the one of which something does."""
+@pytest.mark.parametrize("landed", [0, 5, -1])
+def test_after_the_limit(writer, view, store, write, reader, landed):
+    """When nothing helps, the lines stay with the writer. Later the same block is written, then new lines."""
     write(writer, ONE)
-    before = writer.place
-    view.faults = [3, 0, 20]
-    write(writer, TWO)
-    segments = store.log("a")
-    assert len(segments) == 4
-    assert segments[3].startswith(b"L a 3 0 0 %d\nB " % before.bytes)
-    assert list(reader.read("a", ALL)) == [ONE, TWO]
-    assert list(reader.read_shards("a", ALL, Place(0, 0), writer.place)) == [ONE, TWO]
-    assert reader.cuts == {}
-
-
-def test_no_first_segment(view, make_writer, store, write, reader):
-    """Also the first line of the first segment may not land."""
-    view.faults = [2, 2]
-    writer = make_writer(view=view)
-    write(writer, ONE)
-    assert store.log("a")[2].startswith(b"L a 2 0 0\nB ")
-    assert list(reader.read("a", ALL)) == [ONE]
-    assert reader.cuts == {}
-
-
-def test_after_the_limit(writer, view, write, reader):
-    """When nothing helps, the lines stay with the writer, and the place is that of what was flushed."""
-    write(writer, ONE)
-    before = writer.place
-    view.faults = [5] * TRIES
+    before, tries = writer.place, []
+    view.faults = [landed] * TRIES
     writer.add(TWO, own=False)
-    with pytest.raises(TreeBusyError):
-        writer.flush()
-    assert not writer.is_empty
-    assert writer.place == before
-    writer.check()
-    writer.add(THREE, own=False)
+    for _ in range(2):
+        with pytest.raises(TreeBusyError):
+            writer.flush()
+        assert not writer.is_empty
+        assert writer.place == before
+        writer.check()
+        tries.append(bytes(store["a"]))
+        view.faults = [landed] * TRIES
+        writer.add(THREE, own=False)
+    assert tries[0] == tries[1]
+    view.faults = []
     writer.flush()
-    assert set(reader.read("a", ALL, until=writer.place)) == {ONE, TWO, THREE}
-    writer.check()
+    assert store["a"].startswith(tries[0])
+    assert list(reader.read("a", ALL, until=writer.place)) == [ONE, TWO, THREE, THREE]
+    assert writer.place == len(store["a"])
 
 
-def test_a_segment_that_cannot_be_made(make_writer, view, store, write):
-    """An error before the first write leaves nothing, so the number is used again."""
-    writer = make_writer(view=view, segment_bytes=1)
+def test_a_file_that_cannot_be_opened(make_writer, view, store, write):
+    """An error that may pass is tried again; of another one nothing is lost."""
     view.open_faults = [errno.EIO, errno.ESTALE]
-    write(writer, ONE)
-    assert len(store.log("a")) == 2
+    writer = make_writer(view=view)
+    writer.close()
     view.open_faults = [errno.ENOSPC]
     with pytest.raises(TreeError, match="the disk is full"):
-        write(writer, TWO)
-    writer.check()
-    writer.flush()
-    assert len(store.log("a")) == 3
-
-
-def test_somebody_else_appends(writer, store, write):
-    """A segment that grew by another's hand is found by the next flush, and by a check."""
-    store.files["a", 0] += b"x"
-    with pytest.raises(LogChanged, match=r"0\.log: 9 bytes are there, after 8 were written; somebody has changed"):
-        writer.check()
-    with pytest.raises(LogChanged, match="9 bytes are there"):
         write(writer, ONE)
+    writer.flush()
+    assert writer.place == len(store["a"])
 
 
-def test_somebody_else_has_the_name(make_writer, store):
+@pytest.mark.parametrize("landed", [None, 5])
+def test_somebody_else_writes(writer, view, store, write, landed):
+    """A file that grew by another's hand is found by the next flush, also while a block is half written."""
+    write(writer, ONE)
+    there = bytes(store["a"])
+    store["a"] += b"x" * 999
+    view.faults = [landed]
+    with pytest.raises(MemoryGone, match=r"a\.log: \d+ bytes are there, after \d+ were written while this machine ran"):
+        write(writer, TWO)
+    assert store["a"].startswith(there)
+    with pytest.raises(MemoryGone):
+        writer.flush()
+
+
+def test_somebody_else_has_the_name(make_writer, store, write):
     """Two machines with one id: the second does not write."""
-    make_writer()
-    with pytest.raises(LogChanged):
+    write(make_writer(), ONE)
+    there = bytes(store["a"])
+    with pytest.raises(MemoryGone):
         make_writer()
-    assert store.log("a") == [b"L a 0 0\n"]
+    assert store["a"] == there
 
 
 @pytest.mark.parametrize("at", [0, 8, -1])
-def test_a_log_that_was_cut(writer, store, write, at):
+@pytest.mark.parametrize("landed", [None, 0])
+def test_a_log_that_was_cut(writer, view, store, write, at, landed):
+    """A check finds it, and so does a flush that has to open the file again."""
     write(writer, ONE)
-    store.cut("a", 0, at)
-    with pytest.raises(LogChanged, match="bytes are there"):
+    del store["a"][at:]
+    with pytest.raises(MemoryGone, match="bytes are there"):
         writer.check()
-    with pytest.raises(LogChanged, match="bytes are there"):
+    view.faults = [landed]
+    if landed is None:
+        writer.close()
+    with pytest.raises(MemoryGone, match="bytes are there"):
         write(writer, TWO)
 
 
 def test_a_log_that_is_gone(writer, store, write):
     write(writer, ONE)
-    store.remove("a", 0)
-    with pytest.raises(LogChanged, match="it is gone"):
+    del store["a"]
+    with pytest.raises(MemoryGone, match="it is gone"):
         writer.check()
 
 
 def test_zeros(writer, store, write):
     """A server that came back may show the size, and zeros."""
     write(writer, ONE)
-    size = writer.place.bytes
-    store.files["a", 0][size - 9 :] = b"\0" * 9
-    with pytest.raises(LogChanged, match="it ends with other bytes"):
+    store["a"][-9:] = b"\0" * 9
+    with pytest.raises(MemoryGone, match="it ends with other bytes"):
         writer.check()
 
 
 @pytest.mark.parametrize("fault", [None, -1, 20])
 def test_a_check_while_another_thread_flushes(writer, view, write, monkeypatch, fault):
-    """A segment that grows by this writer's own hand is not taken for changed, whenever it is looked at."""
+    """A log that grows by this writer's own hand is not taken for changed, whenever it is looked at."""
     write(writer, ONE)
-    appends, opens = [], []
-    real_append, real_open = writer._end.append, view.open_segment
+    writes, opens = [], []
+    real_write, real_open = writer._end.write, view.open_view
 
-    def append(data):
+    def watched_write(data, offset):
         try:
-            return real_append(data)
+            return real_write(data, offset)
         finally:
-            appends.append(writer.check())  # it has landed, and is not counted yet
+            writes.append(writer.check())  # it has landed, and is not counted yet
 
-    def open_segment(machine, segment):
-        opened = real_open(machine, segment)
+    def open_view(machine):
+        opened = real_open(machine)
         if not opens:
-            opens.append(segment)
+            opens.append(machine)
             write(writer, THREE)  # after `check` has taken what it compares with
-            return real_open(machine, segment)
+            return real_open(machine)
         return opened
 
-    writer._end.append = append
+    writer._end.write = watched_write
     view.faults = [fault]
     write(writer, TWO)
-    monkeypatch.setattr(view, "open_segment", open_segment)
+    monkeypatch.setattr(view, "open_view", open_view)
     writer.check()
     writer.check()
-    assert appends
+    assert writes
 
 
 def test_a_check_costs_little(writer, view, write):
@@ -219,47 +190,10 @@ def test_a_check_costs_little(writer, view, write):
     assert view.read_bytes == 256
 
 
-def test_closed(writer, store, write):
-    """A writer that was closed opens its segment again."""
+def test_closed(writer, store, write, reader):
+    """A writer that was closed opens its file again."""
     write(writer, ONE)
     writer.close()
     writer.close()
     write(writer, TWO)
-    assert len(store.log("a")) == 1
-
-
-def test_leave_long_segment(make_writer, store, write):
-    """A long last segment would stay for good, so one follows it that only says what counts. A short one stays."""
-    writer = make_writer(segment_bytes=16 * 100)
-    write(writer, ONE)
-    there = store.log("a")
-    assert len(there[0]) < 100
-    writer.leave_long_segment()
-    assert store.log("a") == there
-    write(writer, ONE)
-    there = store.log("a")
-    for _ in range(2):
-        writer.leave_long_segment()
-        assert store.log("a") == [*there, b"L a 1 %d\n" % len(there[0])]
-        assert writer.place == Place(1, len(store.log("a")[1]))
-
-
-def test_a_segment_without_a_block_is_not_long(make_writer, store):
-    """However short segments are: a machine that is idle would begin one after the other."""
-    writer = make_writer(segment_bytes=1)
-    for _ in range(2):
-        writer.leave_long_segment()
-    assert len(store.log("a")) == 1
-
-
-def test_a_long_segment_that_cannot_be_left(make_writer, store, files, write):
-    """Nothing is lost: the next block goes into the segment after that."""
-    writer = make_writer(view=files, segment_bytes=100)
-    write(writer, ONE)
-    files.open_faults = [errno.ENOSPC] * TRIES
-    with pytest.raises(TreeError):
-        writer.leave_long_segment()
-    assert writer.place == Place(0, len(store.log("a")[0]))
-    files.open_faults = []
-    write(writer, TWO)
-    assert store.log("a")[1].startswith(b"L a 1 %d\nB " % len(store.log("a")[0]))
+    assert list(reader.read("a", ALL)) == [ONE, TWO]

@@ -24,7 +24,7 @@ def failed_and_stored(world, first):
     a.tree.put_page(task.host, page, b"page")
     if first == "failed":
         a.membership.failed(task, "t1")
-    a.membership.told(task, a.membership.rules.term.digest)
+    a.membership.told(task)
     if first == "stored":
         a.membership.failed(task, "t1")
     a.frontier.finish(task, a.now, told=True)
@@ -34,7 +34,7 @@ def failed_and_stored(world, first):
 
 def snapshot(member):
     member.membership.ledger.flush()
-    member.membership._snapshots.make(shard(MINE[0]), 1, member.membership.ledger.ends(), member.membership.rules.term)
+    member.membership.ledger.snapshots.make(shard(MINE[0]), 1, member.membership.ledger.ends())
 
 
 @pytest.mark.parametrize("first", ["failed", "stored"])
@@ -78,7 +78,7 @@ def test_failed_before_a_snapshot(world):
     a.membership.failed(task, "t1")
     snapshot(a)
     a.tree.put_page(task.host, PageRecord(HOME, task.key, 0, "", "t", "b", 200, {}, 4, "", 0.1, (SECRET,)), b"page")
-    a.membership.told(task, a.membership.rules.term.digest)
+    a.membership.told(task)
     a.frontier.finish(task, a.now, told=True)
     a.leave()
     world.set("crawl.deny=[]")

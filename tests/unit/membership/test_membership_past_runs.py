@@ -5,7 +5,7 @@ import pytest
 from fscrawl.errors import TreeBusyError
 from fscrawl.fleet import ledger
 from fscrawl.fleet.leases import Machinery
-from fscrawl.fleet.logs import TreeLogs
+from fscrawl.fleet.url_logs import UrlLogs
 from tests.support.members import MINE, url
 from tests.support.slow import Slow
 
@@ -28,7 +28,7 @@ class Phases:
     """How many logs of URLs were read at the same time: their heads at first, and then their lines."""
 
     def __init__(self, monkeypatch):
-        self._logs, self.heads = Slow(monkeypatch, TreeLogs, "open_segment"), None
+        self._logs, self.heads = Slow(monkeypatch, UrlLogs, "open_view"), None
         lines_of = ledger.Ledger.lines_of
 
         def noted(*args):
@@ -103,7 +103,7 @@ def test_places_are_hashed_once(weeks, monkeypatch):
         a.tick()
     assert len(hashed) <= 1
     before = a.membership.ledger.vector_hash()
-    a.membership.ledger._reader.places["night-00"] = ledger.Place(1, 1)
+    a.membership.ledger._reader.places["night-00"] = 1
     assert a.membership.ledger.vector_hash() != before
 
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from fscrawl import urls
-from fscrawl.errors import TreeError
+from fscrawl.errors import MemoryGone, NotATreeError, TreeError
 from tests.support.members import HERS, MINE, shard, stored, url
 
 
@@ -16,8 +16,8 @@ def test_goodbye_amid_a_reseed(world):
     a.leave()
     c = world.join("c")
     c.settle()
-    assert b"\ns 1\n" not in world.log("a")
-    assert b"\ns 1\n" in world.log("c")
+    assert b"\ns\n" not in world.log("a")
+    assert b"\ns\n" in world.log("c")
 
 
 def test_no_hand_over_amid_a_reseed(world):
@@ -72,8 +72,9 @@ def test_share_that_vanishes_before_logs_are_read(world):
     a.finish(a.take(), [url(HERS[0], "x")])
     a.membership.ledger.flush()
     world.root.rename(world.root.parent / "elsewhere")
-    with pytest.raises(TreeError):
+    with pytest.raises((TreeError, MemoryGone)) as raised:
         world.pass_time(200, a)
+    assert isinstance(a.membership.cause_of(raised.value), NotATreeError)
     (world.root.parent / "elsewhere").rename(world.root)
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fscrawl.fleet import rests as module
+from fscrawl.fleet import handover
 from tests.support.members import HERS, MINE, YEAR_S, shard, url
 
 # -- delays
@@ -17,6 +17,7 @@ def slow_machine(world, *seeds):
     world.edit()
     a = world.join("a")
     a.tick()
+    a.beat()
     return a
 
 
@@ -129,98 +130,51 @@ def test_rest_after_a_hand_over(world):
     taken_at = b.now
     assert b.held == {shard(HERS[0])}
     assert b.take() is None
-    world.clock.now += 990
+    world.clock.now += 980
     assert b.take() is None
     assert b.frontier.next_at() - taken_at == pytest.approx(1000, abs=20)
     world.clock.now += 20
     assert b.take().url == url(HERS[0])
 
 
-def test_rest_is_told_before_a_hand_over(world):
-    """A shard whose host was told to rest just now is handed over when a beat has said so, and that beat is read."""
-    world.create(url(MINE[0]), url(HERS[0]))
+def claimed(world, rests):
+    """A machine finds a lease in its name, and takes the shard."""
+    world.create(url(MINE[0]))
+    claim = {"holder": "a", "by": "b", "nonce": "", "rests": rests}
+    (world.root / f".fscrawl/leases/{shard(MINE[0])}.1").write_text(json.dumps(claim))
     a = world.join("a")
-    a.tick()
-    b = world.join("b")
-    a.frontier.rest(HERS[0], a.now + 1000)
-    asked = a.heart.asked
-    a.tick()
-    assert shard(HERS[0]) in a.held
-    assert a.heart.asked > asked
-    look = b.membership.fleet.look
-
-    def late_look(now):
-        a.heart.beat()
-        a.tick()
-        return look(now)
-
-    b.membership.fleet.look = late_look
-    b.tick()
-    assert (a.held, b.held) == ({shard(MINE[0])}, {shard(HERS[0])})
-    assert b.frontier.rests(b.now).keys() == {HERS[0]}
-
-
-def test_longer_rest_is_told_before_a_hand_over(world):
-    """Neither is it handed over where the last beat told of a shorter rest; a host of another shard does not matter."""
-    world.create(url(MINE[0]), url(HERS[0]))
-    a = world.join("a")
-    a.tick()
-    a.frontier.rest(HERS[0], a.now + 100)
-    a.heart.beat()
-    world.join("b")
-    a.frontier.rest(HERS[0], a.now + 1000)
-    a.tick()
-    assert shard(HERS[0]) in a.held
-    a.heart.beat()
-    a.frontier.rest(MINE[0], a.now + 1000)
-    a.tick()
+    a.settle()
     assert a.held == {shard(MINE[0])}
-
-
-@pytest.mark.parametrize("end", ["leave", "kill"])
-def test_rest_after_the_end_of_a_machine(world, end):
-    """A host rests after the machine that was told so has left, or was killed once it had beaten."""
-    world.create(url(MINE[0]), url(HERS[0]))
-    b = world.join("b")
-    b.tick()
-    b.frontier.rest(HERS[0], b.now + 1000)
-    if end == "kill":
-        b.heart.beat()
-    getattr(b, end)()
-    a = world.join("a")
-    world.pass_time(80, a)
-    assert a.held == {shard(MINE[0]), shard(HERS[0])}
-    assert a.take().url == url(MINE[0])
-    assert a.take() is None
-    assert a.frontier.rests(a.now)[HERS[0]] == pytest.approx(1000, abs=100)
+    return a
 
 
 def test_rest_that_somebody_made_up(world):
-    """What stands in a log lets no host rest for longer than the settings allow."""
-    world.create(url(MINE[0]))
-    (world.root / ".fscrawl/machines/x.log").write_text(json.dumps({"beat": 1, "rests": {MINE[0]: 4e18}}) + "\n")
-    a = world.join("a")
-    world.pass_time(80, a)
-    assert a.held == {shard(MINE[0])}
+    """What stands in a lease lets no host rest for longer than the settings allow; that of another shard never."""
+    a = claimed(world, {MINE[0]: 10**400, HERS[0]: 50})
     assert a.take() is None
+    assert a.frontier.rests(a.now).keys() == {MINE[0]}
     assert 3400 < a.frontier.rests(a.now)[MINE[0]] <= 3600
-    world.set("politeness.max_rest=100")
     world.clock.now += 3600
     assert a.take().url == url(MINE[0])
 
 
-def test_rest_of_a_host_not_met_yet(world):
-    """A host that its new machine meets later rests, too."""
-    world.create(url(MINE[0]), url(HERS[0]))
-    a = world.join("a")
+@pytest.mark.parametrize("rests", [7, [MINE[0]], *({MINE[0]: bad} for bad in ("7", True, None, -7, float("nan"), {}))])
+def test_rest_that_is_none(world, rests):
+    """It is as if the lease did not say it."""
+    a = claimed(world, rests)
+    assert a.frontier.rests(a.now) == {}
+    assert a.take().url == url(MINE[0])
+
+
+def test_rest_is_heeded_once(world):
+    """A shard that is put together anew, as after an edit, does not let its hosts rest as long again."""
+    a = claimed(world, {MINE[0]: 50})
+    until = a.now + a.frontier.rests(a.now)[MINE[0]]
+    world.clock.now += 40
+    world.set("crawl.max_depth=7")
     a.tick()
-    a.frontier.rest(HERS[1], a.now + 1000)
-    b = world.join("b")
-    a.membership.discover([url(HERS[1])], 1, "")
-    world.rounds()
-    assert b.take().url == url(HERS[0])
-    assert b.take() is None
-    assert b.frontier.pending == 1
+    a.settle()
+    assert a.now + a.frontier.rests(a.now)[MINE[0]] == pytest.approx(until)
 
 
 def test_rest_by_url(world):
@@ -237,16 +191,36 @@ def test_rest_by_url(world):
     assert b.take() is not None
 
 
-def test_rests_that_are_told(world, monkeypatch):
-    """A beat names hosts with a long rest before them, and not too many; others are over soon, or were."""
-    world.create(url(MINE[0]))
+def told(world, host, epoch=2):
+    """Give what a lease of a host's shard says of hosts that rest."""
+    return json.loads((world.root / f".fscrawl/leases/{shard(host)}.{epoch}").read_text()).get("rests")
+
+
+@pytest.mark.parametrize(("seconds", "most"), [(1000, 4000), (4, 4000), (1000, 7)])
+def test_rests_that_are_told(world, monkeypatch, seconds, most):
+    """A lease names the hosts of its shard with a long rest before them, and not too many; others are over soon."""
+    monkeypatch.setattr(handover, "_TOLD_CHARS", most)
+    world.create(url(MINE[0]), url(HERS[0]))
     a = world.join("a")
-    assert not a.membership.snapshot().rests
-    for host, seconds in (("short", 4), ("past", -9), ("long", 60.04), ("longer", 3600)):
-        a.frontier.rest(host, a.now + seconds)
-    assert a.membership.snapshot().rests == {"long": 60.0, "longer": 3600.0}
-    monkeypatch.setattr(module, "_TOLD_CHARS", 6)
-    assert a.membership.snapshot().rests == {"long": 60.0}
-    world.clock.now += 100
     a.tick()
-    assert a.membership.snapshot().rests == {"longer": pytest.approx(3500, abs=5)}
+    a.frontier.rest(MINE[0], a.now + 1000)
+    a.frontier.rest(HERS[0], a.now + seconds)
+    world.join("b")
+    world.rounds()
+    is_told = seconds > 5 and most > len(HERS[0])
+    assert told(world, HERS[0]) == ({HERS[0]: pytest.approx(1000, abs=20)} if is_told else None)
+
+
+@pytest.mark.parametrize(("chars", "named"), [(20, 200), (190, 21)])
+def test_rests_in_a_lease(world, chars, named):
+    """Some hundred hosts are named, and fewer if their names are long."""
+    world.create(url("one.example"), partition="url")
+    a = world.join("a")
+    a.tick()
+    names = [f"{n:0{chars}}" for n in range(1000)]
+    for name in names:
+        a.frontier.rest(name, a.now + 1000)
+    world.join("b")
+    world.rounds()
+    leases = (world.root / ".fscrawl/leases").glob("*.2")
+    assert {tuple(json.loads(path.read_text())["rests"]) for path in leases} == {tuple(names[:named])}

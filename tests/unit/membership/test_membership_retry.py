@@ -6,7 +6,7 @@ import msgspec
 
 from fscrawl import urls
 from fscrawl.admin.retry import retry
-from fscrawl.fleet.logs import TreeLogs
+from fscrawl.fleet.url_logs import UrlLogs
 from fscrawl.frontier.flags import NO_FLAGS, REFRESH, SITEMAP_PART, Flags, parse_flags
 from fscrawl.storage.records import SITEMAP, ErrorRecord, PageRecord
 from fscrawl.store import Tree
@@ -112,7 +112,7 @@ def test_refresh_of_two(world):
     world.fetched.clear()
     a = world.join("a", refresh_before=REFRESH_BEFORE)
     b = world.join("b", refresh_before="2026-01-02T00:05:00Z")
-    assert {member.membership.refresh_before for member in (a, b)} == {REFRESH_BEFORE}
+    assert {member.membership.rules.refresh_before for member in (a, b)} == {REFRESH_BEFORE}
     a.settle()
     world.rounds()
     b.settle()
@@ -171,15 +171,11 @@ def test_retry_that_a_busy_machine_sees_late(world, monkeypatch):
     task, other = a.take(), a.take()
     failed(world, a, task)
     with monkeypatch.context() as patch:
-        machines, opened = TreeLogs.log_machines, TreeLogs.open_segment
+        machines, opened = UrlLogs.machines, UrlLogs.open_view
         patch.setattr(
-            TreeLogs, "log_machines", lambda logs: [name for name in machines(logs) if not name.startswith("retry")]
+            UrlLogs, "machines", lambda logs: [name for name in machines(logs) if not name.startswith("retry")]
         )
-        patch.setattr(
-            TreeLogs,
-            "open_segment",
-            lambda logs, name, n: None if name.startswith("retry") else opened(logs, name, n),
-        )
+        patch.setattr(UrlLogs, "open_view", lambda logs, name: None if name.startswith("retry") else opened(logs, name))
         assert retry_all(world) == 1
         for _ in range(25):
             a.beat()

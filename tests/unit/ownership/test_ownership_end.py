@@ -7,17 +7,16 @@ import pytest
 
 from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.ending import Ending, held_hash
-from fscrawl.fleet.log_writer import Place
 
-MINE, HERS = Place(0, 10), Place(0, 20)
-IDLE = Beat(idle=True, log=MINE, read="as far as all logs go", held=held_hash([]), term="now")
+MINE, HERS = 10, 20
+IDLE = Beat(idle=True, log=MINE, read="as far as all logs go", held=held_hash([]), rules="now")
 CHANGES = [
     {"idle": False},
-    {"log": Place(0, 21)},
+    {"log": 21},
     {"log": None},
     {"read": "less"},
     {"held": held_hash([(3, 1)])},
-    {"term": "before the edit"},
+    {"rules": "before the edit"},
 ]
 
 
@@ -39,7 +38,7 @@ class End:
     def tells(self, kind="beat", *, finished=True, **changes):
         """Let the other write a line, in which some counters are other than all others say."""
         beat = replace(IDLE, **{"log": HERS, **changes})
-        facts = {"log": beat.log and list(beat.log), "read": beat.read, "held": beat.held, "term": beat.term}
+        facts = {"log": beat.log, "read": beat.read, "held": beat.held, "rules": beat.rules}
         self.shared.say("b", **{kind: True if kind == "bye" else 1}, finished=finished, idle=beat.idle, **facts)
         self.me.observe(0)
 
@@ -77,7 +76,7 @@ def test_own_beats(end, changes):
 
 def test_unread_log(end):
     """What a peer has said and this machine has not read may be work."""
-    end.ledger.read_to = lambda machine: Place(0, 19)
+    end.ledger.read_to = lambda machine: 19
     assert not end.over()
 
 
@@ -131,7 +130,7 @@ def test_alone_at_the_end(me, shared):
 
 @pytest.mark.parametrize(
     ("changes", "finished", "over"),
-    [({}, True, True), ({}, False, False), ({"read": "less"}, True, False), ({"term": "before"}, True, False)],
+    [({}, True, True), ({}, False, False), ({"read": "less"}, True, False), ({"rules": "before"}, True, False)],
 )
 def test_peer_that_finished_first(end, shared, changes, finished, over):
     """One that left because it was over, having read the same, decides for all: what it held is nobody's now."""
@@ -153,7 +152,7 @@ def test_late_hearer(end):
 def test_end_of_another_run(make, shared):
     """The end of an earlier run is not this one's: seeds have come since, and others may be at work on them."""
     shared.say("b", hello="b")
-    shared.say("b", bye=True, finished=True, read=IDLE.read, term=IDLE.term)
+    shared.say("b", bye=True, finished=True, read=IDLE.read, rules=IDLE.rules)
     end = End(make(), shared)
     end.ledger.needed = {3}
     assert not end.over()

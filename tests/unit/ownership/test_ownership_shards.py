@@ -112,7 +112,7 @@ def test_hand_over(me, make, shared):
 def test_hand_over_whose_reply_is_lost(me, make, shared, monkeypatch):
     """A hand-over that failed may have been made: the giver holds nothing until a lease says so."""
 
-    def claim_lease(shard, epoch, holder):
+    def claim_lease(shard, epoch, holder, rests):
         shared.held[shard, epoch] = holder
         raise TreeError("no reply")
 
@@ -229,23 +229,33 @@ def test_look_again(me, shared):
     assert me.held == {4: 1}
 
 
-@pytest.mark.parametrize(("now", "what"), [({(3, 1): "b"}, "names b"), ({}, "is gone")])
-def test_leases_of_another_memory(me, shared, now, what):
-    """A held lease that names another machine, or that no look finds, means that this is another memory."""
+def test_a_lease_that_was_made_anew(me, shared):
+    """A held lease that names another machine, after a pause, is one of another memory."""
     me.claim(3)
     me.check_held()
-    shared.held = now
-    with pytest.raises(MemoryGone, match=rf"leases/3\.1: it {what}"):
+    shared.held = {(3, 1): "b"}
+    with pytest.raises(MemoryGone, match=r"leases/3\.1: it was made anew, and names b,"):
         me.check_held()
 
 
+@pytest.mark.parametrize("holder", ["me", "b"])
+def test_a_lease_that_was_deleted(me, shared, holder):
+    """The newest lease of a shard that no look finds, of whomever, means that somebody has removed it."""
+    shared.held |= {(3, 1): "me", (3, 2): holder}
+    me.look(0)
+    del shared.held[3, 2]
+    with pytest.raises(MemoryGone, match=r"leases/3\.2: it was deleted"):
+        me.look(1)
+
+
 def test_leases_that_are_hard_to_find(me, shared):
-    """A held lease that one look misses, or that is torn, may be there."""
+    """A lease that one look misses, or that is torn, may be there."""
     for shard in (5, 6, 7):
         me.claim(shard)
     shared.unlisted.add((5, 1))
     shared.unnamed.add((6, 1))
     shared.unfound |= {(6, 1), (7, 1)}
+    me.look(0)
     me.check_held()
     assert me.held == {5: 1, 6: 1, 7: 1}
 
@@ -283,8 +293,8 @@ def test_old_epochs_after_a_restore(me, shared):
     me.look(0)
     assert me.held == {3: 2}
     del shared.held[3, 2]  # a backup of `.fscrawl` is put back
-    for now in range(10, 300, 10):
-        me.look(now)
+    with pytest.raises(MemoryGone):
+        me.look(200)
     assert shared.dropped == []
     assert shared.held == {(3, 1): "b"}
 

@@ -11,18 +11,21 @@ from hypothesis import strategies as st
 
 from fscrawl import urls
 from fscrawl.admin import signs
+from fscrawl.config.settings import Settings
 from fscrawl.errors import TreeError
+from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.heartbeat import new_machine_id
 from fscrawl.fleet.leases import Machinery
+from fscrawl.fleet.rules import LinkRules
 from fscrawl.storage.atomic import publish, temporary_owner
-from fscrawl.storage.layout import DIRECTORIES, LINKS, ROBOTS, log_path, term_path
+from fscrawl.storage.layout import DIRECTORIES, LINKS, ROBOTS, log_path, rules_path, snapshot_path
 from fscrawl.storage.probe_directory import ProbeDirectory
 from fscrawl.storage.records import RobotsRecord, TreeRecord
 from fscrawl.store import Tree, create
 from tests.support.effort import tries
 
 LONGEST = 200
-RECORD = TreeRecord(format=2, machinery="0" * 32, crawl="c1", created_at="t", shards=16, partition="host")
+RECORD = TreeRecord(format=3, machinery="0" * 32, crawl="c1", created_at="t", shards=16, partition="host")
 nodenames = st.integers(0, 64).map(lambda length: ("machine-of-a-cloud." * 4)[:length])
 host_lengths = st.integers(1, 260)
 ports = st.sampled_from(["", ":8", ":8080", ":65535"])
@@ -32,6 +35,7 @@ ports = st.sampled_from(["", ":8", ":8080", ":65535"])
 def root(tmp_path_factory):
     root = tmp_path_factory.mktemp("names") / "root"
     create(root, RECORD, "", "")
+    Generations(Tree(root, "m").files).begin_next(LinkRules.of(Settings(), []), "", "settings")
     return root
 
 
@@ -70,8 +74,9 @@ def write_everything(root, machine, url):
     tree._put(tree.body_path(host, urls.key(url), None), b"")
     signs.pause(tree, [url])
     machinery.heartbeat_log().close()
-    tree.files.segment_end(log_path(machine, 123)).close()
-    tree.files.publish(term_path("ab" * 8), b"")
+    tree.files.log_end(log_path(1, machine)).close()
+    tree.files.claim(rules_path(1), b"")
+    tree.files.publish_chunks(snapshot_path(1, 512, 9, 123), lambda: [b""])
     machinery.claim_lease(7, os.getpid(), machine)
     directory = ProbeDirectory(tree.files, machine)
     directory.make()

@@ -48,7 +48,7 @@ fast = settings(deadline=None, max_examples=tries(100), suppress_health_check=[H
 
 def records(kind):
     values = {name: VALUES[hint] for name, hint in get_type_hints(kind).items()}
-    if kind is TreeRecord:  # a tree of format 2 names its machinery
+    if kind is TreeRecord:
         values["shards"] = st.integers(1)
         values["partition"] = st.sampled_from(["host", "site", "url"])
         values["machinery"] = st.binary(min_size=16, max_size=16).map(bytes.hex)

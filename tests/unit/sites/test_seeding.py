@@ -17,7 +17,7 @@ from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.shards import Location
 from fscrawl.sites.rules import near_to, origins
 from fscrawl.storage.caches import CACHES_LIVE_S
-from fscrawl.storage.records import TreeRecord
+from fscrawl.storage.records import FORMAT, TreeRecord
 from fscrawl.store import Tree, create
 from fscrawl.util.distinct import LeftOut
 
@@ -34,7 +34,7 @@ class Desk:
     """A tree, a watcher with settings, and a frontier and a ledger that keep what they get."""
 
     def __init__(self, root: Path, text: str, partition: str = "host", held: frozenset[int] | None = None) -> None:
-        record = TreeRecord(2, "c", "t", SHARDS, partition, "0" * 32)
+        record = TreeRecord(FORMAT, "c", "t", SHARDS, partition, "0" * 32)
         create(root, record, render(Settings()), "")
         self.root, self.tree = root, Tree(root, "m")
         self.now = 0.0

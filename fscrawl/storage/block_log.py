@@ -1,10 +1,10 @@
-"""Segments: the files of a log of which an append is never made again.
+"""The files of logs that are written at a place: what failed is written there once more.
 
 Vocabulary:
-  end     the writing end of a segment
-  view    one look at a segment: it is opened, asked for its size, read at some places, and closed
+  end     the writing end of a log
+  view    one look at a log: it is opened, asked for its size, read at some places, and closed
 
-Promise: what `append` has written can be read by all machines when it returns, and outlives what the export promises.
+Promise: what `write` has written can be read by all machines when it returns, and outlives what the export promises.
 """
 
 from __future__ import annotations
@@ -14,25 +14,19 @@ import os
 from typing import Self
 
 from fscrawl.errors import PlantedError
-from fscrawl.storage.atomic import close_read, make_directory, sync, sync_directory_of, write_all
+from fscrawl.storage.atomic import close_read, sync, sync_directory_of
 from fscrawl.storage.retrying import Retrying
-from fscrawl.storage.safe_open import AnyPath, open_to_append, open_to_read, parent_of
+from fscrawl.storage.safe_open import AnyPath, open_to_read, open_to_write
 
 
-class SegmentEnd:
-    """The writing end of a segment. Raises OSError.
+class LogEnd:
+    """The writing end of a log. Raises OSError.
 
     size    bytes in the file, when it was opened
     """
 
     def __init__(self, path: AnyPath) -> None:
-        directory = parent_of(path)
-        try:
-            descriptor, self.size = open_to_append(path, os.O_CREAT)
-        except FileNotFoundError:
-            make_directory(directory)
-            sync_directory_of(directory)
-            descriptor, self.size = open_to_append(path, os.O_CREAT)
+        descriptor, self.size = open_to_write(path, os.O_CREAT)
         self._descriptor: int | None = descriptor
         try:
             sync_directory_of(path)  # what is flushed to a file needs its name
@@ -40,22 +34,27 @@ class SegmentEnd:
             self.close()
             raise
 
-    def append(self, data: bytes) -> int:
-        """Write whole blocks, so that other machines see them; give the size of the file then."""
+    def write(self, data: bytes, offset: int) -> int:
+        """Write a block so that other machines see it; give the size of the file then.
+
+        If it fails, the same block may be written again at the same place: some of it may be there.
+        """
         assert self._descriptor is not None
-        write_all(self._descriptor, data)
+        written = 0
+        while written < len(data):
+            written += os.pwrite(self._descriptor, data[written:], offset + written)
         sync(self._descriptor)
         return os.fstat(self._descriptor).st_size
 
     def close(self) -> None:
         if self._descriptor is not None:
-            with contextlib.suppress(OSError):  # what was appended is on the tree; of the rest nobody says that it is
+            with contextlib.suppress(OSError):  # what was written is on the tree; of the rest nobody says that it is
                 os.close(self._descriptor)
             self._descriptor = None
 
 
-class SegmentView:
-    """One look at a segment. The file is opened each time: a handle that is kept open shows new data late.
+class LogView:
+    """One look at a log. The file is opened each time: a handle that is kept open shows new data late.
 
     size    bytes in the file, when it was opened
     """
@@ -69,7 +68,7 @@ class SegmentView:
 
     @classmethod
     def open(cls, path: AnyPath, retrying: Retrying) -> Self | None:
-        """Open a segment; None if it is missing, or is no file: then its log is cut there."""
+        """Open a log; None if it is missing, or is no file."""
         try:
             return retrying.find(path, lambda: cls(path, retrying), None)
         except PlantedError:
