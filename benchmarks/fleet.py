@@ -172,7 +172,7 @@ def crawl(arguments: argparse.Namespace, machines: int, sshd: Sshd, *, traced: b
     """Crawl with so many machines; `traced`: count the calls of the first."""
     addresses = slow_web.addresses(3 * machines * arguments.hosts)
     with contextlib.ExitStack() as stack:
-        directory = Path(stack.enter_context(_directory()))
+        directory = Path(stack.enter_context(_temporary_directory()))
         tree = directory / "tree"
         tree.mkdir()
         mounts = [stack.enter_context(sshd.mount(tree)) for _ in range(machines)]
@@ -230,7 +230,7 @@ def _owners(tree: Path) -> dict[tuple[str, str], str]:
 
 
 @contextlib.contextmanager
-def _directory() -> Iterator[str]:
+def _temporary_directory() -> Iterator[str]:
     path = tempfile.mkdtemp(prefix="fscrawl-fleet-")
     try:
         yield path
