@@ -30,18 +30,7 @@ from typing import NamedTuple, TypeGuard
 
 from fscrawl import interrupts
 from fscrawl.engine import frames, preload, worker_entry
-from fscrawl.engine.messages import (
-    Answer,
-    Drain,
-    Message,
-    Parked,
-    Sent,
-    Stop,
-    Unparked,
-    WorkerSetup,
-    most_stalled,
-    stalls_after_s,
-)
+from fscrawl.engine.messages import Answer, Begun, Drain, Message, Parked, Sent, Stop, WorkerSetup
 from fscrawl.engine.shared_cookies import SharedCookies
 from fscrawl.engine.slot import Slot, name_of, to_check
 from fscrawl.engine.spare import Spare, why_none
@@ -63,6 +52,11 @@ _MAX_FAILED_STARTS = 20  # that is for some six minutes
 _MAX_WITHOUT_ANY = 6  # if no worker is left, for thirteen seconds: then other machines get the hosts
 _NONE_BEGINS = "they end before they begin to work"
 _MAX_DEATHS_AT_START = 20  # in a row without an answer between them: more than any page could cause
+
+
+def most_slow(threads: int) -> int:
+    """Give how many tasks of hosts that are not known to answer soon a worker has at most while others wait."""
+    return max(1, threads // 2)
 
 
 class KilledWorker(NamedTuple):
@@ -102,7 +96,7 @@ class Pool:
         self._slot_of: Lru[str, Slot] = Lru(_HOSTS)  # by host, and by host and "#" for the requests of its sessions
         self.cookies = SharedCookies(config.identity)
         self._capacity = 2 * setup.threads  # as many waiting in the inbox as being worked on
-        self._most_stalled = most_stalled(setup.threads)
+        self._most_slow = most_slow(setup.threads)
         self.replaced = 0
         self.hosts_of_dead_workers: set[str] = set()  # hosts with a task in flight in a worker that died
         self._waited_at = time.monotonic()
@@ -140,7 +134,7 @@ class Pool:
     def _put_off(self, slot: Slot, why: str) -> None:
         """Let a slot wait for its next process, longer after each time that there was none, or none that began."""
         slot.failed_starts += 1
-        is_any_left = any(each.has_begun for each in self._slots)
+        is_any_left = any(each.pid is not None for each in self._slots)
         if slot.failed_starts > (_MAX_FAILED_STARTS if is_any_left else _MAX_WITHOUT_ANY):
             raise FscrawlError(
                 f"no worker process can be started: {why}; look at the limits of memory and processes of this machine"
@@ -163,11 +157,14 @@ class Pool:
         loads = [slot.load for slot in self._slots if slot.is_open]
         return sum(loads) < len(loads) * self._capacity
 
-    def submit(self, task: Task) -> None:
+    def submit(self, task: Task, *, slow: bool = False) -> None:
         """Give a task to the worker of its host, or, if that one stays busy, to one that has threads to spare.
 
         A host stays with a worker, which has its address, its connection and its TLS session. Requests of its sessions
         wait for their worker as long as that lives: another one would open the sessions anew.
+
+        `slow`: the host is not known to answer soon. All workers have their share of such tasks, so that each has
+        threads for the others.
         """
         now = time.monotonic()
         of_session = names_session(task.url)
@@ -179,9 +176,13 @@ class Pool:
             if slot is None or not slot.is_open or self._moves(task.host, slot, idlest, now):
                 slot = idlest
                 self._slot_of.put(place, slot)
+        if slow and not of_session and len(slot.slow) >= self._most_slow:
+            slot = min((each for each in self._slots if each.is_open), key=lambda each: (len(each.slow), each.load))
+            self._slot_of.put(place, slot)
         name = name_of(task)
         slot.in_flight[name] = task
-        slot.stalled_from[name] = now + stalls_after_s(task)
+        if slow:
+            slot.slow.add(name)
         slot.unsent.append(task)
         slot.note_busy(now, self._setup.threads)
         self._spare.is_held = False
@@ -257,8 +258,7 @@ class Pool:
                 if slot.start_at <= now:
                     self._start_process(slot)
                 continue
-            slot.count_stalled(now, self._most_stalled)
-            slot.note_busy(now, self._setup.threads)  # its tasks may have stalled, or wait to be read, since
+            slot.note_busy(now, self._setup.threads)  # its tasks may wait to be read since
             self._send_tasks(slot, now)
         for chosen, events in self._selector.select(timeout_s):
             slot = chosen.data
@@ -285,26 +285,24 @@ class Pool:
         for message in slot.incoming.read():
             if isinstance(message, Cookies):
                 self.cookies.take(slot, message)
+            elif isinstance(message, Begun):
+                slot.pid, slot.failed_starts = message.pid, 0
             else:
                 messages.append(message)
         slot.last_answer_at = time.monotonic()
-        slot.has_begun, slot.failed_starts = True, 0
-        if any(messages):
+        if messages:
             slot.deaths_at_start = 0
         return messages
 
     def _is_answer(self, sent: Sent, slot: Slot) -> TypeGuard[Answer]:
         """Take in what a worker has sent; tell whether its task is over."""
         name = name_of(sent.task)
+        slot.slow.discard(name)
         if isinstance(sent, Parked):
-            slot.stalled_from.pop(name, None)
             slot.parked.add(name)
             return False
         slot.parked.discard(name)
-        if isinstance(sent, Unparked):
-            return False
         slot.in_flight.pop(name, None)
-        slot.stalled_from.pop(name, None)
         slot.alone = None
         slot.deaths_alone = 0
         slot.note_busy(slot.last_answer_at, self._setup.threads)
@@ -326,7 +324,7 @@ class Pool:
         slot.connection.close()
         slot.executor.shutdown(wait=False)
         self.replaced += 1
-        has_begun, slot.has_begun = slot.has_begun, False
+        has_begun, slot.pid = slot.pid is not None, None
         slot.deaths_at_start += has_begun
         if slot.deaths_at_start > _MAX_DEATHS_AT_START:
             raise FscrawlError(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import os
+import signal
 import time
 from collections import deque
 from concurrent.futures import Executor
@@ -29,7 +32,7 @@ class Slot:
 
     start_at    when a process is to be started, since the system has given none; infinite: the slot is spare (see
                 `spare`); None: there is one
-    has_begun   the process has threads that work. If it ends before, that is no task's deed
+    pid         of the process, once it has threads that work; None before that: if it ends then, that is no task's deed
     """
 
     def __init__(self) -> None:
@@ -39,11 +42,10 @@ class Slot:
         self.executor: Executor
         self.start_at: float | None = math.inf
         self.failed_starts = 0  # in a row
-        self.has_begun = False
+        self.pid: int | None = None
         self.in_flight: dict[str, Task] = {}
-        self.stalled_from: dict[str, float] = {}  # task → when it begins to count as stalled
-        self.parked: set[str] = set()  # tasks whose pages wait to be read or rendered: they are no load, either
-        self.stalled = 0  # tasks that wait for slow hosts: they are no load
+        self.slow: set[str] = set()  # of these, tasks of hosts that are not known to answer soon
+        self.parked: set[str] = set()  # tasks whose pages wait to be read or rendered: they are no load
         self.unsent: list[Task] = []
         self.suspects: deque[tuple[float, Task]] = deque()  # each with when its host may be asked again
         self.alone: Task | None = None  # the suspect that is being tried
@@ -56,11 +58,7 @@ class Slot:
 
     @property
     def load(self) -> int:
-        return len(self.in_flight) - self.stalled - len(self.parked)
-
-    def count_stalled(self, now: float, most: int) -> None:
-        stalled = sum(now > at for at in self.stalled_from.values())
-        self.stalled = min(stalled, most)
+        return len(self.in_flight) - len(self.parked)
 
     def note_busy(self, now: float, threads: int) -> None:
         """Note since when all threads have a task, or some have none."""
@@ -82,11 +80,11 @@ class Slot:
     def take_undone(self) -> list[Task]:
         """Give what was in flight in a process that is gone, and forget it."""
         undone = list(self.in_flight.values())
-        self.in_flight, self.stalled_from, self.parked, self.unsent = {}, {}, set(), []
+        self.in_flight, self.slow, self.parked, self.unsent = {}, set(), set(), []
         return undone
 
     def kill(self) -> None:
-        """End the process at once. A thread cannot be ended."""
-        processes = getattr(self.executor, "_processes", None) or {}
-        for process in list(processes.values()):
-            process.kill()
+        """End the process at once. One that has not begun ends when its pipe is closed; a thread cannot be ended."""
+        if self.pid is not None and self.pid != os.getpid():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)

@@ -166,6 +166,10 @@ class HostScheduler:
                 self.schedule(host)
         return None
 
+    def is_quick(self, name: str) -> bool:
+        """Tell whether a host answers soon, as far as is known."""
+        return self._by_name[name].is_quick
+
     def is_paused(self, host: Host) -> bool:
         return host.name in self.paused or urls.without_port(host.name) in self.paused
 

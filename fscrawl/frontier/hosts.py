@@ -29,7 +29,7 @@ from fscrawl.frontier.rows import Rows
 from fscrawl.frontier.scratch import Scratch
 from fscrawl.frontier.task import PageTask
 from fscrawl.politeness.pace import SIZE_BYTES as PACE_BYTES
-from fscrawl.politeness.pace import Pace, Standing
+from fscrawl.politeness.pace import Pace
 from fscrawl.politeness.robots import VALID_S
 
 _MEMORY_BYTES = 32 * 1024 * 1024  # of pending lines
@@ -48,6 +48,7 @@ class Host:
         "in_heap",
         "is_listed",
         "is_open",
+        "is_quick",
         "labels",
         "name",
         "opened_at",
@@ -58,7 +59,6 @@ class Host:
         "robots_attempt",
         "shard",
         "site",
-        "standing",
         "taken_at",
         "turn",
         "urgent",
@@ -80,7 +80,7 @@ class Host:
         self.in_heap = False  # the scheduler has set its next turn, or will when there is a place
         self.turn = -1  # the number of the turn that was set last; no other one counts
         self.address: str | None = None  # of its last answer, or presumed; None: not looked up, "": not known
-        self.standing = Standing.NEW
+        self.is_quick = False  # a page of it was answered, and it answers soon
         self.waits_for: object = None  # the group that has no place for it
         self.woken_by: Any = None  # the group that has a place for it now
         self.ready_at = 0.0  # it is asked nothing before
