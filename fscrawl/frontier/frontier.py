@@ -40,7 +40,7 @@ from fscrawl.frontier.retries import Retries
 from fscrawl.frontier.scratch import Scratch
 from fscrawl.frontier.shards import Location, Shard, Shards, probable_host
 from fscrawl.frontier.stored import StoredPages
-from fscrawl.frontier.task import PageTask, RobotsTask, Task
+from fscrawl.frontier.task import End, PageTask, ProbeTask, RobotsTask, Task
 
 _CROWDED = 10_000
 _Depths = Sequence[int]
@@ -316,26 +316,30 @@ class Frontier:
     # -- tasks come back
 
     def finish(
-        self, task: Task, asked_at: float | None, *, stored: bool = False, told: bool = False, failed: bool = False
+        self, task: Task, asked_at: float | None, end: End = End.OPEN, *, at: float = 0.0, stored: bool = False
     ) -> None:
         """Take a task back that is over. `asked_at`: when its request was surely with the server, None: none was made.
 
-        `stored`: its host has one more stored page. `told`: its links are in the logs, by the depth of the task; if a
-        shorter way to it has become known meanwhile, it is made pending again. `failed`: its failure is in the logs.
+        `at`: with AGAIN, when the next attempt may be made. `stored`: its host has one more stored page.
+        If a shorter way to a told page has become known meanwhile, it is made pending again.
         """
+        if end is End.BACK:
+            self._give_back(task)
+        elif end is End.AGAIN and not isinstance(task, ProbeTask):
+            self.retry(task, at)
         shard = self.shard_of(task)
         self.in_flight -= 1
         self._shards.in_flight[shard] -= 1
         if isinstance(task, PageTask):
             self._pages_in_flight.pop(task.key, None)
-            if shard in self._held and failed:
-                self._held[shard].table.failed(urls.fingerprint(task.key))
-            elif told:
+            if end is End.TOLD:
                 self.tell(task)
+            elif end is End.FAILED and shard in self._held:
+                self._held[shard].table.failed(urls.fingerprint(task.key))
         self.scheduler.finish(task.host, asked_at, stored=stored)
 
     def tell(self, task: PageTask) -> None:
-        """At its `finish`, or after it: take in that the links of a page are in the logs, by the depth of the task."""
+        """Take in that the links of a page are in the logs, by the depth of its task, which is over."""
         number = self.shard_of(task)
         if (shard := self._held.get(number)) is None:
             return
@@ -349,7 +353,7 @@ class Frontier:
                     self.scheduler.schedule(host)
 
     def retry(self, task: PageTask | RobotsTask, at: float) -> bool:
-        """Before its `finish`, or when another page has led back to it: try a task once more, not before `at`.
+        """Let a task be tried once more, not before `at`: one that ends so, or one to which another page has led back.
 
         Tells whether that is possible: its shard is held, and its domain has not too many hosts.
         """
@@ -365,8 +369,8 @@ class Frontier:
             self._retries.add(task, at)
         return True
 
-    def give_back(self, task: Task) -> None:
-        """Before its `finish`: make a task pending again as the same attempt; it keeps its `check`."""
+    def _give_back(self, task: Task) -> None:
+        """Make a task pending again as the same attempt; it keeps its `check`."""
         host = self._by_name.get(task.host)
         if host is not None and isinstance(task, PageTask) and self.shard_of(task) in self._held:
             self._hosts.put_first(host, task)
