@@ -9,11 +9,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING
 
-from fscrawl.engine.messages import WorkerSetup
-from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.util.terminal import say_error
+
+if TYPE_CHECKING:  # the command loads this before all else, to start the server
+    from multiprocessing.connection import Connection
+
+    from fscrawl.engine.messages import WorkerSetup
+    from fscrawl.handlers.crawl_config import CrawlConfig
 
 _EXIT_SOFTWARE = 70  # EX_SOFTWARE
 
@@ -58,3 +62,18 @@ def _tells_why_it_fails() -> Iterator[None]:
     except Exception as error:
         say_error(f"a worker ends: {type(error).__name__}: {error}")
         raise
+
+
+# -- what the server loads, from which workers are forked, while the machine begins
+
+
+# With `worker_process`, what multiprocessing and the executor load in a child that begins.
+PRELOADED = (
+    "concurrent.futures.process",
+    "encodings.idna",  # the first look-up of a name loads it
+    "multiprocessing.popen_forkserver",
+    "multiprocessing.sharedctypes",
+    "multiprocessing.synchronize",
+    "fscrawl.engine.worker_entry",
+    "fscrawl.engine.worker_process",
+)

@@ -26,7 +26,7 @@ time.sleep(60)
 INTERRUPTED = """
 import multiprocessing, os, signal, sys, time
 from concurrent.futures import ProcessPoolExecutor
-from fscrawl.engine.preload import MODULES
+from fscrawl.engine.worker_entry import MODULES
 from fscrawl.util.children import start_server
 
 start_server(MODULES)
