@@ -23,6 +23,7 @@ import itertools
 import math
 import multiprocessing
 import os
+import random
 import selectors
 import signal
 import time
@@ -93,7 +94,8 @@ class Pool:
         self._delay_s = delay_s
         self._selector = selectors.DefaultSelector()
         self._in_this_process = workers == 0
-        self._slots = [Slot() for _ in range(max(workers, 1))]
+        self._slots = [Slot(number) for number in range(max(workers, 1))]
+        self._first_core = random.randrange(1 << 16)
         self._returned: deque[Returned] = deque()  # suspects that are not tried here
         self._slot_of: Lru[str, Slot] = Lru(_HOSTS)  # by host, and by host and "#" for the requests of its sessions
         self.cookies = SharedCookies(config.identity)
@@ -122,7 +124,7 @@ class Pool:
                         slot.executor = ProcessPoolExecutor(1, context, worker_entry.start, given)
                         undone.callback(slot.executor.shutdown, wait=False)
                         with interrupts.later():  # a process that is half started could not be ended
-                            slot.executor.submit(worker_entry.serve, len(self._slots))
+                            slot.executor.submit(worker_entry.serve, self._first_core + slot.number, len(self._slots))
                 undone.pop_all()
         except (OSError, EOFError) as error:
             self._put_off(slot, why_none(error))
@@ -436,7 +438,8 @@ class Slot:
     pid         of the process, once it has threads that work; None before that: if it ends then, that is no task's deed
     """
 
-    def __init__(self) -> None:
+    def __init__(self, number: int = 0) -> None:
+        self.number = number
         self.connection: Connection
         self.incoming: frames.Incoming
         self.outgoing: frames.Outgoing

@@ -30,12 +30,12 @@ def start(connection: Connection, setup: WorkerSetup, config: CrawlConfig) -> No
         worker_process.start(connection, setup, config)
 
 
-def serve(workers: int) -> None:
+def serve(number: int, workers: int) -> None:
     """Work until the machine says stop; see `worker_process.serve`."""
     with _ends_if_it_fails():
         from fscrawl.engine import worker_process  # noqa: PLC0415 - not in the machine's process
 
-        worker_process.serve(workers)
+        worker_process.serve(number, workers)
 
 
 def serve_here(connection: Connection, setup: WorkerSetup, config: CrawlConfig) -> None:
