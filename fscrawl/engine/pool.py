@@ -29,7 +29,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from typing import NamedTuple, TypeGuard
 
 from fscrawl import interrupts
-from fscrawl.engine import frames, preload, worker_entry
+from fscrawl.engine import PRELOADED, frames, worker_entry
 from fscrawl.engine.messages import (
     Answer,
     Drain,
@@ -90,7 +90,7 @@ class Pool:
         `delay_s`: of a host, seconds between two requests; what killed a worker may just have been asked for.
         """
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(list(preload.MODULES))
+        self._context.set_forkserver_preload(list(PRELOADED))
         self._setup = setup
         self._config = config
         self._hung_after_s = hung_after_s

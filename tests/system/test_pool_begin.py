@@ -26,10 +26,10 @@ time.sleep(60)
 INTERRUPTED = """
 import multiprocessing, os, signal, sys, time
 from concurrent.futures import ProcessPoolExecutor
-from fscrawl.engine.preload import MODULES
+from fscrawl.engine import PRELOADED
 from fscrawl.util.children import start_server
 
-start_server(MODULES)
+start_server(PRELOADED)
 signal.signal(signal.SIGINT, lambda *_: print("machine", flush=True))
 with ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")) as pool:
     pool.submit(os.getpid).result()
