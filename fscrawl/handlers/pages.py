@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from fscrawl.frontier.flags import SITEMAP as SITEMAP_FLAG
 from fscrawl.frontier.flags import flags_of
