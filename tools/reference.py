@@ -19,7 +19,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from functools import cached_property, partial
 from pathlib import Path
 from types import ModuleType, UnionType
@@ -150,8 +149,8 @@ def setting_rows(section: str) -> str:
     return table(
         ["setting", "default", "meaning"],
         (
-            [code(each.name), code(written[f"{section}.{each.name}"]), cell(each.metadata["help"])]
-            for each in fields(getattr(settings.Settings(), section))
+            [code(name), code(written[f"{section}.{name}"]), cell(setting.help)]
+            for name, setting in settings.SECTIONS[section].items()
         ),
     )
 

@@ -7,9 +7,10 @@ import contextlib
 import sys
 import time
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from fscrawl import interrupts, store, urls
 from fscrawl.admin.probe import probe
@@ -54,9 +55,9 @@ def crawl(options: argparse.Namespace) -> int:
     options.set = assignments(options)
     options.seed += options.words
     result, work = run(options, Progress(options.mode, verbose=options.verbose))
-    from fscrawl.commands.crawl_summary import summary  # noqa: PLC0415 - only the end needs it
-
     if options.mode != "quiet" or result.exit_code:
+        from fscrawl.commands.crawl_summary import summary  # noqa: PLC0415 - only the end needs it
+
         has_documents = _has_any(options.root / FILES)
         lines = summary(
             options.root,
@@ -173,7 +174,7 @@ def _prepare(
     """
     tree, chosen = _open_or_create(root, assignments, given, progress, has_seeds=bool(given or code))
     tree.check_directories()
-    chosen = replace(chosen, code=code)
+    chosen = chosen.with_code(code)
     probe(tree, progress.warn)
     seeds, added = _seeds_of(tree, chosen, given, progress)
     check_usable(chosen, allow_env)  # before the machine leaves a trace

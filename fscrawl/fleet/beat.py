@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+
+import msgspec
 
 from fscrawl.storage.records import timestamp
 
@@ -24,8 +25,7 @@ _MOST = 1 << 62  # no counter of a crawl is as high; a higher number was not wri
 _MOST_DEAD_AFTER_S = 600.0  # somebody's line must not let a machine count as live for ever
 
 
-@dataclass(frozen=True, slots=True)
-class Hello:
+class Hello(msgspec.Struct, frozen=True):
     """Who writes a log.
 
     boot     the id of the boot of the machine's kernel; processes with the same `boot` and `pidns` see each other
@@ -46,8 +46,7 @@ class Hello:
     format: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Beat:
+class Beat(msgspec.Struct, frozen=True):
     """The counters of one machine at one moment.
 
     number        of this beat; None in a goodbye
@@ -90,7 +89,7 @@ class Beat:
     pages: int = 0
     stored: int = 0
     bytes: int = 0
-    errors: Mapping[str, int] = field(default_factory=dict)
+    errors: Mapping[str, int] = msgspec.field(default_factory=dict)
     pending: int = 0
     in_flight: int = 0
     hosts: int = 0
@@ -110,8 +109,7 @@ class Beat:
         return sum(self.errors.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Goodbye:
+class Goodbye(msgspec.Struct, frozen=True):
     """The end of a log.
 
     counters    the last ones

@@ -22,9 +22,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, KeysView, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
+
+import msgspec
 
 from fscrawl.errors import MemoryGone, TreeError
 from fscrawl.fleet.assignment import assign
@@ -51,8 +52,7 @@ class _Look(NamedTuple):
     heard: Heard | TreeError
 
 
-@dataclass
-class Changes:
+class Changes(msgspec.Struct):
     """The changes that a look at the leases has found.
 
     adopted   shards that another machine handed over to this one
@@ -60,8 +60,8 @@ class Changes:
               been away and come back: then it is adopted, too, and must be taken anew
     """
 
-    adopted: list[int] = field(default_factory=list)
-    lost: list[int] = field(default_factory=list)
+    adopted: list[int] = msgspec.field(default_factory=list)
+    lost: list[int] = msgspec.field(default_factory=list)
 
 
 class Fleet:

@@ -5,8 +5,9 @@ Vocabulary: hello, beat and goodbye are the lines of a log (`beat`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+import msgspec
 
 from fscrawl.fleet.beat import HELLO_BYTES, Beat, Goodbye, Hello, goodbye_of, hello_in, parse_lines
 from fscrawl.fleet.logs import Logs
@@ -26,8 +27,7 @@ class Heard(NamedTuple):
     planted: bool = False
 
 
-@dataclass
-class Peer:
+class Peer(msgspec.Struct):
     """What is known of another machine, from the beginning and the end of its log.
 
     offset       so far the log has been read
@@ -45,7 +45,7 @@ class Peer:
     looked_at: float = float("-inf")
     offset: int = 0
     greeting: Hello | None = None
-    beats: list[Beat] = field(default_factory=list)
+    beats: list[Beat] = msgspec.field(default_factory=list)
     bye: Goodbye | None = None
     gone: bool = False
     planted: bool = False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace as replaced
 
 from msgspec.structs import replace
 
@@ -53,7 +52,7 @@ class PageHandler:
         if failure is None or failure.failed_at == task.flags.retry_of:
             return task
         if failure.again:
-            return task._replace(flags=replaced(task.flags, retry_of=failure.failed_at))
+            return task._replace(flags=replace(task.flags, retry_of=failure.failed_at))
         return Known(task, failed_at=failure.failed_at)
 
     def report(self, task: PageTask, record: PageRecord) -> Known:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from fscrawl.http.answers import Failed
 from fscrawl.parse import feeds, links, pdf, sitemaps
@@ -56,8 +57,7 @@ class Reading(NamedTuple):
     query_encoding: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedSitemap(ParsedPage):
+class ParsedSitemap(ParsedPage, frozen=True):
     """The URLs of a sitemap, as its links, and the further sitemaps that it names."""
 
     sitemaps: tuple[str, ...] = ()

@@ -8,9 +8,10 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from hashlib import sha256
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from fscrawl import urls
 from fscrawl.frontier.task import PageTask, ProbeTask, RobotsTask

@@ -10,13 +10,12 @@ from a server.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 MAX_MESSAGE_CHARS = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
+class Fetched(msgspec.Struct, frozen=True):
     """`headers`: see `parse.headers`. `body`: None if it was not wanted (see `Fetcher.send`), and for a 304.
 
     `head_at`: monotonic time when the head of the answer had arrived. `elapsed_s`: from the request to the end of the
@@ -33,8 +32,7 @@ class Fetched:
     begins: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(msgspec.Struct, frozen=True):
     """`retry`: another try may help. `status`, `headers`: of an answer, if there was one.
 
     `asked_at`: monotonic time when the host was last asked, if that was not for this answer but later.
@@ -53,4 +51,4 @@ class Failed:
 
     def __post_init__(self) -> None:
         if len(self.message) > MAX_MESSAGE_CHARS:
-            object.__setattr__(self, "message", self.message[: MAX_MESSAGE_CHARS - 1] + "…")
+            msgspec.structs.force_setattr(self, "message", self.message[: MAX_MESSAGE_CHARS - 1] + "…")

@@ -22,9 +22,10 @@ import ssl
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from http.client import HTTPException
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec.structs import replace
 
 from fscrawl import urls
 from fscrawl.config import addresses, credentials, proxies

@@ -22,9 +22,9 @@ import ctypes
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 
+import msgspec
 import selectolax
 import selectolax.lexbor
 from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode, SelectolaxError
@@ -116,8 +116,7 @@ def _limited(library: _Library, html: bytes, *, scripting: bool, only_usual: boo
 # C has a parser that is fed. https://lexbor.com/documentation/ says what the functions do.
 
 
-@dataclass(frozen=True, slots=True)
-class _Library:
+class _Library(msgspec.Struct, frozen=True):
     begin: Callable[[int], int]
     feed: Callable[[int, int, int], int]
     end: Callable[[int], int]

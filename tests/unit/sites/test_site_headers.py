@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from fscrawl.config.credentials import Variables
 from fscrawl.http.site_headers import SiteHeaders
