@@ -477,7 +477,7 @@ class NextTask:
                 self._hosts.put_first(host, task)
                 host.ready_at = max(host.ready_at, now + _LISTING_PAUSE_S)
                 return None
-            self._cut.add("max_pages_per_host", urls.fingerprint(task.key))
+            self._cut.add("max_pages_per_host", task.fingerprint)
         return None
 
     def _stored_first(self, host: Host, now: float) -> PageTask | None:
