@@ -17,8 +17,7 @@ from fscrawl.util.humanize import number_of, span
 from fscrawl.util.installed import command
 
 if TYPE_CHECKING:  # `status` says a word of this, too, and has no frontier
-    from fscrawl.frontier.host_scheduler import HostScheduler
-    from fscrawl.frontier.host_stats import Fails
+    from fscrawl.frontier.host_scheduler import Fails, HostScheduler
 
 _IDLE_S = 10.0
 _PACED_S = 30.0

@@ -9,12 +9,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING
 
-from fscrawl.engine.messages import WorkerSetup
-from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.util.terminal import say_error
 
+if TYPE_CHECKING:  # the command loads this before all else, to start the server
+    from multiprocessing.connection import Connection
+
+    from fscrawl.engine.messages import WorkerSetup
+    from fscrawl.handlers.crawl_config import CrawlConfig
+
+PRELOADED = ("fscrawl.engine.preload",)  # by the server that workers are forked from, while the machine begins
 _EXIT_SOFTWARE = 70  # EX_SOFTWARE
 
 
@@ -26,12 +31,12 @@ def start(connection: Connection, setup: WorkerSetup, config: CrawlConfig) -> No
         worker_process.start(connection, setup, config)
 
 
-def serve(workers: int) -> None:
+def serve(number: int, workers: int) -> None:
     """Work until the machine says stop; see `worker_process.serve`."""
     with _ends_if_it_fails():
         from fscrawl.engine import worker_process  # noqa: PLC0415 - not in the machine's process
 
-        worker_process.serve(workers)
+        worker_process.serve(number, workers)
 
 
 def serve_here(connection: Connection, setup: WorkerSetup, config: CrawlConfig) -> None:

@@ -27,8 +27,7 @@ from typing import NamedTuple, Protocol
 from msgspec.structs import replace
 
 from fscrawl import urls
-from fscrawl.handlers.meaning import bad_status, is_redirect
-from fscrawl.handlers.redirected import redirected
+from fscrawl.handlers.meaning import bad_status, is_redirect, redirected
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.cookies import Cookies, Jar, SharedJar
 from fscrawl.http.fetch import Fetcher
