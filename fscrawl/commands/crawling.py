@@ -186,7 +186,7 @@ def _described(file: SiteFile, *, in_this_process: bool) -> tuple[SiteRules, ...
         from fscrawl.sites.code import load  # noqa: PLC0415 - most crawls have no site file
 
         return load(file)
-    from fscrawl.engine.site_process import describe  # noqa: PLC0415 - as above
+    from fscrawl.engine.side_process import describe  # noqa: PLC0415 - as above
 
     return describe(file)
 
