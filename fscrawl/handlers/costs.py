@@ -25,7 +25,7 @@ _USUAL_S = 0.005
 _USUAL_S_PER_BYTE = 4e-8
 _USUAL_S_PER_LINK = 4e-6
 _USUAL_TASK_S = 0.003
-_USUAL_ANSWER_S = 0.004
+_USUAL_ANSWER_S = 0.002
 _USUAL_ANSWER_S_PER_BYTE = 4e-8
 _MOST_LINKS = 20_000  # more of them are no longer usual
 # PDF: the links of manuals of 0.1 to 9 MB take at most six tenths. Sitemaps are compressed to a fiftieth and less: one
