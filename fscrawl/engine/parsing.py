@@ -38,17 +38,14 @@ class Parsing:
         self,
         start: Start,
         on_wait: Callable[[], None] = lambda: None,
-        on_read: Callable[[], None] = lambda: None,
         *,
         rules_here: bool = False,
     ) -> None:
-        """`start`: gives the process beside this one.
+        """`start`: gives the process beside this one. `on_wait`: called in a thread that is going to wait for long.
 
-        `on_wait`: called in a thread that is going to wait for long; `on_read`: and when its page is read.
         `rules_here`: the rules of sites are followed in this process, however long they take.
         """
         self._rules_here = rules_here
-        self._on_read = on_read
         self._beside = SideProcess(start, on_wait)
         self._reading_larger = threading.Lock()  # one at a time: its tree may take sixty times its size
 
@@ -85,8 +82,6 @@ class Parsing:
         except OSError as error:
             why = f"no process could be started to read it: {error.strerror or error}"
             raise UnreadableError(Failed("parse", why, retry=True)) from error
-        finally:
-            self._on_read()
         costs.beside(took_s)
         if page is None:
             by = "" if reading.site is None else " by the rules of its site"

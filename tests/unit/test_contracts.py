@@ -33,7 +33,7 @@ FILES = {
     "fscrawl.engine.frames": "the pipe between a machine and its worker",
     "fscrawl.engine.watchdog": "a pipe within the process",
     "fscrawl.fleet.heartbeat": "/proc: which boot and which process this is",
-    "fscrawl.frontier.scratch": "scratch files on the local disk",
+    "fscrawl.frontier.queue": "scratch files on the local disk",
     "fscrawl.http.tls": "whether the file of certificate authorities is a file, and whether it has changed",
     "fscrawl.interrupts": "standard error, in the middle of anything that may be printed",
     "fscrawl.monitor.dashboard.app": "the dashboard's own files, which are part of the package",
