@@ -39,7 +39,6 @@ FILES = {
     "fscrawl.monitor.dashboard.app": "the dashboard's own files, which are part of the package",
     "fscrawl.monitor.report": "the same files",
     "fscrawl.render": "the browser's directory on the local disk; /proc: the memory of its processes",
-    "fscrawl.util.cores": "/sys: locks a core of this computer",
     "fscrawl.util.children": "removes the directory of multiprocessing when a signal ends the process",
     "fscrawl.util.installed": "whether the command lies beside the interpreter",
     "fscrawl.util.memory": "/proc: how much memory this process has",
