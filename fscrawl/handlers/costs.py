@@ -9,7 +9,7 @@ Vocabulary:
             18,000 links, none takes more than six tenths of that to be read
   beside    what other processes have done for the task of this thread
 
-Promise: a page for people costs nothing.
+Promise: a page for people costs nothing for which its site would have to wait.
 """
 
 from __future__ import annotations
