@@ -25,6 +25,7 @@ from fscrawl.config.watcher import missing, parse_file, read_settings
 from fscrawl.engine.machine import Machine
 from fscrawl.engine.progress import Progress
 from fscrawl.engine.run import Options, Result
+from fscrawl.engine.side_process import describe
 from fscrawl.engine.usable import check_fits, check_usable
 from fscrawl.errors import NotATreeError, OutputError, TreeError, UsageError, reason
 from fscrawl.fleet.heartbeat import longest_permit_s, new_machine_id
@@ -187,8 +188,6 @@ def _described(file: SiteFile, *, in_this_process: bool) -> tuple[SiteRules, ...
         from fscrawl.sites.code import load  # noqa: PLC0415 - most crawls have no site file
 
         return load(file)
-    from fscrawl.engine.site_process import describe  # noqa: PLC0415 - as above
-
     return describe(file)
 
 

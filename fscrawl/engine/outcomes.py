@@ -54,6 +54,7 @@ from fscrawl.store import Tree
 from fscrawl.util.terminal import plain
 
 _FIGURES = {"page": "stored", "redirect": "other", "other": "other"}  # all else is the class of a failure
+_RESTS = 200.0  # times what an answer costs beyond the usual: for that, a site gets so small a part of a processor
 _FEW_LINKS = 100  # of a page: they are taken in at once, in a millisecond
 _LINKS_AT_ONCE = 250  # some milliseconds; on a busy computer it may take ten times as long
 _MOST_WAITING = 200_000  # links that are not taken in yet: those of two of the largest pages
@@ -431,7 +432,7 @@ class Bookkeeper:
         if rest_s:
             self._frontier.scheduler.rest(task.host, now + rest_s, "retry-after")
         if exchange.costly_s:
-            self._frontier.scheduler.rest(task.host, now + min(exchange.costly_s, longest_s), "costly")
+            self._frontier.scheduler.charge(task.host, _RESTS * exchange.costly_s, now)
         if exchange.health == "unknown":
             return
         if exchange.health == "answered":

@@ -14,7 +14,7 @@ from fscrawl.config.settings import Settings
 from fscrawl.fleet.heartbeat import Permit
 from fscrawl.frontier.places import ADDRESS_DELAY_S
 from fscrawl.frontier.scope import Scope
-from fscrawl.handlers.costs import IN_VAIN, in_vain
+from fscrawl.handlers import costs
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.fresh_links import FreshLinks
 from fscrawl.handlers.meaning import health_of
@@ -110,14 +110,12 @@ class Context:
         ReturnedError without a permit, before the request or when its answer has come.
         """
         self.need_permit()
-        began_s = time.thread_time()  # of the processor
         if "#" in url:
             answer = self._send(read(url), conditions)
         else:
             answer = self.fetcher.get(url, conditions, wants_body=self._wants_body)
         at = asked_at(answer)
-        if isinstance(answer, Failed) and answer.class_ in IN_VAIN:
-            in_vain(time.thread_time() - began_s)
+        costs.expect(costs.usual_answer_s(len(answer.body or b"") if isinstance(answer, Fetched) else 0))
         self.need_permit(at)
         return answer, at
 

@@ -35,7 +35,8 @@ class Exchange(NamedTuple):
     rest_s      seconds that Retry-After asks for, 0 without it
     begun_at    monotonic time when a thread began the task, so before the host was asked; `Worker.do` sets it
     address     the host's IP address, "" if it is not known
-    costly_s    seconds for which the host must rest, for what it took of the processor in vain; `Worker.do` sets it
+    costly_s    seconds that the answer has taken of processors and browsers beyond the usual (see `costs`); `Worker.do`
+                sets it
     """
 
     asked_at: float | None

@@ -29,11 +29,6 @@ def refusal_of(context: Context, task: PageTask) -> Failed | Returned | None:
     """
     if not context.settings.politeness.robots:
         return None
-    with costs.of_robots():
-        return _refusal_of(context, task)
-
-
-def _refusal_of(context: Context, task: PageTask) -> Failed | Returned | None:
     rules, was_asked = context.robots_cache.rules_for(task.host, task.url)
     if isinstance(rules, Failed) and context.permitted():
         return replace(rules, unsent=True)  # the page was not asked for
@@ -44,10 +39,9 @@ def _refusal_of(context: Context, task: PageTask) -> Failed | Returned | None:
 
 def is_named(context: Context, task: PageTask) -> bool:
     """Tell whether the host's own robots.txt names a sitemap. Then it is meant to be read."""
-    with costs.of_robots():  # it may name tens of thousands
-        rules, _ = context.robots_cache.rules_for(task.host, task.url)
-        base = urls.origin(task.url) + ROBOTS_PATH
-        return not isinstance(rules, Failed) and any(urls.normalise(each, base) == task.url for each in rules.sitemaps)
+    rules, _ = context.robots_cache.rules_for(task.host, task.url)
+    base = urls.origin(task.url) + ROBOTS_PATH
+    return not isinstance(rules, Failed) and any(urls.normalise(each, base) == task.url for each in rules.sitemaps)
 
 
 class RobotsHandler:
@@ -59,6 +53,7 @@ class RobotsHandler:
         began = time.monotonic()
         rules, was_asked = self._context.robots_cache.rules_for(task.host, task.url, self._patience_s(task))
         asked_at = time.monotonic()
+        costs.expect(costs.usual_answer_s(0))
         if isinstance(rules, Failed):
             health: Health = "silent" if is_silence(rules) else "failing"
             exchange = Exchange(asked_at, health, 0.0, rest_s(rules.headers))
