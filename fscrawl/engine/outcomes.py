@@ -47,8 +47,7 @@ from fscrawl.handlers.outcome import (
     Unchanged,
 )
 from fscrawl.handlers.records import error_record
-from fscrawl.http.answers import Failed
-from fscrawl.http.error_classes import line_to_allow
+from fscrawl.http.answers import Failed, line_to_allow
 from fscrawl.politeness.outage import Outage
 from fscrawl.store import Tree
 from fscrawl.util.terminal import plain

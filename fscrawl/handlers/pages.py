@@ -14,8 +14,7 @@ from fscrawl.handlers.records import stored_record
 from fscrawl.handlers.retelling import told_again
 from fscrawl.handlers.robots import refusal_of
 from fscrawl.handlers.writer import Writer
-from fscrawl.http.answers import Failed
-from fscrawl.http.error_classes import CLASSES
+from fscrawl.http.answers import CLASSES, Failed
 from fscrawl.labels import sound
 from fscrawl.storage.records import SITEMAP, PageRecord
 

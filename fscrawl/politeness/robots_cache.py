@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from msgspec.structs import replace
+import msgspec
 
 from fscrawl import urls
 from fscrawl.http.answers import Failed, Fetched
-from fscrawl.http.fetch import Bounds, Fetcher
+from fscrawl.http.fetch import Fetcher
 from fscrawl.politeness.redirects import MOST_HOPS, Hops, follow
 from fscrawl.politeness.robots import MAX_BYTES, ROBOTS_PATH, VALID_S, Rules
 from fscrawl.storage.records import RobotsRecord, timestamp
@@ -106,15 +107,15 @@ class RobotsCache:
         if not self._hops.permitted():  # the look into the tree before this may have lasted for long
             return _STOOD_STILL
         url, now = origin + ROBOTS_PATH, timestamp(time.time())
-        bounds = Bounds(seconds)
-        found = follow(self._fetcher, url, self._hops, max_prefix_bytes=MAX_BYTES, bounds=bounds, most_hops=most_hops)
+        limits = replace(self._fetcher.limits.within(seconds), max_bytes=MAX_BYTES, cuts=True)
+        found = follow(self._fetcher, url, self._hops, limits=limits, most_hops=most_hops)
         if not self._hops.permitted():  # perhaps a redirect was not followed, and the answer means nothing
             return _STOOD_STILL
         chain = (*before, host)
         other = self._of_other_host(chain, found.target, most_hops - found.hops) if found.target else None
         if isinstance(other, Failed):
             return other
-        record = self._meant(url, now, found.answer) if other is None else replace(other, url=url)
+        record = self._meant(url, now, found.answer) if other is None else msgspec.structs.replace(other, url=url)
         if isinstance(record, RobotsRecord):
             self._tree.put_robots(host, record)
         return record

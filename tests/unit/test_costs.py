@@ -3,7 +3,7 @@
 import pytest
 
 from fscrawl.handlers import costs
-from fscrawl.http.error_classes import CLASSES
+from fscrawl.http.answers import CLASSES
 
 
 @pytest.mark.parametrize(("took_s", "rests_s"), [(0.0, 0.0), (0.004, 0.0), (0.012, 12.0), (30.0, 60.0)])

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fscrawl.config.credentials import Variables
-from fscrawl.http.site_headers import SiteHeaders
+from fscrawl.http.outgoing import SiteHeaders
 from fscrawl.sites.code import load
 from fscrawl.sites.rules import SiteRules
 from fscrawl.sites.site_file import SiteFile
