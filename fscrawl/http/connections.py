@@ -28,7 +28,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any
 
 from fscrawl import urls
 from fscrawl.config import credentials
@@ -50,20 +50,13 @@ _DESCRIPTORS_SHARE = 4  # a process uses one of so many descriptors that it may 
 _TIMEOUT = re.compile(r"(?:^|[,;\s])timeout\s*=\s*\"?([0-9]{1,9})", re.IGNORECASE)
 
 
-class Closable(Protocol):
-    def close(self) -> None: ...
-
-
-C = TypeVar("C", bound=Closable)
-
-
-class Kept(Generic[C]):
+class Kept:
     """Connections that wait, by their way; threads share it. Each way has `per_host` of them at most."""
 
     def __init__(self, per_host: int, most: int | None = None) -> None:
         self._per_host = per_host
         self._most = most_kept() if most is None else most
-        self._idle: OrderedDict[int, tuple[Hashable, C, float]] = OrderedDict()  # what waits for longest comes first
+        self._idle = OrderedDict[int, tuple[Hashable, Connection, float]]()  # what waits for longest comes first
         self._of_way: dict[Hashable, list[int]] = {}
         self._next = 0
         self._is_closed = False
@@ -72,7 +65,7 @@ class Kept(Generic[C]):
     def __len__(self) -> int:
         return len(self._idle)
 
-    def pop(self, way: Hashable) -> C | None:
+    def pop(self, way: Hashable) -> Connection | None:
         """Give the connection that was used last, None if there is none to use."""
         now = time.monotonic()
         found = None
@@ -87,7 +80,7 @@ class Kept(Generic[C]):
         _close(given_up)
         return found
 
-    def put(self, way: Hashable, connection: C, idle_s: float = IDLE_S) -> None:
+    def put(self, way: Hashable, connection: Connection, idle_s: float = IDLE_S) -> None:
         """Keep a connection for the next request, for `idle_s` at most; or close it."""
         now = time.monotonic()
         with self._lock:
@@ -120,9 +113,9 @@ class Kept(Generic[C]):
             self._of_way.clear()
         _close(given_up)
 
-    def _expired(self, now: float) -> list[C]:
+    def _expired(self, now: float) -> list[Connection]:
         """Take out those that wait for longest and whose time is over. (One that may wait for less may come behind.)"""
-        given_up: list[C] = []
+        given_up: list[Connection] = []
         while self._idle:
             number, (_, _, until) = next(iter(self._idle.items()))
             if now < until:
@@ -130,7 +123,7 @@ class Kept(Generic[C]):
             given_up.append(self._remove(number)[0])
         return given_up
 
-    def _remove(self, number: int) -> tuple[C, float]:
+    def _remove(self, number: int) -> tuple[Connection, float]:
         way, connection, until = self._idle.pop(number)
         numbers = self._of_way[way]
         numbers.remove(number)
@@ -139,7 +132,7 @@ class Kept(Generic[C]):
         return connection, until
 
 
-def _close(given_up: list[C]) -> None:
+def _close(given_up: list[Connection]) -> None:
     for connection in given_up:
         connection.close()
 
@@ -163,7 +156,7 @@ def idle_s(keep_alive: str | None) -> float:
 class Connections:
     """The connections of one way to the hosts. Several threads use it. A subclass says how to connect."""
 
-    def __init__(self, trust: tls.Trust, kept: Kept[Connection], connect_s: float) -> None:
+    def __init__(self, trust: tls.Trust, kept: Kept, connect_s: float) -> None:
         """`kept`: those that wait; ways may share it. `connect_s`: that connecting may take, and a handshake."""
         self._trust = trust
         self._kept = kept
@@ -250,7 +243,7 @@ class Connections:
         self._kept.close()
 
 
-def _give_back(kept: Kept[Connection], way: Hashable, connection: Connection, reply: Reply) -> None:
+def _give_back(kept: Kept, way: Hashable, connection: Connection, reply: Reply) -> None:
     may_wait = reply.is_whole and connection.may_wait
     kept.put(way, connection, idle_s(reply.raw.get("keep-alive")) if may_wait else 0.0)
 
@@ -287,7 +280,7 @@ class DirectConnections(Connections):
 class ProxiedConnections(Connections):
     """Those through one proxy. An HTTP proxy is sent whole URLs of http pages, and asked for tunnels to https hosts."""
 
-    def __init__(self, trust: tls.Trust, kept: Kept[Connection], connect_s: float, via: Proxy) -> None:
+    def __init__(self, trust: tls.Trust, kept: Kept, connect_s: float, via: Proxy) -> None:
         """`kept`: connections that wait, of all proxies. SettingsError if the proxy needs what is not installed."""
         if via.scheme == "socks5h":
             import_socks()

@@ -28,20 +28,13 @@ from fscrawl.config import addresses, credentials, proxies
 from fscrawl.config.proxies import Rotation
 from fscrawl.config.settings import FetchSettings, PolitenessSettings
 from fscrawl.http import tls
-from fscrawl.http.answers import (
-    BlockedAddressError,
-    ExchangeError,
-    Failed,
-    Fetched,
-    Limits,
-    NoDescriptorsError,
-)
+from fscrawl.http.answers import ExchangeError, Failed, Fetched, Limits, NoDescriptorsError
 from fscrawl.http.bodies import read_body, skip_body
 from fscrawl.http.connections import Connections, DirectConnections, Kept, ProxiedConnections
 from fscrawl.http.cookies import Jar
 from fscrawl.http.dialling import not_allowed
 from fscrawl.http.outgoing import Outgoing, Sender
-from fscrawl.http.wire import Connection, Exchange
+from fscrawl.http.wire import Exchange
 from fscrawl.parse.media_types import may_be_page
 from fscrawl.request import Request
 from fscrawl.sites.rules import SiteRules
@@ -99,7 +92,7 @@ class Fetcher:
         trust, connect_s = tls.Trust(fetch.ca_file), min(fetch.connect_timeout, fetch.timeout)
         found = [proxies.read(text, variables) for text in fetch.proxies]
         self._rotation = Rotation(found, fetch.proxy_uses, fetch.proxy_failures)
-        kept: Kept[Connection] = Kept(threads)  # of all proxies together
+        kept = Kept(threads)  # of all proxies together
         self._proxied = [ProxiedConnections(trust, kept, connect_s, proxy) for proxy in found]
         self._ways: Sequence[Connections] = self._proxied or [DirectConnections(trust, threads, connect_s, permits)]
         self._last = _Last()
@@ -244,13 +237,11 @@ def _lacks_descriptors(error: BaseException | None) -> bool:
 
 def failure(error: Exception) -> Failed:
     """Translate an error of an exchange; its message is one line."""
+    class_, retry, message = "protocol", True, f"{type(error).__name__}: {error}"  # of what cannot be sent: ValueError
     if isinstance(error, ExchangeError):
-        class_, retry = error.class_, error.retry
-    elif isinstance(error, ssl.SSLError):
-        class_, retry = "tls", not tls.lasts(error)
-    elif isinstance(error, TimeoutError):
-        class_, retry = "timeout", True
-    else:  # a ValueError is of what cannot be sent
-        class_, retry = "connect" if isinstance(error, OSError) else "protocol", True
-    message = str(error) if isinstance(error, BlockedAddressError) else f"{type(error).__name__}: {error}"
+        class_, retry, message = error.class_, error.retry, str(error)
+    elif isinstance(error, ssl.SSLError):  # it may be a balancer without a server behind it, or forget a session
+        class_, retry = "tls", not isinstance(error, ssl.SSLCertVerificationError)
+    elif isinstance(error, OSError):
+        class_ = "timeout" if isinstance(error, TimeoutError) else "connect"
     return Failed(class_, " ".join(message.split()), retry=retry)

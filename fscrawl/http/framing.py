@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from io import BufferedReader
+from typing import Any, BinaryIO, NamedTuple
 
 from fscrawl.http.answers import BadHeadError, ProtocolError, TooLargeError
 from fscrawl.parse.headers import listed
@@ -42,19 +43,6 @@ _SIZE = re.compile(rb"([0-9A-Fa-f]{1,16})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _LINE_ENDS = (b"\r\n", b"\n")
 
 
-class Readable(Protocol):
-    """A file whose `read` gives fewer bytes than it was asked for only at its end."""
-
-    def read(self, size: int, /) -> bytes: ...
-    def readline(self, limit: int, /) -> bytes: ...
-
-
-class Buffered(Readable, Protocol):
-    """A file that shows what comes next."""
-
-    def peek(self) -> bytes: ...
-
-
 class Head(NamedTuple):
     """The head of an answer. `minor`: of its version, HTTP/1.x.
 
@@ -72,7 +60,7 @@ class Head(NamedTuple):
         return {name: "\n".join([_text(name, line) for line in text.split("\n")]) for name, text in self.raw.items()}
 
 
-def read_head(file: Buffered) -> Head:
+def read_head(file: BufferedReader[Any]) -> Head:
     """Read the head of an answer, and skip all informational answers before it."""
     head, hidden = read_plain(file), ""
     if head is None:
@@ -81,7 +69,7 @@ def read_head(file: Buffered) -> Head:
     return head
 
 
-def read_plain(file: Buffered) -> Head | None:
+def read_plain(file: BufferedReader[Any]) -> Head | None:
     """Read a head if it is as clear as most are, and has come in one piece.
 
     If not, nothing is read, and None is given: whatever is odd must be read line by line.
@@ -99,7 +87,7 @@ def read_plain(file: Buffered) -> Head | None:
     return Head(1, int(status), raw)
 
 
-def _read_by_line(file: Readable) -> tuple[Head, str]:
+def _read_by_line(file: BinaryIO) -> tuple[Head, str]:
     lines = Lines(file)
     for _ in range(_MAX_INFORMATIONAL + 1):
         first = lines.next()
@@ -122,7 +110,7 @@ class Lines:
     There is no limit of lines, and none of one line, since browsers have none.
     """
 
-    def __init__(self, file: Readable) -> None:
+    def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._left_bytes = HEAD_BYTES
 
@@ -234,7 +222,7 @@ def ends_connection(minor: int, raw: dict[str, str]) -> bool:
     return not (is_kept or raw.get("keep-alive"))
 
 
-def chunks(file: Readable, size: int) -> Iterator[bytes]:
+def chunks(file: BinaryIO, size: int) -> Iterator[bytes]:
     """Read a body that comes in chunks, and give it in pieces of `size` bytes, the last of which may have fewer.
 
     >>> import io
@@ -267,7 +255,7 @@ def chunks(file: Readable, size: int) -> Iterator[bytes]:
 class _ChunkLines:
     """The lines of a body: sizes of chunks, and the trailer."""
 
-    def __init__(self, file: Readable) -> None:
+    def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._left = 8 * _LINES_BYTES  # an eighth of it in bytes
 

@@ -36,30 +36,10 @@ MOST_SESSIONS = 1500  # of one worker; each takes some 5 KB
 MOST_HANDSHAKE_BYTES = 32768  # that the host may send for it, or its connection is not kept; the usual are 3 to 10 KB
 
 _BYTES_RECEIVED = struct.Struct("128xQ")  # in Linux's struct tcp_info
-# OpenSSL's names for what is the same at each try: server and machine have no version or no cipher in common, or the
-# port speaks no TLS. All else may be a balancer without a server behind it, or one that does not resume a session.
-_LASTING = frozenset(
-    {
-        "DH_KEY_TOO_SMALL",
-        "NO_CIPHERS_AVAILABLE",
-        "NO_PROTOCOLS_AVAILABLE",
-        "TLSV13_ALERT_CERTIFICATE_REQUIRED",
-        "TLSV1_ALERT_INSUFFICIENT_SECURITY",
-        "TLSV1_ALERT_PROTOCOL_VERSION",
-        "UNSAFE_LEGACY_RENEGOTIATION_DISABLED",
-        "UNSUPPORTED_PROTOCOL",
-        "WRONG_VERSION_NUMBER",
-    }
-)
 
 Host = tuple[str, int]  # name and port
 
 _reading = threading.Lock()
-
-
-def lasts(error: ssl.SSLError) -> bool:
-    """Tell whether an error would be the same at another try."""
-    return isinstance(error, ssl.SSLCertVerificationError) or error.reason in _LASTING
 
 
 class Trust:

@@ -33,7 +33,7 @@ def connections(count: int) -> list[Connection]:
 
 def test_the_last_one_is_used_first() -> None:
     """A host gets its own connections back, that of the last exchange first, and each once."""
-    kept = Kept[Connection](per_host=4)
+    kept = Kept(per_host=4)
     one, two, other = connections(3)
     kept.put("a", one)
     kept.put("b", other)
@@ -45,7 +45,7 @@ def test_the_last_one_is_used_first() -> None:
 
 def test_limit_of_a_host() -> None:
     """Beyond its limit a host's further connections are closed."""
-    kept = Kept[Connection](per_host=2)
+    kept = Kept(per_host=2)
     made = connections(3)
     for each in made:
         kept.put("a", each)
@@ -55,7 +55,7 @@ def test_limit_of_a_host() -> None:
 
 def test_limit_of_all() -> None:
     """Beyond the limit of all, what comes is closed: hosts that take turns find those that were there."""
-    kept = Kept[Connection](per_host=2, most=3)
+    kept = Kept(per_host=2, most=3)
     made = connections(5)
     for host, each in enumerate(made):
         kept.put(host, each)
@@ -67,7 +67,7 @@ def test_limit_of_all() -> None:
 def test_waiting_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """What has waited for too long is closed by the next exchange of any host, and by `expire`."""
     clock = Clock(monkeypatch)
-    kept = Kept[Connection](per_host=2)
+    kept = Kept(per_host=2)
     one, two, three = connections(3)
     kept.put("a", one)
     clock.now += IDLE_S / 2
@@ -84,7 +84,7 @@ def test_waiting_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_the_server_gives_up_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection that may wait for less is not used after that, even behind others; one that may not is closed."""
     clock = Clock(monkeypatch)
-    kept = Kept[Connection](per_host=2)
+    kept = Kept(per_host=2)
     long, short, none = connections(3)
     kept.put("a", long)
     kept.put("a", short, 4.0)
@@ -97,7 +97,7 @@ def test_what_the_server_gives_up_sooner(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_closing() -> None:
     """When all is closed, so is what comes back later."""
-    kept = Kept[Connection](per_host=2)
+    kept = Kept(per_host=2)
     one, late = connections(2)
     kept.put("a", one)
     kept.close()
@@ -107,7 +107,7 @@ def test_closing() -> None:
 
 def test_many_hosts() -> None:
     """However many hosts come and go, no more is remembered than the limit says; threads get each connection once."""
-    kept = Kept[Connection](per_host=2, most=50)
+    kept = Kept(per_host=2, most=50)
     made = connections(2000)
 
     def use(number: int) -> None:
