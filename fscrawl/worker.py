@@ -26,8 +26,7 @@ from fscrawl.handlers.robots import ProbeHandler, RobotsHandler
 from fscrawl.handlers.sessions import Opened
 from fscrawl.handlers.sitemaps import SitemapHandler
 from fscrawl.handlers.writer import Writer
-from fscrawl.http.answers import Fetched
-from fscrawl.http.failures import NoDescriptorsError
+from fscrawl.http.answers import Fetched, NoDescriptorsError
 from fscrawl.store import Tree
 from fscrawl.util.terminal import say_error
 

@@ -32,7 +32,7 @@ from fscrawl.commands import COMMANDS
 from fscrawl.commands.program import Program
 from fscrawl.config import settings
 from fscrawl.dataset import schema
-from fscrawl.http.error_classes import CLASSES, HELP
+from fscrawl.http.answers import CLASSES, HELP
 from fscrawl.parse.extensions import EXTENSIONS
 from fscrawl.storage.records import ErrorRecord, PageRecord, RenderRecord, RobotsRecord, TreeRecord
 

@@ -46,8 +46,7 @@ from fscrawl.handlers.outcome import (
     Unchanged,
 )
 from fscrawl.handlers.records import error_record
-from fscrawl.http.answers import Failed
-from fscrawl.http.error_classes import line_to_allow
+from fscrawl.http.answers import Failed, line_to_allow
 from fscrawl.politeness.outage import Outage
 from fscrawl.politeness.pace import backoff_s
 from fscrawl.store import Tree

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Collection, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -101,7 +102,8 @@ class Context:
         self._follow = chosen(settings.crawl.follow)
         self._agent = product_token(settings.politeness.user_agent)
         self.read = read
-        self._unnamed = NO_MEANING if self.accept.may_be_unnamed else frozenset({""})
+        unnamed = NO_MEANING if self.accept.may_be_unnamed else frozenset({""})
+        self._limits = replace(self.fetcher.limits, wants=partial(_is_wanted, self.accept, unnamed))
 
     def ask(self, url: str, conditions: Mapping[str, str] | None = None) -> tuple[Fetched | Failed, float]:
         """Ask a host for a page; give its answer, and when the request had surely reached the host.
@@ -110,10 +112,7 @@ class Context:
         ReturnedError without a permit, before the request or when its answer has come.
         """
         self.need_permit()
-        if "#" in url:
-            answer = self._send(read(url), conditions)
-        else:
-            answer = self.fetcher.get(url, conditions, wants_body=self._wants_body)
+        answer = self._send(read(url), conditions) if "#" in url else self.fetcher.get(url, conditions, self._limits)
         at = asked_at(answer)
         costs.expect(costs.usual_answer_s(len(answer.body or b"") if isinstance(answer, Fetched) else 0))
         self.need_permit(at)
@@ -136,12 +135,12 @@ class Context:
         """Send a request that is no plain GET."""
         conditions = conditions if asked.method == "GET" else None
         if not asked.session:
-            return self.fetcher.send(asked, conditions, wants_body=self._wants_body)
+            return self.fetcher.send(asked, conditions, self._limits)
         jar = self.sessions.jar(asked, self._opener_of(asked.url))
         if isinstance(jar, Failed):
             return replace(jar, unsent=True)
         self.need_permit()  # it may have been opened just now
-        return self.fetcher.send(asked, conditions, jar=jar, wants_body=self._wants_body)
+        return self.fetcher.send(asked, conditions, self._limits, jar=jar)
 
     def _opener_of(self, url: str) -> Code | None:
         rules = self.sites.of(url)
@@ -227,10 +226,11 @@ class Context:
             return NO_LINKS
         return PDF if type_ == media_types.PDF else FEED
 
-    def _wants_body(self, status: int, headers: dict[str, str]) -> bool:
-        """Tell whether the body is read: if the answer is good, and its type is wanted or says nothing."""
-        named = media_type(headers)
-        return is_final(status, headers) and (named in self.accept or named in self._unnamed)
+
+def _is_wanted(accept: Ranges, unnamed: frozenset[str], status: int, headers: dict[str, str]) -> bool:
+    """Tell whether the body is read: if the answer is good, and its type is wanted or says nothing."""
+    named = media_type(headers)
+    return is_final(status, headers) and (named in accept or named in unnamed)
 
 
 def _network_rules(fetcher: Fetcher, by_itself: Asking, scope: Scope, settings: Settings) -> NetworkRules:

@@ -139,7 +139,7 @@ class FailedForGood(NamedTuple):
     """It failed and is not tried again; for a page, the error record is in the tree.
 
     exchange   None if the host was not asked
-    class_     the error class (see `http.error_classes`)
+    class_     the error class (see `http.answers`)
     failed_at  of a page: the time in its error record
     replaced   the failure that this one replaces; None: there was none
     """

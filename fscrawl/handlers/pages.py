@@ -16,8 +16,7 @@ from fscrawl.handlers.reading import UnreadableError
 from fscrawl.handlers.records import stored_record
 from fscrawl.handlers.robots import refusal_of
 from fscrawl.handlers.writer import Writer
-from fscrawl.http.answers import Failed
-from fscrawl.http.error_classes import CLASSES
+from fscrawl.http.answers import CLASSES, Failed
 from fscrawl.labels import sound
 from fscrawl.sites.rules import by_present_rules
 from fscrawl.storage.records import SITEMAP, PageRecord

@@ -13,7 +13,7 @@ from fscrawl.handlers import costs
 from fscrawl.handlers.context import Context
 from fscrawl.handlers.meaning import health_of, is_silence
 from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Health, Probed, Returned, RobotsKnown
-from fscrawl.http.answers import Failed
+from fscrawl.http.answers import Failed, nothing
 from fscrawl.http.dates import rest_s
 from fscrawl.politeness.robots import ROBOTS_PATH
 from fscrawl.politeness.robots_cache import forbidden
@@ -87,7 +87,7 @@ class ProbeHandler:
     def fetch(self, task: ProbeTask) -> Probed:
         """Ask for robots.txt, whose body is not read."""
         url = urls.origin(task.url) + ROBOTS_PATH
-        answer = self._context.fetcher.get(url, wants_body=lambda status, headers: False)  # noqa: ARG005
+        answer = self._context.fetcher.get(url, limits=replace(self._context.fetcher.limits, wants=nothing))
         asked_at = time.monotonic()
         if isinstance(answer, Failed):
             return Probed(task, Exchange(asked_at, health_of(answer)), answer.class_, answer.message)

@@ -13,11 +13,12 @@ import time
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from fscrawl import urls
 from fscrawl.http.answers import Failed, Fetched
-from fscrawl.http.fetch import Bounds, Fetcher
+from fscrawl.http.fetch import Fetcher
 from fscrawl.politeness import ROBOTS_VALID_S
 from fscrawl.politeness.redirects import MOST_HOPS, Hops, follow
 from fscrawl.politeness.robots import MAX_BYTES, ROBOTS_PATH, Rules
@@ -107,15 +108,15 @@ class RobotsCache:
         if not self._hops.permitted():  # the look into the tree before this may have lasted for long
             return _STOOD_STILL
         url, now = origin + ROBOTS_PATH, timestamp(time.time())
-        bounds = Bounds(seconds)
-        found = follow(self._fetcher, url, self._hops, max_prefix_bytes=MAX_BYTES, bounds=bounds, most_hops=most_hops)
+        limits = replace(self._fetcher.limits.within(seconds), max_bytes=MAX_BYTES, cuts=True)
+        found = follow(self._fetcher, url, self._hops, limits=limits, most_hops=most_hops)
         if not self._hops.permitted():  # perhaps a redirect was not followed, and the answer means nothing
             return _STOOD_STILL
         chain = (*before, host)
         other = self._of_other_host(chain, found.target, most_hops - found.hops) if found.target else None
         if isinstance(other, Failed):
             return other
-        record = self._meant(url, now, found.answer) if other is None else replace(other, url=url)
+        record = self._meant(url, now, found.answer) if other is None else msgspec.structs.replace(other, url=url)
         if isinstance(record, RobotsRecord):
             self._tree.put_robots(host, record)
         return record

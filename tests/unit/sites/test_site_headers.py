@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from fscrawl.config.credentials import Variables
-from fscrawl.http.site_headers import SiteHeaders
+from fscrawl.http.outgoing import SiteHeaders
 from fscrawl.sites.code import load
 from fscrawl.sites.rules import SiteRules
 from fscrawl.sites.site_file import SiteFile
