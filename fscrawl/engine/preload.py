@@ -7,7 +7,7 @@ ends. That took a fifth of its time.
 from __future__ import annotations
 
 import gc
-from importlib import import_module
+import importlib
 
 _OBJECTS = 50_000  # that are new until the garbage collector looks
 
@@ -24,5 +24,5 @@ _MODULES = (
 
 gc.set_threshold(_OBJECTS)
 for _name in _MODULES:
-    import_module(_name)
+    importlib.import_module(_name)
 gc.freeze()

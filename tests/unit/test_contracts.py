@@ -83,6 +83,7 @@ CODE = {
     "fscrawl.commands": "loads the module of the command that is asked for, of a table",
     "fscrawl.engine.frames": "what a machine and its worker processes send each other",
     "fscrawl.engine.side_process": "asks the kernel to end it with its worker",
+    "fscrawl.engine.preload": "loads modules of a list of its own",
     "fscrawl.sites.code": "runs the file that the user names by --site",
     "fscrawl.parse.trees": "calls the library of the HTML parser, which is part of selectolax",
     "fscrawl.render": "what processes of one machine and one user send each other over a socket of theirs",
