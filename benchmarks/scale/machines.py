@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.scale.tally import Tally
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.fleet.beat import Beat, Goodbye, Hello, Line, line_of
-from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.ledger import Ledger
+from fscrawl.fleet.machinery import Machinery
 from fscrawl.fleet.membership import Membership
 from fscrawl.fleet.rules import Rules
 from fscrawl.frontier.frontier import Frontier

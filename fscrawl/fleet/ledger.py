@@ -21,12 +21,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from fscrawl import urls
+from fscrawl.fleet.generations import UrlLogs
 from fscrawl.fleet.lines import Found, Line, Surveyed, Told
 from fscrawl.fleet.log_reader import Damage, LogReader
 from fscrawl.fleet.log_writer import LogWriter, hash_of_places
 from fscrawl.fleet.rules import STOPPED, Rules
 from fscrawl.fleet.snapshots import Snapshots
-from fscrawl.fleet.url_logs import UrlLogs
 from fscrawl.frontier.flags import NO_FLAGS, Flags
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.seen import RecentDepths

@@ -5,7 +5,7 @@ Vocabulary:
   take       claim or adopt a shard, and put all that is known of it into the frontier (`intake`)
   retake     the same for a shard that is held: the rules or the generation have changed
   release    let go of a shard that another machine should hold, wait for its pages in flight, and hand it over
-  fenced     this machine could not beat for a while (`fence`)
+  fenced     this machine could not beat for a while (`heartbeat.Fence`)
 
 Promise: the frontier has only shards whose lease this machine holds, and it has every URL of these shards that any
 machine has stored or said. What is found of other shards is said in the own log.
@@ -20,28 +20,24 @@ from dataclasses import replace
 
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.errors import FscrawlError, MemoryGone, TreeError
-from fscrawl.fleet import agreement
 from fscrawl.fleet.anchor import Anchor, unless_gone
 from fscrawl.fleet.beat import Beat
-from fscrawl.fleet.code_seeds import OfCode, no_seeds
 from fscrawl.fleet.edits import Edits, Seeds
 from fscrawl.fleet.ending import Ending, held_hash
-from fscrawl.fleet.fence import Fence
 from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.handover import Handover
 from fscrawl.fleet.hearing import Hearing
-from fscrawl.fleet.heartbeat import Heartbeat, Permit
+from fscrawl.fleet.heartbeat import Fence, Heartbeat, Permit
 from fscrawl.fleet.housekeeping import Aside, Housekeeping, in_thread
 from fscrawl.fleet.intake import Intake
-from fscrawl.fleet.label_figures import Coverage, covers_all
-from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.ledger import Ledger
+from fscrawl.fleet.machinery import Machinery
 from fscrawl.fleet.ownership import Fleet
-from fscrawl.fleet.recovery import shards_of
-from fscrawl.fleet.rulebook import Rulebook
+from fscrawl.fleet.rulebook import Rulebook, check_site, check_site_at_start
 from fscrawl.fleet.rules import Rules
-from fscrawl.fleet.seeding import Seeding
-from fscrawl.fleet.survey import Survey
+from fscrawl.fleet.seeding import OfCode, Seeding, no_seeds
+from fscrawl.fleet.status_file import Coverage, covers_all
+from fscrawl.fleet.survey import Survey, shards_of
 from fscrawl.fleet.tidying import Tidying
 from fscrawl.frontier.flags import NO_FLAGS, Flags
 from fscrawl.frontier.frontier import Frontier
@@ -181,7 +177,7 @@ class Membership:
         self._has_joined = True
         now = self._clock()
         self.fleet.observe(now)
-        agreement.begin(self._watch.settings.code, self._heart.written, self.fleet, now, self._warn)
+        check_site_at_start(self._watch.settings.code, self._heart.written, self.fleet, now, self._warn)
         self._rulebook.begin(reseed=self._reseed, others=bool(self.fleet.live_peers(now)))
         self.ledger.use(self.rules)
         self._tidying.machinery()
@@ -386,7 +382,7 @@ class Membership:
             return False
         self._watch.look_for_signs()
         self.fleet.observe(now, idle_s=0.0 if at_all else self._ending.may_wait_s(self._state, self._heart, now))
-        agreement.check(self._watch.settings.code, self._heart.written, self.fleet.live_peers(now))
+        check_site(self._watch.settings.code, self._heart.written, self.fleet.live_peers(now))
         changes = self.fleet.look(now)
         self._handover.lose(changes.lost)
         before = self.rules.generation

@@ -30,8 +30,7 @@ from fscrawl.errors import MemoryGone, TreeError
 from fscrawl.fleet.assignment import assign
 from fscrawl.fleet.beat import Hello
 from fscrawl.fleet.heartbeat import is_gone, is_worth_a_look
-from fscrawl.fleet.leases import Lease, Machinery
-from fscrawl.fleet.peer import Heard, Peer
+from fscrawl.fleet.machinery import Heard, Lease, Machinery, Peer
 from fscrawl.storage.caches import CACHES_LIVE_S
 from fscrawl.storage.layout import lease_path
 from fscrawl.util.parallel import READERS

@@ -8,15 +8,14 @@ from unittest.mock import patch
 from fscrawl.engine.outcomes import Bookkeeper
 from fscrawl.fleet import ending
 from fscrawl.fleet.anchor import Anchor
-from fscrawl.fleet.blocks import Head
 from fscrawl.fleet.edits import Seeds
 from fscrawl.fleet.ending import Ending
-from fscrawl.fleet.fence import Fence
 from fscrawl.fleet.handover import Handover
-from fscrawl.fleet.heartbeat import Permit
+from fscrawl.fleet.heartbeat import Fence, Permit
 from fscrawl.fleet.housekeeping import Housekeeping
 from fscrawl.fleet.intake import Intake
 from fscrawl.fleet.ledger import Ledger
+from fscrawl.fleet.lines import Head
 from fscrawl.fleet.log_reader import LogReader
 from fscrawl.fleet.log_writer import LogWriter
 from fscrawl.fleet.membership import Membership

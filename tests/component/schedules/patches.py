@@ -29,9 +29,9 @@ from fscrawl.fleet import (
     ledger,
     membership,
     ownership,
-    recovery,
     rulebook,
     status_file,
+    survey,
 )
 from fscrawl.fleet.beat import Hello
 from fscrawl.frontier.frontier import Frontier
@@ -63,7 +63,7 @@ _OF_CLOCKS = (
         outcomes,
         watchdog,
         heartbeat,
-        recovery,
+        survey,
         context,
         dates,
         pages,
@@ -187,7 +187,7 @@ def installed(world: World) -> Iterator[None]:
         put(watchdog, "threading", Threading)
         put(heartbeat, "hello", lambda machine: Hello(machine, machine, machine, machine, 1, "1", format=3))
         put(heartbeat, "_surroundings", lambda: ("boot", "namespace"))
-        for module in (recovery, retry):
+        for module in (survey, retry):
             put(module, "ThreadPoolExecutor", AtOnce)
         for module in (ledger, ownership):
             put(module, "in_turn_if_slow", one_by_one)

@@ -15,7 +15,7 @@ from fscrawl.config.settings import Settings, apply, render
 from fscrawl.errors import FscrawlError, MemoryGone
 from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.heartbeat import longest_permit_s
-from fscrawl.fleet.leases import Leases
+from fscrawl.fleet.machinery import Leases
 from fscrawl.http.answers import Fetched
 from fscrawl.storage.layout import (
     LINKS,
