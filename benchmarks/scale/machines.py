@@ -212,8 +212,6 @@ class Machine(Worker):
             warn=world.warnings.append,
             clock=lambda: world.now,
             caches_s=world.caches_s,
-            heart=lambda *args, **facts: Heart(*args, clock=lambda: world.now, **facts),  # type: ignore[arg-type, return-value]
-            aside=Done,
         )
         self.ledger = self.membership.ledger
         Machinery(self.tree).take_name()

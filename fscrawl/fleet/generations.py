@@ -110,14 +110,17 @@ class Generations:
         self._newest = number
         return self.read(number)
 
-    def remove(self, number: int) -> None:
-        """Remove an old generation. If that is interrupted, the next call goes on: its rules go last."""
-        for directory in (log_directory(number), snapshot_directory(number)):
-            for name in self._files.names(directory):
-                self._files.remove(f"{directory}/{name}")
-            self._files.remove_empty_directory(directory)
-        self._files.remove(rules_path(number))
-        self._files.remove_empty_directory(generation_path(number))
+    def remove_before(self, present: int) -> None:
+        """Remove all older generations. If that is interrupted, the next call goes on: the rules of each go last."""
+        for number in self.numbers():
+            if number >= present:
+                return
+            for directory in (log_directory(number), snapshot_directory(number)):
+                for name in self._files.names(directory):
+                    self._files.remove(f"{directory}/{name}")
+                self._files.remove_empty_directory(directory)
+            self._files.remove(rules_path(number))
+            self._files.remove_empty_directory(generation_path(number))
 
 
 def seconds_between(one: str, other: str) -> float:

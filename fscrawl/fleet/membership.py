@@ -28,7 +28,7 @@ from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.handover import Handover
 from fscrawl.fleet.hearing import Hearing
 from fscrawl.fleet.heartbeat import Fence, Heartbeat, Permit
-from fscrawl.fleet.housekeeping import Aside, Housekeeping, in_thread
+from fscrawl.fleet.housekeeping import Housekeeping
 from fscrawl.fleet.intake import Intake
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.machinery import Machinery
@@ -71,16 +71,13 @@ class Membership:
         clock: Callable[[], float] = time.monotonic,
         caches_s: float | None = None,
         of_code: OfCode = no_seeds,
-        heart: Callable[..., Heartbeat] | None = None,
-        aside: Callable[[Callable[[], None]], Aside] = in_thread,
     ) -> None:
         """`frontier`: this class only adds and removes shards; the engine alone chooses what to fetch next.
 
         `stored`: its list of hosts is kept up to date here. `counters`: more values for a heartbeat. `reseed`: begin a
         new generation, so that all records are read again. `refresh_before`: pages that were last fetched or checked
         before this time (RFC 3339) are fetched again. `caches_s`: how long the share may show old states; None: this
-        is found out by the type of its file system. `of_code`: as for `Seeding`. `heart`: makes what beats; None: a
-        thread does. `aside`: does what may take long beside the main loop.
+        is found out by the type of its file system. `of_code`: as for `Seeding`.
         """
         self._tree = tree
         self._frontier = frontier
@@ -91,20 +88,16 @@ class Membership:
         self._reseed = reseed
         self._clock = clock
         self._caches_s = caches_live_s(tree.root) if caches_s is None else caches_s
-        self._aside = aside
-        self._make_heart = heart
-        self._of_code = of_code
-        self._make_parts(refresh_before)
+        self._make_parts(refresh_before, of_code)
         self._round_at = self._next_round = 0.0
         self._changed = False  # what a round has found is still to be said to the engine
         self._state = Beat(idle=False)
         self._anchor = Anchor(tree)
-        self._has_joined = False  # the next three are there
+        self._has_joined = False  # the next two are there
         self._heart: Heartbeat
         self._fence: Fence
-        self._handover: Handover
 
-    def _make_parts(self, refresh_before: str) -> None:
+    def _make_parts(self, refresh_before: str, of_code: OfCode) -> None:
         tree, watch, clock, caches_s = self._tree, self._watch, self._clock, self._caches_s
         dead_after_s, shards = watch.settings.fleet.dead_after, tree.record.shards
         self._machinery = Machinery(tree)
@@ -125,7 +118,7 @@ class Membership:
         )
         self._tidying = Tidying(tree, self.fleet, self._stored, clock)
         self.survey = Survey(tree, self._frontier, self.ledger, self._stored, self._warn, tidy_up=self._tidying.host)
-        self.seeding = Seeding(tree, watch, self._frontier, self.ledger, self._warn, clock, self._of_code)
+        self.seeding = Seeding(tree, watch, self._frontier, self.ledger, self._warn, clock, of_code)
         seeds = Seeds(watch, self._frontier, self.seeding)
         self._intake = Intake(
             self._frontier,
@@ -137,9 +130,8 @@ class Membership:
             clock=clock,
         )
         self._hearing = Hearing(self.fleet, self.ledger, caches_s)
-        self._housekeeping = Housekeeping(
-            self.fleet, self.ledger, self._intake, generations, warn_of_file, clock=clock, aside=self._aside
-        )
+        self._housekeeping = Housekeeping(self.fleet, self.ledger, self._intake, generations, warn_of_file, clock)
+        self._handover = Handover(self.fleet, self._frontier, self.ledger, self._intake, tree.record, watch)
         self._edits = Edits(
             watch,
             self._rulebook,
@@ -162,7 +154,7 @@ class Membership:
         log = self._machinery.heartbeat_log()
         self._anchor = Anchor(self._tree, log)
         fleet = self._watch.settings.fleet
-        self._heart = (self._make_heart or Heartbeat)(
+        self._heart = Heartbeat(
             log,
             self._tree.machine,
             self.snapshot,
@@ -172,8 +164,6 @@ class Membership:
             confirm=self._confirm,
         )
         self._fence = Fence(self._heart, self._warn)
-        parts = (self.fleet, self._frontier, self.ledger, self._intake)
-        self._handover = Handover(*parts, self._tree.record, lambda: self._watch.settings.politeness)
         self._has_joined = True
         now = self._clock()
         self.fleet.observe(now)

@@ -22,11 +22,12 @@ from __future__ import annotations
 import hashlib
 import time
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -83,7 +84,7 @@ class Snapshots:
         self._listed: dict[int, list[tuple[int, int]]] = {}
         self._listed_at = float("-inf")
         self._made: dict[int, tuple[int, int]] = {}  # shard → the last one made here, which a listing may not show yet
-        self._heads: dict[int, _Last] = {}
+        self._last: dict[int, tuple[int, int]] = {}  # shard → `size_of` and `covered_bytes_of`: a head may be large
         self._stopped = False
         self._failures: Counter[tuple[int, int, int]] = Counter()  # snapshots that could not be read to their end
 
@@ -98,7 +99,7 @@ class Snapshots:
             except RecordError as error:
                 self._warn(f"{error}; an older snapshot or the logs are read instead")
             else:
-                self._heads[shard] = _Last.of(snapshot.head)
+                self._remember(snapshot.head)
                 return snapshot
         return None
 
@@ -119,13 +120,16 @@ class Snapshots:
         """
         self._failures[head.shard, head.epoch, head.number] += 1
 
+    def _remember(self, head: SnapshotHead) -> None:
+        self._last[head.shard] = head.urls, sum(head.at.values())
+
     def size_of(self, shard: int) -> int:
         """Give how many URLs are in the snapshot of a shard that was read or made last; 0 if there was none."""
-        return self._heads.get(shard, _NO_LAST).urls
+        return self._last.get(shard, (0, 0))[0]
 
     def covered_bytes_of(self, shard: int) -> int:
         """Give how much all machines had said, in bytes, when that snapshot was made; 0 if there was none."""
-        return self._heads.get(shard, _NO_LAST).covered_bytes
+        return self._last.get(shard, (0, 0))[1]
 
     # -- making
 
@@ -159,7 +163,7 @@ class Snapshots:
                 at={machine: place for machine, place in at.items() if place},
                 go_on=self._go_on,
             )
-        except (_DamageError, _StoppedError):
+        except _GaveUpError:
             return None
         except (RecordError, ValueError) as error:
             if previous is not None:
@@ -167,7 +171,7 @@ class Snapshots:
             raise RecordError(f"no snapshot of shard {shard} was made: {error}") from error
         self._made[shard] = (epoch, head.number)
         self._remove_old(shard)
-        self._heads[shard] = _Last.of(head)
+        self._remember(head)
         return head
 
     def stop(self) -> None:
@@ -176,7 +180,7 @@ class Snapshots:
 
     def _go_on(self) -> None:
         if self._stopped:
-            raise _StoppedError
+            raise _GaveUpError
 
     def _lines(self, shard: int, starts: Mapping[str, int], ends: Mapping[str, int]) -> Iterator[Line]:
         """Give the shard's lines in all logs from `starts` to `ends`."""
@@ -185,7 +189,7 @@ class Snapshots:
             self._reader.missed.pop(machine, None)  # it may have been an old view, or in another part
             yield from self._reader.read_shards(machine, {shard}, starts.get(machine, 0), end)
             if machine in self._reader.missed:
-                raise _DamageError
+                raise _GaveUpError
 
     def _remove_old(self, shard: int) -> None:
         """Remove the snapshots of a shard but the newest one, and the one before, which others may just be reading."""
@@ -193,27 +197,13 @@ class Snapshots:
             self._files.remove(snapshot_path(self._generation, shard, *old))
 
 
-class _Last(NamedTuple):
-    """What is remembered of the snapshot of a shard that was read or made last. Its head may be large."""
-
-    urls: int = 0
-    covered_bytes: int = 0
-
-    @classmethod
-    def of(cls, head: SnapshotHead) -> _Last:
-        return cls(head.urls, sum(head.at.values()))
+class _GaveUpError(Exception):
+    """A log seems to be damaged, or the machine leaves."""
 
 
-_NO_LAST = _Last()
-
-
-class _DamageError(Exception):
-    """A log seems to be damaged."""
-
-
-class _StoppedError(Exception):
-    """The machine leaves."""
-
+C = TypeVar("C")
+K = TypeVar("K", bytes, int)
+_Cut = tuple[int, int, bool]  # a touched fingerprint: where in a chunk it is or would be, and whether it is there
 
 _COUNT_OF_KIND = {WAITING: "waiting", FAILED: "failed"}
 
@@ -257,16 +247,10 @@ def write(
     head = SnapshotHead(generation, shard, epoch, number, deep, surveyed, dict(at))
     try:
         merge = _Merge(previous, facts, head)
-        files.publish_chunks(head.path, lambda: _watched(merge.chunks(), go_on))
+        files.publish_chunks(head.path, lambda: merge.chunks(go_on))
     except (ValueError, LookupError, OverflowError) as error:
         raise RecordError(f"{head.path}: the snapshot before it is damaged: {error}") from error
     return merge.head
-
-
-def _watched(chunks: Iterator[bytes], go_on: Callable[[], None]) -> Iterator[bytes]:
-    for chunk in chunks:
-        go_on()
-        yield chunk
 
 
 class _Merge:
@@ -280,7 +264,7 @@ class _Merge:
         self._columns = head.columns
         self._deep = head.deep
         self._touched: array[int] = array("Q", (int(digits, 16) for digits, _ in groupby(facts, _digits_of)))
-        self._new_text: dict[bytes, bytes] = {}  # digits of the fingerprint → line
+        self._new_text: dict[int, bytes] = {}  # fingerprint → line
         self._new_told: dict[int, tuple[int, ...]] = {}  # fingerprint → depths
         self._sizes: Counter[str] = Counter()
         self._put_together(facts)
@@ -300,7 +284,7 @@ class _Merge:
                 if fact != last:  # lines are often repeated
                     state.take(fact)
                     last = fact
-            self._put(digits, state)
+            self._put(int(digits, 16), state)
 
     def _take_out(self) -> dict[int, bytes]:
         """Find the touched URLs in the snapshot before, as facts; set the sizes to what is left there."""
@@ -309,35 +293,46 @@ class _Merge:
         old, sizes = self._previous.head, self._sizes
         sizes.update(text_bytes=old.text_bytes, waiting=old.waiting, failed=old.failed, told=old.told)
         found: dict[int, bytes] = {}
-        for line in _touched_lines(self._previous.text(), self._touched):
-            found[_fingerprint_of(line)] = line
-            sizes["text_bytes"] -= len(line) + 1
-            sizes[_COUNT_OF_KIND[chr(line[KIND_AT])]] -= 1
-        for fingerprint, *depths in _touched_rows(self._told_before(), self._touched):
-            found[fingerprint] = fact_of_entry(fingerprint, _known(depths), depths[1] if depths else 0)
-            sizes["told"] -= 1
+        for lines, cuts in self._text_before():
+            for fingerprint, place, is_there in cuts:
+                if is_there:
+                    line = found[fingerprint] = lines[place]
+                    sizes["text_bytes"] -= len(line) + 1
+                    sizes[_COUNT_OF_KIND[chr(line[KIND_AT])]] -= 1
+        for columns, cuts in self._told_before():
+            for fingerprint, place, is_there in cuts:
+                if is_there:
+                    known, told = (columns[1][place], columns[2][place]) if len(columns) > 1 else (NO_DEPTH, 0)
+                    found[fingerprint] = fact_of_entry(fingerprint, None if known == NO_DEPTH else known, told)
+                    sizes["told"] -= 1
         return found
 
-    def _put(self, digits: bytes, state: UrlState) -> None:
+    def _put(self, fingerprint: int, state: UrlState) -> None:
         kind = state.kind(deep=self._deep)
         known = NO_DEPTH if state.known is None else _clamped(state.known)
         if kind == TOLD:
-            self._new_told[int(digits, 16)] = (known, _clamped(state.told or 0)) if self._deep else ()
+            self._new_told[fingerprint] = (known, _clamped(state.told or 0)) if self._deep else ()
             self._sizes["told"] += 1
         elif kind is not None:
-            line = self._new_text[digits] = state.text(digits.decode(), deep=self._deep)
+            line = self._new_text[fingerprint] = state.text(f"{fingerprint:016x}", deep=self._deep)
             self._sizes["text_bytes"] += len(line) + 1
             self._sizes[_COUNT_OF_KIND[kind]] += 1
 
-    def _told_before(self) -> Iterator[Columns]:
-        return self._previous.told_groups() if self._previous else iter(())
+    def _text_before(self) -> Iterator[tuple[list[bytes], list[_Cut]]]:
+        before = self._previous.text() if self._previous else ()
+        return _cut(before, self._touched, lambda lines: [_digits_of(line) for line in lines], b"%016x".__mod__, [])
+
+    def _told_before(self) -> Iterator[tuple[Columns, list[_Cut]]]:
+        before = self._previous.told_groups() if self._previous else ()
+        return _cut(before, self._touched, itemgetter(0), int, _empty(self._columns))
 
     # -- the file
 
-    def chunks(self) -> Iterator[bytes]:
+    def chunks(self, go_on: Callable[[], None]) -> Iterator[bytes]:
         """Give the file in chunks; RecordError if the snapshot before is not as its head says."""
         digest, size = hashlib.sha256(), 0
         for chunk in self._content():
+            go_on()
             digest.update(chunk)
             size += len(chunk)
             yield chunk
@@ -348,143 +343,67 @@ class _Merge:
 
     def _content(self) -> Iterator[bytes]:
         yield self.head.to_json()
-        before = self._previous.text() if self._previous else iter(())
-        yield from _merged_lines(before, self._touched, self._new_text)
-        told = _merged_columns(self._told_before(), self._touched, self._new_told, self._columns)
-        yield from map(column_bytes, _in_groups(told, self._columns))
+        for lines, cuts in self._text_before():
+            merged, at = [], 0
+            for fingerprint, place, is_there in cuts:
+                merged += lines[at:place]
+                at = place + is_there
+                if fingerprint in self._new_text:
+                    merged.append(self._new_text[fingerprint])
+            yield b"".join(line + b"\n" for line in (*merged, *lines[at:]))
+        yield from map(column_bytes, self._merged_groups())
+
+    def _merged_groups(self) -> Iterator[Columns]:
+        """Give the rows of those that are told, without the touched ones, and the new ones in their places."""
+        merged = _empty(self._columns)
+        for columns, cuts in self._told_before():
+            at = 0
+            for fingerprint, place, is_there in cuts:
+                _extend(merged, [column[at:place] for column in columns])
+                at = place + is_there
+                if fingerprint in self._new_told:
+                    _extend(merged, [[value] for value in (fingerprint, *self._new_told[fingerprint])])
+            _extend(merged, [column[at:] for column in columns])
+            while len(merged[0]) >= GROUP:
+                yield tuple(column[:GROUP] for column in merged)
+                merged = tuple(column[GROUP:] for column in merged)
+        if merged[0]:
+            yield merged
+
+
+def _cut(
+    before: Iterable[C], touched: array[int], keys_of: Callable[[C], Sequence[K]], key_of: Callable[[int], K], empty: C
+) -> Iterator[tuple[C, list[_Cut]]]:
+    """Give sorted chunks, each with the places of the touched ones that are not above its last key.
+
+    Behind them, those that are above all come with empty chunks.
+    """
+    first = 0
+    for chunk in before:
+        keys, cuts, place = keys_of(chunk), [], 0
+        end = bisect_right(touched, keys[-1], first, key=key_of)
+        for fingerprint in touched[first:end]:
+            key = key_of(fingerprint)
+            place = bisect_left(keys, key, place)
+            cuts.append((fingerprint, place, keys[place] == key))
+        first = end
+        yield chunk, cuts
+    for start in range(first, len(touched), GROUP):
+        yield empty, [(fingerprint, 0, False) for fingerprint in touched[start : start + GROUP]]
 
 
 def _clamped(depth: int) -> int:
     return min(depth, NO_DEPTH - 1)
 
 
-def _known(depths: list[int]) -> int | None:
-    return depths[0] if depths and depths[0] != NO_DEPTH else None
-
-
 def _digits_of(fact: bytes) -> bytes:
     return fact[:DIGITS]
 
 
-def _fingerprint_of(line: bytes) -> int:
-    return int(line[:DIGITS], 16)
+def _empty(kinds: str) -> Columns:
+    return tuple(array(kind) for kind in kinds)
 
 
-def _end_of(touched: array[int], last: int, first: int) -> int:
-    """Give the index behind the touched fingerprints that are not above `last`."""
-    return bisect_left(touched, last + 1, first)
-
-
-# -- text
-
-
-def _touched_lines(before: Iterator[list[bytes]], touched: array[int]) -> Iterator[bytes]:
-    """Give the touched ones among sorted lines."""
-    first = 0
-    for lines in before:
-        end = _end_of(touched, _fingerprint_of(lines[-1]), first)
-        for fingerprint in touched[first:end]:
-            digits = b"%016x" % fingerprint
-            line = lines[bisect_left(lines, digits)]
-            if line.startswith(digits):
-                yield line
-        first = end
-
-
-def _merged_lines(before: Iterator[list[bytes]], touched: array[int], new: Mapping[bytes, bytes]) -> Iterator[bytes]:
-    """Give text: the sorted lines, without the touched ones, and the new ones in their places."""
-    first = 0
-    for lines in before:
-        end = _end_of(touched, _fingerprint_of(lines[-1]), first)
-        merged: list[bytes] = []
-        at = 0
-        for fingerprint in touched[first:end]:
-            digits = b"%016x" % fingerprint
-            place = bisect_left(lines, digits, at)
-            merged += lines[at:place]
-            at = place + lines[place].startswith(digits)
-            if digits in new:
-                merged.append(new[digits])
-        merged += lines[at:]
-        first = end
-        yield b"".join(line + b"\n" for line in merged)
-    for start in range(first, len(touched), GROUP):
-        rest = (b"%016x" % fingerprint for fingerprint in touched[start : start + GROUP])
-        yield b"".join(new[digits] + b"\n" for digits in rest if digits in new)
-
-
-# -- sections
-
-
-def _touched_rows(before: Iterator[Columns], touched: array[int]) -> Iterator[tuple[int, ...]]:
-    """Give the touched ones among the rows of sorted columns."""
-    first = 0
-    for columns in before:
-        fingerprints = columns[0]
-        end = _end_of(touched, fingerprints[-1], first)
-        for fingerprint in touched[first:end]:
-            at = bisect_left(fingerprints, fingerprint)
-            if fingerprints[at] == fingerprint:
-                yield tuple(column[at] for column in columns)
-        first = end
-
-
-def _merged_columns(
-    before: Iterator[Columns], touched: array[int], new: Mapping[int, tuple[int, ...]], kinds: str
-) -> Iterator[Columns]:
-    """Give the sorted rows, without the touched ones, and the new ones in their places."""
-    first = 0
-    for columns in before:
-        fingerprints = columns[0]
-        end = _end_of(touched, fingerprints[-1], first)
-        merged = _empty(kinds)
-        at = 0
-        for fingerprint in touched[first:end]:
-            place = bisect_left(fingerprints, fingerprint, at)
-            _extend(merged, [column[at:place] for column in columns])
-            at = place + (fingerprints[place] == fingerprint)
-            if fingerprint in new:
-                _append(merged, (fingerprint, *new[fingerprint]))
-        _extend(merged, [column[at:] for column in columns])
-        first = end
-        yield tuple(merged)
-    rest = (fingerprint for fingerprint in touched[first:] if fingerprint in new)
-    yield from _columns_of(((fingerprint, *new[fingerprint]) for fingerprint in rest), kinds)
-
-
-def _columns_of(rows: Iterable[tuple[int, ...]], kinds: str) -> Iterator[Columns]:
-    """Give rows as columns of these kinds; the values of a row that have no column are left out."""
-    columns = _empty(kinds)
-    for row in rows:
-        _append(columns, row)
-        if len(columns[0]) == GROUP:
-            yield tuple(columns)
-            columns = _empty(kinds)
-    if columns[0]:
-        yield tuple(columns)
-
-
-def _in_groups(section: Iterator[Columns], kinds: str) -> Iterator[Columns]:
-    """Give the same rows in groups of the right size."""
-    columns = _empty(kinds)
-    for each in section:
-        _extend(columns, each)
-        while len(columns[0]) >= GROUP:
-            yield tuple(column[:GROUP] for column in columns)
-            columns = [column[GROUP:] for column in columns]
-    if columns[0]:
-        yield tuple(columns)
-
-
-def _empty(kinds: str) -> list[array[int]]:
-    return [array(kind) for kind in kinds]
-
-
-def _extend(columns: list[array[int]], more: Iterable[array[int]]) -> None:
+def _extend(columns: Columns, more: Iterable[Iterable[int]]) -> None:
     for column, part in zip(columns, more, strict=True):
         column.extend(part)
-
-
-def _append(columns: list[array[int]], row: tuple[int, ...]) -> None:
-    for column, value in zip(columns, row, strict=False):
-        column.append(value)

@@ -82,7 +82,7 @@ def test_line(tree, warned):
 
 def test_without_a_generation(tree, warned):
     """Where no machine has been yet since `.fscrawl` was deleted, the mark alone says it."""
-    Generations(tree.files).remove(1)
+    Generations(tree.files).remove_before(2)
     fail(tree, "http://a.example/x")
     assert retry(tree, [], [], warned.append) == {"timeout": 1}
     assert tree.error("a.example", urls.key("http://a.example/x")).again

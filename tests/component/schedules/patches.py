@@ -155,9 +155,7 @@ def _network(world: World) -> type:
 
 def _machinery_membership(world: World) -> Any:
     def make(tree: Tree, *args: Any, **facts: Any) -> membership.Membership:
-        return membership.Membership(
-            tree, *args, **facts, clock=world.clock.monotonic, caches_s=world.caches_s, aside=world.aside
-        )
+        return membership.Membership(tree, *args, **facts, clock=world.clock.monotonic, caches_s=world.caches_s)
 
     return make
 
@@ -200,6 +198,7 @@ def installed(world: World) -> Iterator[None]:
         put(engine, "remove_own_temporaries", lambda hosts, tree: None)
         put(anchor.Anchor.__init__, "__defaults__", (None, world.clock.sleep))
         put(ownership, "assign", world.assign(assignment.assign))
+        put(housekeeping, "in_thread", world.aside)
         put(housekeeping, "_FEWEST_LINES", world.limits.fewest_lines)
         put(housekeeping, "_QUIET_BYTES", world.limits.quiet_bytes)
         put(housekeeping, "_REMOVAL_PAUSE_S", world.limits.removal_pause_s)
