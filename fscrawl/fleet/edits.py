@@ -7,7 +7,7 @@ others, it waits until these have looked, too, before it agrees that the crawl i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.fleet.handover import Handover
@@ -19,49 +19,9 @@ from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.fleet.rulebook import Rulebook
 from fscrawl.fleet.seeding import Seeding
-from fscrawl.frontier.flags import labelled
 from fscrawl.frontier.frontier import Frontier
 
 _LEAVING_S = 10.0  # between the last look of a machine that leaves and its goodbye: its housekeeping may take 5 s
-
-
-class Seeds:
-    """Puts the seeds of held shards into the frontier. Only the main loop uses it."""
-
-    def __init__(self, watch: EditWatcher, frontier: Frontier, by_template: Seeding) -> None:
-        self._watch = watch
-        self._frontier = frontier
-        self.by_template = by_template
-
-    def add_of(self, shards: set[int], found: Iterator[None]) -> Iterator[None]:
-        """Add the seeds of some shards, whose logs have been read, one by one; those of templates come later.
-
-        `found`: steps that add the URLs of the logs. The seeds are before them: a page may link to one, and it stays a
-        seed, of depth 0. What is dropped from `shards` meanwhile is left out.
-        """
-        for seed in sorted(self._watch.seeds):
-            if not shards:
-                return
-            if self._frontier.location(seed).shard in shards:
-                self.add([seed])
-            yield
-        yield from found
-        self.by_template.want(shards)
-
-    def add(self, seeds: Iterable[str]) -> None:
-        """Put seeds into the frontier, if their shards are held and nobody has stopped their task."""
-        stopped = frozenset(self._watch.settings.crawl.stopped_labels)
-        for seed in seeds:
-            label = self._watch.labels.get(seed, "")
-            if label in stopped:
-                continue
-            location = self._frontier.location(seed)
-            if not self._frontier.holds(location.shard):
-                continue
-            if self._frontier.is_settled(location.shard, location.fingerprint, 0):
-                self._frontier.learn(location, 0)  # it may have failed, and be tried again: then at this depth
-            else:
-                self._frontier.add(seed, 0, "", location, labelled(label))
 
 
 class Edits:
@@ -77,7 +37,8 @@ class Edits:
         intake: Intake,
         hearing: Hearing,
         housekeeping: Housekeeping,
-        seeds: Seeds,
+        handover: Handover,
+        seeding: Seeding,
         warn: Callable[[str], None],
         caches_s: float,
     ) -> None:
@@ -91,19 +52,20 @@ class Edits:
         self._intake = intake
         self._hearing = hearing
         self._housekeeping = housekeeping
-        self._seeds = seeds
+        self._handover = handover
+        self._seeding = seeding
         self._caches_s = caches_s
         self._waited_for_s = fleet.dead_after_s  # for so long, others certainly wait for this machine
         self._longer_from = float("inf")
         self._unseen_until = float("-inf")
 
-    def look(self, now: float, heart: Heartbeat, handover: Handover) -> bool:
+    def look(self, now: float, heart: Heartbeat) -> bool:
         """Look for edits, damaged logs and new generations; retake what they touch. Return whether there were any."""
         self._lengthen_permit(now, heart)
         if (damage := self._ledger.believed_damage(now)) is not None:
             self._warn(f"{damage.text}; all records are read again")
             self._rulebook.mend(damage.text)
-        lists_grew = self._seeds.by_template.look()
+        lists_grew = self._seeding.look()
         change = self._rulebook.look(now)
         shards = set() if change is None else {self._frontier.location(seed).shard for seed in change.seeds}
         if lists_grew or (change is not None and change.edited) or not all(map(self._frontier.holds, shards)):
@@ -117,8 +79,8 @@ class Edits:
             self._frontier.use(self._watch.settings)  # before anything is taken in by the new limits
         self._ledger.needed |= shards
         if change.edited or change.retake:
-            self._ledger.needed |= self._seeds.by_template.shards
-            self._seeds.by_template.restart()
+            self._ledger.needed |= self._seeding.shards
+            self._seeding.restart()
         before = self._ledger.rules.generation
         self._ledger.use(self._rulebook.rules)
         if self._ledger.rules.generation != before:
@@ -126,10 +88,10 @@ class Edits:
             self._hearing.hear_all(now)
             self._housekeeping.restart()
         if change.retake:
-            self._intake.begin(set(self._fleet.held) - handover.releasing, {})
+            self._intake.begin(set(self._fleet.held) - self._handover.releasing, {})
         else:
-            self._seeds.add(change.seeds)
-            self._seeds.by_template.want(self._frontier.shards)
+            self._seeding.add(change.seeds)
+            self._seeding.want(self._frontier.shards)
         return True
 
     def may_be_unseen(self, now: float) -> bool:

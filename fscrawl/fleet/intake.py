@@ -190,7 +190,7 @@ class Intake:
             starts = at if starts is None else {m: min(place, at[m]) for m, place in starts.items() if m in at}
         for line in self._ledger.lines_of(frozenset(shards), starts or {}, ends):
             if line.shard in shards:
-                self._ledger.count(line)
+                self._ledger.lines_since[line.shard] += 1
                 yield from self._take(line, shards, waiting)
             yield
         yield from self._complete(shards, self._take_waiting(shards, waiting))
@@ -258,20 +258,19 @@ class Intake:
         A listing may be old: nobody has listed the shard in this generation, so what its last holder stored must be in
         the listing.
         """
-        if not self._ledger.is_surveyed(shard):
+        if shard not in self._ledger.surveyed:
             taken_at = self._taken_at[shard]
             self._to_survey[shard] = 0.0 if taken_at is None else taken_at + self._caches_s
 
     def _begin_surveys(self, now: float) -> None:
         # The last holder may have said meanwhile that it made the survey.
-        due = {shard for shard, at in self._to_survey.items() if at <= now or self._ledger.is_surveyed(shard)}
-        for shard in due:
+        for shard in self._to_survey.keys() & self._ledger.surveyed:
             del self._to_survey[shard]
-        shards = {shard for shard in due if not self._ledger.is_surveyed(shard)}
-        if not shards:
-            return
-        self._surveying.append(shards)
-        self._chores.append(self._survey_all(shards))
+        if shards := {shard for shard, at in self._to_survey.items() if at <= now}:
+            for shard in shards:
+                del self._to_survey[shard]
+            self._surveying.append(shards)
+            self._chores.append(self._survey_all(shards))
 
     def _survey_all(self, shards: set[int]) -> Generator[None]:
         yield from self._survey.run(shards)

@@ -22,7 +22,7 @@ from fscrawl.config.watcher import EditWatcher
 from fscrawl.errors import FscrawlError, MemoryGone, TreeError
 from fscrawl.fleet.anchor import Anchor, unless_gone
 from fscrawl.fleet.beat import Beat
-from fscrawl.fleet.edits import Edits, Seeds
+from fscrawl.fleet.edits import Edits
 from fscrawl.fleet.ending import Ending, held_hash
 from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.handover import Handover
@@ -119,14 +119,13 @@ class Membership:
         self._tidying = Tidying(tree, self.fleet, self._stored, clock)
         self.survey = Survey(tree, self._frontier, self.ledger, self._stored, self._warn, tidy_up=self._tidying.host)
         self.seeding = Seeding(tree, watch, self._frontier, self.ledger, self._warn, clock, of_code)
-        seeds = Seeds(watch, self._frontier, self.seeding)
         self._intake = Intake(
             self._frontier,
             self.ledger,
             self.survey,
             caches_s=caches_s,
             prepare=self._stored.list_hosts,
-            complete=seeds.add_of,
+            complete=self.seeding.add_of,
             clock=clock,
         )
         self._hearing = Hearing(self.fleet, self.ledger, caches_s)
@@ -141,7 +140,8 @@ class Membership:
             self._intake,
             hearing=self._hearing,
             housekeeping=self._housekeeping,
-            seeds=seeds,
+            handover=self._handover,
+            seeding=self.seeding,
             warn=self._warn,
             caches_s=caches_s,
         )
@@ -185,7 +185,8 @@ class Membership:
         """Flush the log, and say goodbye, which frees the leases. Of a run that has said nothing, no log stays."""
         self._housekeeping.close()
         self.seeding.close()
-        self.ledger.end()
+        self.ledger.flush()
+        self.ledger.close()
         self._state = self._state_now()
         try:
             self._handover.say_rests(self._clock())
@@ -376,7 +377,7 @@ class Membership:
         changes = self.fleet.look(now)
         self._handover.lose(changes.lost)
         before = self.rules.generation
-        changed = self._edits.look(now, self._heart, self._handover)
+        changed = self._edits.look(now, self._heart)
         if self.rules.generation != before:
             self._learn_needed()
         self.ledger.needed |= self.fleet.leased  # who held a shard may have stored pages that no log tells

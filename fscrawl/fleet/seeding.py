@@ -160,7 +160,7 @@ _STEPS_A_LOOK = 64  # at the clock
 
 
 class Seeding:
-    """Goes through the seeds of the tables of one machine. Only the main loop uses it."""
+    """Puts the seeds of held shards into the frontier. Only the main loop uses it."""
 
     def __init__(
         self,
@@ -218,6 +218,33 @@ class Seeding:
         self._of_code.want(shards)
         if self._watch.origins:
             self._wanted |= self.shards.intersection(shards)
+
+    def add_of(self, shards: set[int], found: Iterator[None]) -> Iterator[None]:
+        """Add the seeds of some shards, whose logs have been read, one by one; those of tables and classes come later.
+
+        `found`: steps that add the URLs of the logs. The seeds are before them: a page may link to one, and it stays a
+        seed, of depth 0. What is dropped from `shards` meanwhile is left out.
+        """
+        for seed in sorted(self._watch.seeds):
+            if not shards:
+                return
+            if self._frontier.location(seed).shard in shards:
+                self.add([seed])
+            yield
+        yield from found
+        self.want(shards)
+
+    def add(self, seeds: Iterable[str]) -> None:
+        """Put seeds of `seeds.txt` into the frontier, if their shards are held and nobody has stopped their task."""
+        for seed in seeds:
+            label = self._watch.labels.get(seed, "")
+            location = self._frontier.location(seed)
+            if label in self._watch.settings.crawl.stopped_labels or not self._frontier.holds(location.shard):
+                continue
+            if self._frontier.is_settled(location.shard, location.fingerprint, 0):
+                self._frontier.learn(location, 0)  # it may have failed, and be tried again: then at this depth
+            else:
+                self._frontier.add(seed, 0, "", location, labelled(label))
 
     def restart(self) -> None:
         """Forget what was begun: the settings have changed, or all shards are taken in anew."""
