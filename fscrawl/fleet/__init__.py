@@ -6,7 +6,7 @@
     what counts         rules, rulebook, generations
     what is known       ledger, hearing, intake, survey, seeding, tidying
     a cache of it       snapshots, snapshot_file, housekeeping
-    all together        membership, edits, ending
+    all together        membership, ending
     for people          status_file
     for commands        outside
 

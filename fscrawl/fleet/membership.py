@@ -8,7 +8,10 @@ Vocabulary:
   fenced     this machine could not beat for a while (`heartbeat.Fence`)
 
 Promise: the frontier has only shards whose lease this machine holds, and it has every URL of these shards that any
-machine has stored or said. What is found of other shards is said in the own log.
+machine has stored or said. What is found of other shards is said in the own log. After a look, the machine goes by the
+rules that stand in the tree: every shard that an edit or a new generation may touch is taken in anew, and a new seed of
+a held shard is in the frontier. For shards of others, it waits until these have looked, too, before it agrees that the
+crawl is over.
 """
 
 from __future__ import annotations
@@ -22,7 +25,6 @@ from fscrawl.config.watcher import EditWatcher
 from fscrawl.errors import FscrawlError, MemoryGone, TreeError
 from fscrawl.fleet.anchor import Anchor, unless_gone
 from fscrawl.fleet.beat import Beat
-from fscrawl.fleet.edits import Edits
 from fscrawl.fleet.ending import Ending, held_hash
 from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.handover import Handover
@@ -49,6 +51,7 @@ from fscrawl.store import Tree
 _MOST_OF_LEASE = 2 / 3  # the time between two beats: a permit holds for that of the last one, and some more
 _STARVED_ROUND_S = 1.0
 _SOON_S = 0.1
+_LEAVING_S = 10.0  # between the last look of a machine that leaves and its goodbye: its housekeeping may take 5 s
 
 
 class Membership:
@@ -92,6 +95,9 @@ class Membership:
         self._round_at = self._next_round = 0.0
         self._changed = False  # what a round has found is still to be said to the engine
         self._state = Beat(idle=False)
+        self._waited_for_s = self.fleet.dead_after_s  # for so long, others certainly wait for this machine
+        self._longer_from = float("inf")  # a longer `dead_after` counts for the own permit
+        self._unseen_until = float("-inf")
         self._anchor = Anchor(tree)
         self._has_joined = False  # the next two are there
         self._heart: Heartbeat
@@ -131,20 +137,6 @@ class Membership:
         self._hearing = Hearing(self.fleet, self.ledger, caches_s)
         self._housekeeping = Housekeeping(self.fleet, self.ledger, self._intake, generations, warn_of_file, clock)
         self._handover = Handover(self.fleet, self._frontier, self.ledger, self._intake, tree.record, watch)
-        self._edits = Edits(
-            watch,
-            self._rulebook,
-            self._frontier,
-            self.fleet,
-            self.ledger,
-            self._intake,
-            hearing=self._hearing,
-            housekeeping=self._housekeeping,
-            handover=self._handover,
-            seeding=self.seeding,
-            warn=self._warn,
-            caches_s=caches_s,
-        )
         self._ending = Ending(self.fleet, self.ledger, self._intake, self._frontier)
 
     # -- beginning and end
@@ -301,7 +293,7 @@ class Membership:
         return not self._changed and self._is_end_in_sight(self._state_now())
 
     def _is_end_in_sight(self, state: Beat) -> bool:
-        if not state.idle or self._edits.may_be_unseen(now := self._clock()):
+        if not state.idle or self._may_be_unseen(now := self._clock()):
             return False
         return self._ending.seems_reached(state, self._heart.written, now)
 
@@ -377,7 +369,7 @@ class Membership:
         changes = self.fleet.look(now)
         self._handover.lose(changes.lost)
         before = self.rules.generation
-        changed = self._edits.look(now, self._heart)
+        changed = self._look_for_edits(now)
         if self.rules.generation != before:
             self._learn_needed()
         self.ledger.needed |= self.fleet.leased  # who held a shard may have stored pages that no log tells
@@ -400,6 +392,68 @@ class Membership:
         first = {shard for shard in taken if self.fleet.held.get(shard) == 1}
         self._handover.heed(taken, now)
         self._intake.begin(taken, {shard: None if shard in first else now for shard in taken})
+
+    # -- edits
+
+    def _look_for_edits(self, now: float) -> bool:
+        """Look for edits, damaged logs and new generations; retake what they touch. Return whether there were any."""
+        self._lengthen_permit(now)
+        if (damage := self.ledger.believed_damage(now)) is not None:
+            self._warn(f"{damage.text}; all records are read again")
+            self._rulebook.mend(damage.text)
+        lists_grew = self.seeding.look()
+        change = self._rulebook.look(now)
+        shards = set() if change is None else {self._frontier.location(seed).shard for seed in change.seeds}
+        if lists_grew or (change is not None and change.edited) or not all(map(self._frontier.holds, shards)):
+            self._unseen_until = now + self._caches_s + _LEAVING_S
+        if change is not None or now < self._unseen_until:
+            self.fleet.forget_finished_peers()
+        if change is None:
+            return False
+        if change.edited:
+            self._use_fleet_settings(now)
+            self._frontier.use(self._watch.settings)  # before anything is taken in by the new limits
+        self.ledger.needed |= shards
+        if change.edited or change.retake:
+            self.ledger.needed |= self.seeding.shards
+            self.seeding.restart()
+        before = self.ledger.rules.generation
+        self.ledger.use(self._rulebook.rules)
+        if self.ledger.rules.generation != before:
+            self._intake.abandon()
+            self._hearing.hear_all(now)
+            self._housekeeping.restart()
+        if change.retake:
+            self._intake.begin(set(self.fleet.held) - self._handover.releasing, {})
+        else:
+            self.seeding.add(change.seeds)
+            self.seeding.want(self._frontier.shards)
+        return True
+
+    def _may_be_unseen(self, now: float) -> bool:
+        """Tell whether there may be work in shards of others that these have not seen yet.
+
+        If they say now that the crawl is over, nobody would do it, though this machine knows of it.
+        """
+        return now < self._unseen_until and bool(self.fleet.live_peers(now))
+
+    def _use_fleet_settings(self, now: float) -> None:
+        """Go by an edited `dead_after`: a shorter one for the own permit, a longer one for others, at once.
+
+        A shorter one is used for others in the next run: they may not have read it yet, and still beat slowly.
+        """
+        wanted_s = self._watch.settings.fleet.dead_after
+        if wanted_s > self.fleet.dead_after_s:
+            self.fleet.dead_after_s = wanted_s  # the next heartbeat says it
+            self._longer_from = now + self._waited_for_s + self._caches_s
+        self._heart.lease_s = min(self._waited_for_s, wanted_s) / 2
+
+    def _lengthen_permit(self, now: float) -> None:
+        """Let a longer `dead_after` count for the own permit, when all others have read that they must wait for it."""
+        if now >= self._longer_from:
+            self._longer_from = float("inf")
+            self._waited_for_s = self.fleet.dead_after_s
+            self._heart.lease_s = min(self._waited_for_s, self._watch.settings.fleet.dead_after) / 2
 
     # -- fencing
 
