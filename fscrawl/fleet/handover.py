@@ -60,7 +60,9 @@ class Handover:
         for shard, to in unwanted.items():
             if shard in self.releasing:
                 self._release(shard, to, now)
-        self._keep(self.releasing - unwanted.keys())
+        kept = self.releasing - unwanted.keys()  # the next holder is gone before they were handed over
+        self.releasing -= kept
+        self._intake.begin(kept & self._fleet.held.keys(), {})
 
     def _release(self, shard: int, to: str, now: float) -> None:
         if self._frontier.in_flight_of(shard):
@@ -74,11 +76,6 @@ class Handover:
         for shard in list(self._fleet.held):
             if rests := self._rests_of(shard, now):
                 self._fleet.hand_over(shard, self._fleet.machine, rests)
-
-    def _keep(self, shards: set[int]) -> None:
-        """Take shards back whose next holder is gone before they were handed over."""
-        self.releasing -= shards
-        self._intake.begin(shards & self._fleet.held.keys(), {})
 
     # -- hosts that must be left alone for a while
 

@@ -24,14 +24,7 @@ from dataclasses import replace
 from functools import cache
 
 from fscrawl.errors import FscrawlError
-from fscrawl.fleet.beat import (
-    Beat,
-    Goodbye,
-    Hello,
-    Line,
-    command_log,
-    line_of,
-)
+from fscrawl.fleet.beat import Beat, Goodbye, Hello, Line, command_log, line_of
 from fscrawl.storage.append_log import Log
 from fscrawl.storage.records import FORMAT
 from fscrawl.storage.retrying import Retrying

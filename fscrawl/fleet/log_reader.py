@@ -66,8 +66,8 @@ class Window:
                 raise ShrunkError
         return self._data[begin - self._begin : end - self._begin]
 
-    def line(self, begin: int, starts: bytes, first: int = HEAD_BYTES) -> bytes | None:
-        """Give a line with its newline; None if it is not whole. ValueError if it does not start with `starts`.
+    def head(self, begin: int, first: int = HEAD_BYTES) -> bytes | None:
+        """Give the line of a head, with its newline; None if it is not whole. ValueError if it begins as no head does.
 
         `first`: how much is read first.
         """
@@ -77,7 +77,7 @@ class Window:
             end = min(begin + length, self.limit)
             data = self.get(begin, end)
             newline = data.find(b"\n")
-            if data[: len(starts)] != starts[: len(data)] or len(data) > _MOST_HEAD_BYTES:
+            if data[: len(HEAD_BEGINS)] != HEAD_BEGINS[: len(data)] or len(data) > _MOST_HEAD_BYTES:
                 raise ValueError(data[:80])
             if newline >= 0:
                 return data[: newline + 1]
@@ -169,7 +169,7 @@ class LogReader:
     def _block(self, machine: str, window: Window, begin: int, shards: Container[int]) -> tuple[int, list[Line]] | None:
         """Give a block's end and its lines; None if it is not whole. ValueError if it is damaged."""
         ahead = self._head_bytes.get(machine, HEAD_BYTES)
-        line = window.line(begin, HEAD_BEGINS, ahead)
+        line = window.head(begin, ahead)
         if line is None:
             return None
         head = parse_head(line)

@@ -123,15 +123,15 @@ class Membership:
             clock=clock,
         )
         self._tidying = Tidying(tree, self.fleet, self._stored, clock)
-        self.survey = Survey(tree, self._frontier, self.ledger, self._stored, self._warn, tidy_up=self._tidying.host)
+        self.survey = Survey(tree, self._frontier, self.ledger, self._stored, self._warn, self._tidying)
         self.seeding = Seeding(tree, watch, self._frontier, self.ledger, self._warn, clock, of_code)
         self._intake = Intake(
             self._frontier,
             self.ledger,
             self.survey,
             caches_s=caches_s,
-            prepare=self._stored.list_hosts,
-            complete=self.seeding.add_of,
+            stored=self._stored,
+            seeding=self.seeding,
             clock=clock,
         )
         self._hearing = Hearing(self.fleet, self.ledger, caches_s)

@@ -15,7 +15,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from fscrawl import interrupts
 from fscrawl.fleet import heartbeat
 from fscrawl.fleet.generations import Generation, Generations, UrlLogs
-from fscrawl.fleet.lines import HEAD_BEGINS, Line, parse_head
+from fscrawl.fleet.lines import Line, parse_head
 from fscrawl.fleet.log_reader import Damage, LogReader, ShrunkError, Window
 from fscrawl.fleet.log_writer import LogWriter
 from fscrawl.fleet.machinery import Machinery
@@ -102,7 +102,7 @@ def is_of_command(logs: UrlLogs, machine: str) -> bool | None:
         return None
     window = Window(view)
     try:
-        head = window.line(0, HEAD_BEGINS)
+        head = window.head(0)
         return None if head is None else not parse_head(head).own
     except (ValueError, ShrunkError):
         return None

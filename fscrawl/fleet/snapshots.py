@@ -58,7 +58,6 @@ from fscrawl.storage.layout import snapshot_path
 from fscrawl.store import TreeFiles
 
 _LISTING_S = 1.0  # so long a listing is used again: many shards are taken at once
-_TRIES = 2  # of reading a snapshot that is whole by its digest
 
 
 class Snapshots:
@@ -86,7 +85,7 @@ class Snapshots:
         self._made: dict[int, tuple[int, int]] = {}  # shard → the last one made here, which a listing may not show yet
         self._last: dict[int, tuple[int, int]] = {}  # shard → `size_of` and `covered_bytes_of`: a head may be large
         self._stopped = False
-        self._failures: Counter[tuple[int, int, int]] = Counter()  # snapshots that could not be read to their end
+        self._unreadable: set[tuple[int, int, int]] = set()  # snapshots that could not be read to their end
 
     # -- reading
 
@@ -111,14 +110,11 @@ class Snapshots:
         names = set(self._listed.get(shard, ()))
         if shard in self._made:
             names.add(self._made[shard])
-        return sorted((name for name in names if self._failures[shard, *name] < _TRIES), reverse=True)
+        return sorted((name for name in names if (shard, *name) not in self._unreadable), reverse=True)
 
     def could_not_read(self, head: SnapshotHead) -> None:
-        """Take in that a snapshot was whole, and could not be read all the same.
-
-        It may have been removed meanwhile. If that happens again, somebody has made it up, and it is passed over.
-        """
-        self._failures[head.shard, head.epoch, head.number] += 1
+        """Pass over a snapshot that was whole, and was removed meanwhile; or somebody has made it up."""
+        self._unreadable.add((head.shard, head.epoch, head.number))
 
     def _remember(self, head: SnapshotHead) -> None:
         self._last[head.shard] = head.urls, sum(head.at.values())

@@ -25,6 +25,7 @@ from fscrawl import urls
 from fscrawl.errors import RecordError, TreeError, about
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.lines import Found, Told
+from fscrawl.fleet.tidying import Tidying
 from fscrawl.frontier.flags import SITEMAP, SITEMAP_PART, Flags, flags_of, labelled
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.shards import Location
@@ -146,10 +147,8 @@ class Survey:
         ledger: Ledger,
         stored: StoredOnTree,
         warn: Callable[[str], None],
-        *,
-        tidy_up: Callable[[str], None],
+        tidying: Tidying,
     ) -> None:
-        """`tidy_up(host)`: called for each."""
         self.hosts_left = self.hosts_in_all = self.records_read = 0
         self.refreshing: set[int] = set()  # shards with a page that a worker fetches or reads again, and then tells
         self._tree = tree
@@ -157,7 +156,7 @@ class Survey:
         self._ledger = ledger
         self._stored = stored
         self._warn = warn
-        self._tidy_up = tidy_up
+        self._tidying = tidying
 
     def run(self, shards: set[int]) -> Iterator[None]:
         """Read the records of `shards`, but not of those that the caller takes out of the set; yields often."""
@@ -177,7 +176,7 @@ class Survey:
             self.hosts_left -= left
 
     def _tell_host(self, host: str, shards: set[int]) -> Iterator[None]:
-        self._tidy_up(host)
+        self._tidying.host(host)
         yield
         sitemaps = self._sitemaps_of(host)
         is_told = self._frontier.is_told_as_page
