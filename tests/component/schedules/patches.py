@@ -25,8 +25,8 @@ from fscrawl.fleet import (
     heartbeat,
     housekeeping,
     intake,
-    leases,
     ledger,
+    machinery,
     membership,
     ownership,
     rulebook,
@@ -179,7 +179,7 @@ def installed(world: World) -> Iterator[None]:
             put(module, "os", world.share)
         for module in _OF_CLOCKS:
             put(module, "time", world.clock)
-        for module in (leases, generations):
+        for module in (machinery, generations):
             put(module, "os", world.nonces)
         put(heartbeat, "threading", Threading)
         put(watchdog, "threading", Threading)
