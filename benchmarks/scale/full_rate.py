@@ -13,8 +13,8 @@ from benchmarks.scale.tally import HEADS, LINES, LOGS, Tally
 from benchmarks.scale.web import ZipfWeb
 from benchmarks.scale.world import World
 from fscrawl.fleet.assignment import assign
+from fscrawl.fleet.generations import UrlLogs
 from fscrawl.fleet.log_reader import LogReader
-from fscrawl.fleet.url_logs import UrlLogs
 from fscrawl.store import Tree
 
 _READERS = 8

@@ -17,10 +17,9 @@ from benchmarks.scale.tally import HEADS, LINES, SNAPSHOTS
 from benchmarks.scale.web import ZipfWeb
 from benchmarks.scale.world import World
 from fscrawl import urls
-from fscrawl.fleet import snapshot_merge
+from fscrawl.fleet import snapshots
 from fscrawl.fleet.assignment import assign
-from fscrawl.fleet.blocks import encode_block
-from fscrawl.fleet.lines import Found, Line, Surveyed, Told, format_line
+from fscrawl.fleet.lines import Found, Line, Surveyed, Told, encode_block, format_line
 
 _MACHINES = 100
 _SHARDS = 512
@@ -159,7 +158,7 @@ def _make(world: World, names: list[str], tree: _Made, share: set[int]) -> float
     in_snapshots = int(a_shard * (1 - _SINCE))
     for shard in sorted(share):
         lines = tree.counted(tree.lines(shard, 0, in_snapshots))
-        snapshot_merge.write(
+        snapshots.write(
             world.extras[0].tree.files,
             None,
             itertools.chain(lines, [Surveyed(shard)]),

@@ -21,8 +21,8 @@ from msgspec.structs import replace
 from benchmarks.scale.tally import Tally
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.fleet.beat import Beat, Goodbye, Hello, Line, line_of
-from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.ledger import Ledger
+from fscrawl.fleet.machinery import Machinery
 from fscrawl.fleet.membership import Membership
 from fscrawl.fleet.rules import Rules
 from fscrawl.frontier.frontier import Frontier
@@ -213,8 +213,6 @@ class Machine(Worker):
             warn=world.warnings.append,
             clock=lambda: world.now,
             caches_s=world.caches_s,
-            heart=lambda *args, **facts: Heart(*args, clock=lambda: world.now, **facts),  # type: ignore[arg-type, return-value]
-            aside=Done,
         )
         self.ledger = self.membership.ledger
         Machinery(self.tree).take_name()

@@ -7,16 +7,17 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
-from benchmarks.scale.machines import TURN_S, Extra, Machine, Worker
+from benchmarks.scale.machines import TURN_S, Done, Extra, Heart, Machine, Worker
 from benchmarks.scale.memory_os import MemoryOs
 from benchmarks.scale.web import ZipfWeb
 from fscrawl.config.settings import Settings, apply, render
-from fscrawl.fleet import assignment, ownership
+from fscrawl.fleet import assignment, housekeeping, membership, ownership
 from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.rules import Rules
 from fscrawl.storage.layout import MACHINERY_DIRECTORIES, PAGE_DIRECTORIES, SEEDS, SETTINGS, TREE_RECORD
@@ -63,14 +64,14 @@ class World:
             files.publish(SETTINGS, render(self.settings).encode())
             files.publish(SEEDS, "".join(f"{seed}\n" for seed in sorted(self.seeds)).encode())
             files.publish(TREE_RECORD, self.record.to_json())
-            before = ownership.assign
-            ownership.assign = lru_cache(4)(assignment.assign)
-            try:
+            with (
+                patch.object(ownership, "assign", lru_cache(4)(assignment.assign)),
+                patch.object(membership, "Heartbeat", partial(Heart, clock=lambda: self.now)),
+                patch.object(housekeeping, "in_thread", Done),
+            ):
                 yield
-            finally:
-                ownership.assign = before
-                for machine in self.machines:
-                    machine.frontier.close()
+            for machine in self.machines:
+                machine.frontier.close()
 
     def begin_generation(self) -> Rules:
         """Begin the first generation; give the rules of a machine that works in it."""

@@ -20,10 +20,9 @@ import msgspec
 
 from fscrawl import hostnames, urls
 from fscrawl.errors import RecordError, TreeBusyError, TreeError, about
-from fscrawl.fleet.command_log import write_command_log
 from fscrawl.fleet.lines import Found
-from fscrawl.fleet.logs import Logs
-from fscrawl.fleet.peer import Peer
+from fscrawl.fleet.machinery import Machinery, Peer
+from fscrawl.fleet.outside import write_command_log
 from fscrawl.frontier.flags import Flags, parse_flags
 from fscrawl.hostnames import Host
 from fscrawl.labels import sound
@@ -84,7 +83,7 @@ def retry(
 
 def _reported(tree: Tree) -> int:
     """Give how many failures there are, as the last heartbeats say it: nothing is listed for it."""
-    logs, total = Logs(tree), Counter[str]()
+    logs, total = Machinery(tree), Counter[str]()
 
     def reported(name: str) -> Mapping[str, int]:
         peer = Peer(name, 0.0)

@@ -29,7 +29,7 @@ from fscrawl.engine.side_process import describe
 from fscrawl.engine.usable import check_fits, check_usable
 from fscrawl.errors import NotATreeError, OutputError, TreeError, UsageError, reason
 from fscrawl.fleet.heartbeat import longest_permit_s, new_machine_id
-from fscrawl.fleet.logs import Logs
+from fscrawl.fleet.machinery import Machinery
 from fscrawl.storage.caches import caches_live_s
 from fscrawl.storage.inside import what_is_around
 from fscrawl.storage.layout import FILES
@@ -193,7 +193,7 @@ def _described(file: SiteFile, *, in_this_process: bool) -> tuple[SiteRules, ...
 
 def _with_its_own_id(tree: store.Tree) -> store.Tree:
     """Return the tree as a machine sees it whose id no other machine has. Two writers of one log would spoil it."""
-    while not Logs(tree).take_name():
+    while not Machinery(tree).take_name():
         umask = tree.files.umask
         tree = store.Tree(tree.root, new_machine_id(), fsync=tree.files.fsync, record=tree.record)
         tree.files.umask = umask

@@ -25,10 +25,8 @@ from fscrawl.engine.messages import Answer, TreeUnusable
 from fscrawl.engine.pool import KilledWorker
 from fscrawl.engine.progress import Counts, Progress
 from fscrawl.errors import TreeError
-from fscrawl.fleet.label_figures import LabelCounter
 from fscrawl.fleet.membership import Membership
-from fscrawl.fleet.not_stored import Astray, NotStored
-from fscrawl.fleet.status_file import StatusFile, StatusWriter
+from fscrawl.fleet.status_file import Astray, LabelCounter, NotStored, StatusFile, StatusWriter
 from fscrawl.frontier.flags import SITEMAP, SITEMAP_PART, Flags, flags_of, labelled
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.task import End, PageTask, ProbeTask, RobotsTask, Task

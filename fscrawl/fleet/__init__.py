@@ -1,13 +1,14 @@
 """How machines share one tree: who holds what, and who has said what.
 
-    who is there        beat, heartbeat, logs, anchor
-    who holds what      leases, assignment, ownership, handover, fence
-    who has said what   lines, blocks, log_writer, log_reader (log_window, url_logs), command_log
+    who is there        beat, heartbeat, machinery, anchor
+    who holds what      assignment, ownership, handover
+    who has said what   lines, log_writer, log_reader
     what counts         rules, rulebook, generations
-    what is known       ledger, hearing, intake, survey (recovery), url_state, tidying
-    a cache of it       snapshots (snapshot_file, snapshot_merge), housekeeping
+    what is known       ledger, hearing, intake, survey, seeding, tidying
+    a cache of it       snapshots, snapshot_file, housekeeping
     all together        membership, ending
-    for readers only    all_lines
+    for people          status_file
+    for commands        outside
 
 The idea: each machine has a log. The state of a shard is a fold over all logs, and the order of lines does not matter.
 See docs/design/fleet.md.

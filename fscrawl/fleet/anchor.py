@@ -17,9 +17,10 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
-from typing import Literal, Protocol
+from typing import Literal
 
 from fscrawl.errors import FscrawlError, MemoryGone, NotATreeError, RecordError
+from fscrawl.storage.append_log import Log
 from fscrawl.storage.layout import LINKS, MACHINERY, TREE_RECORD, heartbeat_path
 from fscrawl.storage.records import TreeRecord
 from fscrawl.storage.retrying import Retrying
@@ -40,16 +41,10 @@ def unless_gone(tree: Tree, warn: Callable[[str], None]) -> Callable[[str], None
     return warn_of_file
 
 
-class OwnLog(Protocol):
-    """The part of a log that its writer is asked for (`storage.append_log.Log` has it)."""
-
-    def sameness(self, retrying: Retrying | None = None) -> Literal["same", "other", "missing"]: ...
-
-
 class Anchor:
     """What this machine found when it joined. Called from the thread that beats."""
 
-    def __init__(self, tree: Tree, log: OwnLog | None = None, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, tree: Tree, log: Log | None = None, sleep: Callable[[float], None] = time.sleep) -> None:
         """`log`: the heartbeat log that this machine writes; None if it has none yet."""
         self._files = TreeFiles(tree.root, tree.machine, retrying=_RETRYING)
         self._machinery = tree.record.machinery

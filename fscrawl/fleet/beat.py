@@ -12,7 +12,7 @@ type gets its default. Keys that are not known are ignored, so a newer version m
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -23,6 +23,8 @@ from fscrawl.storage.records import timestamp
 HELLO_BYTES = 4096  # of a log: its first line is in there
 _MOST = 1 << 62  # no counter of a crawl is as high; a higher number was not written by a machine
 _MOST_DEAD_AFTER_S = 600.0  # somebody's line must not let a machine count as live for ever
+
+Signed = int  # a sum that may have become less
 
 
 class Hello(msgspec.Struct, frozen=True):
@@ -36,7 +38,7 @@ class Hello(msgspec.Struct, frozen=True):
     format   of the tree that the machine works with
     """
 
-    machine: str
+    machine: str = ""
     host: str = ""
     boot: str = ""
     pidns: str = ""
@@ -86,9 +88,9 @@ class Beat(msgspec.Struct, frozen=True):
     ready: int = 0
     needed: int | None = None
     dead_after: float = 0.0
-    pages: int = 0
+    pages: Signed = 0
     stored: int = 0
-    bytes: int = 0
+    bytes: Signed = 0
     errors: Mapping[str, int] = msgspec.field(default_factory=dict)
     pending: int = 0
     in_flight: int = 0
@@ -153,12 +155,13 @@ def parse_line(line: bytes) -> Line | None:
         at = datetime.fromisoformat(facts["at"]).timestamp() if "at" in facts else 0.0
     except (ValueError, TypeError, OverflowError, OSError, RecursionError):
         return None
-    if "hello" in facts:
-        return _hello(facts, at)
-    if "bye" in facts:
-        finished = facts.get("finished") is True
-        return Goodbye(_beat(facts, at), finished, is_command="pages" not in facts)
-    return _beat(facts, at)
+    kind: type[Hello | Beat] = Hello if "hello" in facts else Beat
+    facts.setdefault("stored", facts.get("pages"))
+    read = ((name, reader(facts.get(key))) for name, key, reader in _KEYS[kind])
+    found = kind(**{name: value for name, value in read if value is not None}, at=at)
+    if "bye" in facts and isinstance(found, Beat):
+        return Goodbye(found, facts.get("finished") is True, is_command="pages" not in facts)
+    return found
 
 
 def goodbye_of(lines: bytes) -> Goodbye | None:
@@ -184,82 +187,57 @@ def hello_in(lines: bytes) -> Hello | None:
     return next((each for each in greetings if isinstance(each, Hello)), None)
 
 
-def _hello(facts: dict[str, Any], at: float) -> Hello:
-    machine, host, boot, pidns, start = (_text(facts.get(name)) for name in ("hello", "host", "boot", "pidns", "start"))
-    return Hello(machine, host, boot, pidns, _whole(facts.get("pid")), start, at, _whole(facts.get("format")) or 1)
-
-
-def _beat(facts: dict[str, Any], at: float) -> Beat:
-    get = facts.get
-    return Beat(
-        number=_whole_or_none(get("beat")),
-        idle=get("idle") is True,
-        generation=_whole(get("generation")),
-        log=_whole_or_none(get("log")),
-        read=_text(get("read")),
-        held=_text(get("held")),
-        rules=_text(get("rules")),
-        shards=_whole_or_none(get("shards")),
-        ready=_whole(get("ready")),
-        needed=_whole_or_none(get("needed")),
-        dead_after=min(_seconds(get("dead_after")), _MOST_DEAD_AFTER_S),
-        pages=_signed(get("pages")),
-        stored=_whole(get("stored", get("pages"))),
-        bytes=_signed(get("bytes")),
-        errors=_signed_table(get("errors")),
-        pending=_whole(get("pending")),
-        in_flight=_whole(get("in_flight")),
-        hosts=_whole(get("hosts")),
-        memory=_whole(get("memory")),
-        counted=get("counted") is True,
-        state=_text(get("state")),
-        settings=_text(get("settings")),
-        settings_at=_text(get("settings_at")),
-        site=_text(get("site")),
-        resting=_whole(get("resting")),
-        gave_up=_whole(get("gave_up")),
-        at=at,
-    )
-
-
 def _is_number(value: Any) -> bool:
     """Tell whether it is a number that can be counted with: NaN and infinity compare as false."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MOST
+    return type(value) in (int, float) and 0 <= value <= _MOST
 
 
-def _whole_or_none(value: Any) -> int | None:
+def _whole(value: Any) -> int | None:
     return int(value) if _is_number(value) else None
 
 
-def _whole(value: Any) -> int:
-    if type(value) is int and 0 <= value <= _MOST:  # nearly all are; a log of an hour has many
-        return value
-    return int(value) if _is_number(value) else 0
+def _signed(value: Any) -> int | None:
+    return value if type(value) is int and -_MOST <= value < 0 else _whole(value)
 
 
-def _signed(value: Any) -> int:
-    """Read a sum that may have become less."""
-    return -_whole(-value) if type(value) is int and value < 0 else _whole(value)
-
-
-def _signed_table(value: Any) -> dict[str, int]:
+def _signed_table(value: Any) -> dict[str, int] | None:
     if not isinstance(value, dict):
-        return {}
-    found = {name: _signed(number) for name, number in value.items() if _is_unicode(name)}
-    return {name: number for name, number in found.items() if number}
+        return None
+    return {name: number for name, each in value.items() if _is_unicode(name) and (number := _signed(each))}
 
 
-def _seconds(value: Any) -> float:
-    return float(value) if _is_number(value) else 0.0
+def _seconds(value: Any) -> float | None:
+    return min(float(value), _MOST_DEAD_AFTER_S) if _is_number(value) else None
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) and _is_unicode(value) else ""
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and _is_unicode(value) else None
 
 
 def _is_unicode(text: str) -> bool:
     r"""Tell whether a text can be written: JSON may hold half of a surrogate pair, as in "\ud800"."""
     return text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)
+
+
+_READERS: dict[Any, Callable[[Any], Any]] = {  # by the types of fields; None: it is none
+    "bool": lambda value: value is True,
+    "int": _whole,
+    "int | None": _whole,
+    "float": _seconds,
+    "str": _text,
+    "Signed": _signed,
+    "Mapping[str, int]": _signed_table,
+}
+
+
+def _keys_of(kind: type[Hello | Beat], first: str) -> list[tuple[str, str, Callable[[Any], Any]]]:
+    """Give each field with its key in a line, in the line's order, and with what reads it. `first`: the first key."""
+    names = [(name, _READERS[type_]) for name, type_ in kind.__annotations__.items() if name != "at"]
+    return [(name, first if name == names[0][0] else name, read) for name, read in names]
+
+
+_KEYS = {Hello: _keys_of(Hello, "hello"), Beat: _keys_of(Beat, "beat")}
+_ONLY_IF_SET = {"read", "held", "rules", "dead_after", "counted", "site"}
 
 
 # -- writing
@@ -272,13 +250,12 @@ def line_of(line: Line) -> bytes:
     b'{"hello":"m-1-aa","host":"","boot":"","pidns":"","pid":1,"start":"","format":1}\\n'
     """
     if isinstance(line, Goodbye):
-        facts = {"bye": True, **_counters(line.counters), "finished": line.finished}
-        at = line.counters.at
+        facts, at = {"bye": True, **_facts(line.counters), "finished": line.finished}, line.counters.at
     else:
-        facts, at = _identity(line) if isinstance(line, Hello) else _counters(line), line.at
+        facts, at = _facts(line), line.at
     if at:
         facts["at"] = timestamp(at)
-    return json.dumps(facts, separators=(",", ":")).encode() + b"\n"
+    return json.dumps(facts, separators=(",", ":"), default=dict).encode() + b"\n"
 
 
 def command_log(hello: Hello, generation: int, log: int) -> bytes:
@@ -286,41 +263,9 @@ def command_log(hello: Hello, generation: int, log: int) -> bytes:
     part in the crawl.
     """
     goodbye = {"bye": True, "finished": False, "generation": generation, "log": log}
-    return "".join(json.dumps(facts) + "\n" for facts in (_identity(hello), goodbye)).encode()
+    return "".join(json.dumps(facts) + "\n" for facts in (_facts(hello), goodbye)).encode()
 
 
-def _identity(hello: Hello) -> dict[str, Any]:
-    there = {"host": hello.host, "boot": hello.boot, "pidns": hello.pidns, "pid": hello.pid, "start": hello.start}
-    return {"hello": hello.machine, **there, "format": hello.format}
-
-
-def _counters(beat: Beat) -> dict[str, Any]:
-    facts = {
-        "beat": beat.number,
-        "idle": beat.idle,
-        "generation": beat.generation,
-        "log": beat.log,
-        "read": beat.read or None,
-        "held": beat.held or None,
-        "rules": beat.rules or None,
-        "shards": beat.shards,
-        "ready": beat.ready,
-        "needed": beat.needed,
-        "dead_after": beat.dead_after or None,
-        "pages": beat.pages,
-        "stored": beat.stored,
-        "bytes": beat.bytes,
-        "errors": dict(beat.errors),
-        "pending": beat.pending,
-        "in_flight": beat.in_flight,
-        "hosts": beat.hosts,
-        "memory": beat.memory,
-        "counted": beat.counted or None,
-        "state": beat.state,
-        "settings": beat.settings,
-        "settings_at": beat.settings_at,
-        "site": beat.site or None,
-        "resting": beat.resting,
-        "gave_up": beat.gave_up,
-    }
-    return {name: value for name, value in facts.items() if value is not None}
+def _facts(line: Hello | Beat) -> dict[str, Any]:
+    values = ((name, key, getattr(line, name)) for name, key, _ in _KEYS[type(line)])
+    return {key: value for name, key, value in values if value or (value is not None and name not in _ONLY_IF_SET)}

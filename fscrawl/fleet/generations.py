@@ -5,7 +5,8 @@
     .fscrawl/generations/<g>/snap/…        a cache of that (`snapshots`)
 
 Machines work in the newest generation. Whoever needs other rules, or has found that something is missing in a log,
-begins the next one. Then every page is told once more, from its record. No fetch is made for that.
+begins the next one. Then every page is told once more, from its record. No fetch is made for that. Any answer of the
+tree may be out of date.
 
 Promise: generations are only added, and old ones are removed as a whole. When `begin_next` returns, there is a
 generation that was made after the call began, by whichever machine.
@@ -14,17 +15,21 @@ generation that was made after the call began, by whichever machine.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from fscrawl.fleet.rules import LinkRules
+from fscrawl.storage.block_log import LogEnd, LogView
 from fscrawl.storage.layout import (
     GENERATIONS,
     generation_of,
     generation_path,
     log_directory,
+    log_path,
+    machine_of,
     rules_path,
     snapshot_directory,
 )
@@ -105,14 +110,17 @@ class Generations:
         self._newest = number
         return self.read(number)
 
-    def remove(self, number: int) -> None:
-        """Remove an old generation. If that is interrupted, the next call goes on: its rules go last."""
-        for directory in (log_directory(number), snapshot_directory(number)):
-            for name in self._files.names(directory):
-                self._files.remove(f"{directory}/{name}")
-            self._files.remove_empty_directory(directory)
-        self._files.remove(rules_path(number))
-        self._files.remove_empty_directory(generation_path(number))
+    def remove_before(self, present: int) -> None:
+        """Remove all older generations. If that is interrupted, the next call goes on: the rules of each go last."""
+        for number in self.numbers():
+            if number >= present:
+                return
+            for directory in (log_directory(number), snapshot_directory(number)):
+                for name in self._files.names(directory):
+                    self._files.remove(f"{directory}/{name}")
+                self._files.remove_empty_directory(directory)
+            self._files.remove(rules_path(number))
+            self._files.remove_empty_directory(generation_path(number))
 
 
 def seconds_between(one: str, other: str) -> float:
@@ -125,3 +133,42 @@ def _is_time(text: str) -> bool:
         return datetime.fromisoformat(text).tzinfo is not None
     except ValueError:
         return False
+
+
+T = TypeVar("T")
+
+
+class UrlLogs:
+    """Raises TreeError, where nothing else is said. `generation`: 0 has no logs."""
+
+    def __init__(self, files: TreeFiles, generation: int) -> None:
+        self.generation = generation
+        self._files = files
+
+    def machines(self) -> list[str]:
+        """List the machines that have a log."""
+        names = self._files.names(log_directory(self.generation)) if self.generation else []
+        return sorted(machine for name in names if (machine := machine_of(name)) is not None)
+
+    def path(self, machine: str) -> str:
+        return log_path(self.generation, machine)
+
+    def size(self, machine: str) -> int | None:
+        """Give the size of a log by its name; None if it is missing."""
+        return self._files.size_if_there(self.path(machine))
+
+    def open_view(self, machine: str) -> LogView | None:
+        """Open a log for reading; None if it is missing."""
+        return self._files.log_view(self.path(machine))
+
+    def open_end(self, machine: str) -> LogEnd:
+        """Open a log for writing; it is made if it is missing, and its name is durable. Raises OSError."""
+        return self._files.log_end(self.path(machine))
+
+    def remove(self, machine: str) -> None:
+        """Remove a log in which nothing was said."""
+        self._files.remove(self.path(machine))
+
+    def retry(self, machine: str, call: Callable[[], T]) -> T:
+        """Make a call that raises OSError again and again, within the limits of the tree."""
+        return self._files.retrying(self._files.absolute(self.path(machine)), call)

@@ -12,9 +12,9 @@ counts them from the moment when it takes the shard, so a rest may be too long a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
-from fscrawl.config.settings import PolitenessSettings
+from fscrawl.config.watcher import EditWatcher
 from fscrawl.fleet.intake import Intake
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.ownership import Fleet
@@ -36,16 +36,15 @@ class Handover:
         ledger: Ledger,
         intake: Intake,
         record: TreeRecord,
-        politeness: Callable[[], PolitenessSettings],
+        watch: EditWatcher,
     ) -> None:
-        """`politeness`: gives the settings that are in force."""
         self.releasing: set[int] = set()
         self._fleet = fleet
         self._frontier = frontier
         self._ledger = ledger
         self._intake = intake
         self._record = record
-        self._politeness = politeness
+        self._watch = watch
 
     def lose(self, shards: Collection[int]) -> None:
         """Forget shards that another machine has taken."""
@@ -61,7 +60,9 @@ class Handover:
         for shard, to in unwanted.items():
             if shard in self.releasing:
                 self._release(shard, to, now)
-        self._keep(self.releasing - unwanted.keys())
+        kept = self.releasing - unwanted.keys()  # the next holder is gone before they were handed over
+        self.releasing -= kept
+        self._intake.begin(kept & self._fleet.held.keys(), {})
 
     def _release(self, shard: int, to: str, now: float) -> None:
         if self._frontier.in_flight_of(shard):
@@ -75,11 +76,6 @@ class Handover:
         for shard in list(self._fleet.held):
             if rests := self._rests_of(shard, now):
                 self._fleet.hand_over(shard, self._fleet.machine, rests)
-
-    def _keep(self, shards: set[int]) -> None:
-        """Take shards back whose next holder is gone before they were handed over."""
-        self.releasing -= shards
-        self._intake.begin(shards & self._fleet.held.keys(), {})
 
     # -- hosts that must be left alone for a while
 
@@ -100,7 +96,7 @@ class Handover:
 
         No host rests longer than the settings allow: what somebody else has written must not let one rest for ever.
         """
-        politeness = self._politeness()
+        politeness = self._watch.settings.politeness
         longest_s = max(politeness.max_rest, politeness.delay)
         for shard in shards:
             for host, seconds in self._fleet.rests_of(shard):

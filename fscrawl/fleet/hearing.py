@@ -16,8 +16,8 @@ from __future__ import annotations
 from fscrawl.config.settings import FleetSettings
 from fscrawl.fleet.heartbeat import is_worth_a_look
 from fscrawl.fleet.ledger import Ledger
+from fscrawl.fleet.machinery import Peer
 from fscrawl.fleet.ownership import Fleet
-from fscrawl.fleet.peer import Peer
 
 _LOOKS_A_ROUND = 50
 _LOOKS_AT_IDLE = 8

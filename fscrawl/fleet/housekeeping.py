@@ -13,7 +13,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Protocol
 
 from fscrawl.errors import FscrawlError
 from fscrawl.fleet.generations import Generations
@@ -29,15 +28,7 @@ _CLOSE_S = 5.0  # for a chunk that is being written
 _REMOVAL_PAUSE_S = 60.0
 
 
-class Aside(Protocol):
-    """Work that goes on beside the main loop (`threading.Thread` has it)."""
-
-    def is_alive(self) -> bool: ...
-    def join(self, timeout: float | None = None) -> None: ...
-
-
-def in_thread(work: Callable[[], None]) -> Aside:
-    """Begin some work in a thread of its own."""
+def in_thread(work: Callable[[], None]) -> threading.Thread:
     thread = threading.Thread(target=work, name="housekeeping", daemon=True)
     thread.start()
     return thread
@@ -53,18 +44,14 @@ class Housekeeping:
         intake: Intake,
         generations: Generations,
         warn: Callable[[str], None],
-        *,
         clock: Callable[[], float] = time.monotonic,
-        aside: Callable[[Callable[[], None]], Aside] = in_thread,
     ) -> None:
-        """`aside`: begins work that may take long, and returns at once."""
         self._fleet = fleet
         self._ledger = ledger
         self._intake = intake
         self._generations = generations
         self._warn = warn
-        self._aside = aside
-        self._work: Aside | None = None
+        self._work: threading.Thread | None = None
         self._made_at: dict[int, int] = {}  # shard → bytes of all logs when its last snapshot was begun
         self._next_look = 0.0
         self._next_removal = clock() + _REMOVAL_PAUSE_S
@@ -82,7 +69,7 @@ class Housekeeping:
             self._next_removal = now + _REMOVAL_PAUSE_S
             present = self._ledger.rules.generation
             if self._may_remove(present, now):
-                self._start(lambda: self._remove_before(present))
+                self._start(lambda: self._generations.remove_before(present))
                 return
         shard = self._most_worthwhile()
         if shard is not None:
@@ -96,11 +83,6 @@ class Housekeeping:
         is_first = min(self._ledger.needed, default=-1) in self._fleet.held
         return is_first and all(peer.last().generation >= present for peer in self._fleet.live_peers(now))
 
-    def _remove_before(self, present: int) -> None:
-        for number in self._generations.numbers():
-            if number < present:
-                self._generations.remove(number)
-
     def _most_worthwhile(self) -> int | None:
         """Give the shard with the most new lines, if they are many beside what its snapshot has."""
         held = [shard for shard in self._fleet.held if self._intake.is_complete(shard)]
@@ -110,20 +92,17 @@ class Housekeeping:
         if self._ledger.lines_since[shard] > max(_FEWEST_LINES, _PART * self._ledger.snapshots.size_of(shard)):
             return shard
         quiet_before = sum(self._ledger.ends().values()) - _QUIET_BYTES
-        return next((shard for shard in held if self._tried_at(shard) < quiet_before), None)
-
-    def _tried_at(self, shard: int) -> int:
-        """Give how much all machines had said when a snapshot of a shard was begun last, by this machine or another."""
-        return max(self._made_at.get(shard, 0), self._ledger.snapshots.covered_bytes_of(shard))
+        covered = self._ledger.snapshots.covered_bytes_of  # by this machine's last try, or by a snapshot of another
+        return next((s for s in held if max(self._made_at.get(s, 0), covered(s)) < quiet_before), None)
 
     def _start(self, work: Callable[[], object]) -> None:
-        self._work = self._aside(lambda: self._try(work))
+        def try_it() -> None:
+            try:
+                work()
+            except FscrawlError as error:
+                self._warn(f"{error}; the next try is made later")
 
-    def _try(self, work: Callable[[], object]) -> None:
-        try:
-            work()
-        except FscrawlError as error:
-            self._warn(f"{error}; the next try is made later")
+        self._work = in_thread(try_it)
 
     def close(self) -> None:
         """Let a snapshot that is being made end at once. If the share hangs, its temporary stays, and does no harm."""

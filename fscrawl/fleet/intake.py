@@ -24,9 +24,11 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from fscrawl.errors import RecordError
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.lines import Found, Line, Surveyed
+from fscrawl.fleet.seeding import Seeding
 from fscrawl.fleet.snapshot_file import Snapshot
 from fscrawl.fleet.survey import Survey
 from fscrawl.frontier.frontier import Frontier
+from fscrawl.frontier.shards import StoredOnTree
 
 _SLICE_S = 0.05  # of reading, before the workers are looked at again
 _STEPS_A_LOOK = 64  # at the clock
@@ -45,21 +47,17 @@ class Intake:
         survey: Survey,
         *,
         caches_s: float,
-        prepare: Callable[[], object],
-        complete: Callable[[set[int], Iterator[None]], Iterator[None]],
+        stored: StoredOnTree,
+        seeding: Seeding,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`caches_s`: how long a listing may be old; `prepare()`: called when the frontier has just got some shards.
-
-        `complete(shards, found)`: adds what stands in no log, step by step, when their logs have been read. `found`:
-        steps that add the URLs of the logs.
-        """
+        """`caches_s`: how long a listing may be old. `stored`: gets a new one for shards that have just come."""
         self._frontier = frontier
         self._ledger = ledger
         self._survey = survey
         self._caches_s = caches_s
-        self._prepare = prepare
-        self._complete = complete
+        self._stored = stored
+        self._seeding = seeding
         self._clock = clock
         self._taken_at: dict[int, float | None] = {}  # shard → when it was taken from another machine; None: it was not
         self._new: set[int] = set()  # nobody has held them before
@@ -166,7 +164,7 @@ class Intake:
             self._frontier.hold(shard, asked_until, check_s=check_s, deep=deep)
             self._ledger.begin_anew(shard)
         self._retaken -= shards
-        self._prepare()
+        self._stored.list_hosts()
         self._frontier.learn_stored()
         self._next_hold = now + max(_GATHER_S, _TIMES_ITS_COST * (self._clock() - now))
         ends = self._ledger.ends()
@@ -190,10 +188,10 @@ class Intake:
             starts = at if starts is None else {m: min(place, at[m]) for m, place in starts.items() if m in at}
         for line in self._ledger.lines_of(frozenset(shards), starts or {}, ends):
             if line.shard in shards:
-                self._ledger.count(line)
+                self._ledger.lines_since[line.shard] += 1
                 yield from self._take(line, shards, waiting)
             yield
-        yield from self._complete(shards, self._take_waiting(shards, waiting))
+        yield from self._seeding.add_of(shards, self._take_waiting(shards, waiting))
         self._reading.remove(shards)
         self._frontier.drop_settled()
         for shard in shards:
@@ -258,20 +256,19 @@ class Intake:
         A listing may be old: nobody has listed the shard in this generation, so what its last holder stored must be in
         the listing.
         """
-        if not self._ledger.is_surveyed(shard):
+        if shard not in self._ledger.surveyed:
             taken_at = self._taken_at[shard]
             self._to_survey[shard] = 0.0 if taken_at is None else taken_at + self._caches_s
 
     def _begin_surveys(self, now: float) -> None:
         # The last holder may have said meanwhile that it made the survey.
-        due = {shard for shard, at in self._to_survey.items() if at <= now or self._ledger.is_surveyed(shard)}
-        for shard in due:
+        for shard in self._to_survey.keys() & self._ledger.surveyed:
             del self._to_survey[shard]
-        shards = {shard for shard in due if not self._ledger.is_surveyed(shard)}
-        if not shards:
-            return
-        self._surveying.append(shards)
-        self._chores.append(self._survey_all(shards))
+        if shards := {shard for shard, at in self._to_survey.items() if at <= now}:
+            for shard in shards:
+                del self._to_survey[shard]
+            self._surveying.append(shards)
+            self._chores.append(self._survey_all(shards))
 
     def _survey_all(self, shards: set[int]) -> Generator[None]:
         yield from self._survey.run(shards)

@@ -21,12 +21,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from fscrawl import urls
+from fscrawl.fleet.generations import UrlLogs
 from fscrawl.fleet.lines import Found, Line, Surveyed, Told
 from fscrawl.fleet.log_reader import Damage, LogReader
 from fscrawl.fleet.log_writer import LogWriter, hash_of_places
 from fscrawl.fleet.rules import STOPPED, Rules
 from fscrawl.fleet.snapshots import Snapshots
-from fscrawl.fleet.url_logs import UrlLogs
 from fscrawl.frontier.flags import NO_FLAGS, Flags
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.seen import RecentDepths
@@ -109,11 +109,6 @@ class Ledger:
         self.lines_since.clear()
 
     # -- beginning and end
-
-    def end(self) -> None:
-        """Let others read all that was said, and say nothing more."""
-        self.flush()
-        self.close()
 
     def remove_if_empty(self) -> None:
         """Remove the own log if nothing was said in it: others have read that it has no bytes."""
@@ -233,15 +228,10 @@ class Ledger:
 
         On a slow share several logs are read at the same time: each past run may have left one.
         """
-        others = [log for log in ends.items() if log[0] != self._machine]
-        for _ in in_turn_if_slow(self._read_heads, others, READERS):
+        others = [machine for machine in ends if machine != self._machine]
+        for _ in in_turn_if_slow(lambda log: list(self._reader.read(log, (), until=ends[log])), others, READERS):
             pass
         self.needed |= self._reader.needed
-
-    def _read_heads(self, log: tuple[str, int | None]) -> None:
-        machine, end = log
-        for _ in self._reader.read(machine, (), until=end):
-            pass
 
     def has_grown(self, machine: str) -> bool:
         """Look whether a log has more than was read."""
@@ -255,7 +245,8 @@ class Ledger:
             owed = self._owed.get(machine, 0)
             until = max(owed, end or owed) if owed > self.read_to(machine) else end
             for line in self._reader.read(machine, self._frontier.shards, until=until):
-                self.take_line(line)
+                self.lines_since[line.shard] += 1
+                self.fold(line)
         self.needed |= self._reader.needed
 
     def hear_up_to(self, places: Mapping[str, int]) -> None:
@@ -273,15 +264,6 @@ class Ledger:
     def read_to(self, machine: str) -> int:
         """Give how many bytes of a machine's log were read."""
         return self._reader.places.get(machine, 0)
-
-    def take_line(self, line: Line) -> None:
-        """Fold a line of some log into what is known of its shard."""
-        self.count(line)
-        self.fold(line)
-
-    def count(self, line: Line) -> None:
-        """Count a line of some log that is going to be folded."""
-        self.lines_since[line.shard] += 1
 
     def fold(self, line: Line) -> None:
         """Fold a line into what is known of its shard; it need not stand in a log, but may be of a snapshot."""
@@ -327,10 +309,6 @@ class Ledger:
         return self._hashed[1]
 
     # -- surveys
-
-    def is_surveyed(self, shard: int) -> bool:
-        """Tell whether all that is stored of a shard was said in this generation."""
-        return shard in self.surveyed
 
     def begin_anew(self, shard: int) -> None:
         """The newest snapshot of a shard is going to be read, and the logs since then."""

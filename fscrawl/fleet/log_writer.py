@@ -1,4 +1,4 @@
-"""The writing end of this machine's log in one generation (its layout: `blocks`).
+"""The writing end of this machine's log in one generation (its layout: `lines`).
 
 Promise: what `flush` has written stands in the log, in one block, and can be read by all machines when it returns. A
 write that fails is made again at the same place with the same bytes, so no block comes twice.
@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from fscrawl.errors import MemoryGone
-from fscrawl.fleet.blocks import encode_block
-from fscrawl.fleet.lines import Line, format_line
-from fscrawl.fleet.url_logs import UrlLogs
+from fscrawl.fleet.generations import UrlLogs
+from fscrawl.fleet.lines import Line, encode_block, format_line
 from fscrawl.storage.block_log import LogEnd
 
 _TAIL_BYTES = 256  # of a log, by which it is known again: the end of the last block

@@ -5,10 +5,13 @@ Vocabulary:
   take       claim or adopt a shard, and put all that is known of it into the frontier (`intake`)
   retake     the same for a shard that is held: the rules or the generation have changed
   release    let go of a shard that another machine should hold, wait for its pages in flight, and hand it over
-  fenced     this machine could not beat for a while (`fence`)
+  fenced     this machine could not beat for a while (`heartbeat.Fence`)
 
 Promise: the frontier has only shards whose lease this machine holds, and it has every URL of these shards that any
-machine has stored or said. What is found of other shards is said in the own log.
+machine has stored or said. What is found of other shards is said in the own log. After a look, the machine goes by the
+rules that stand in the tree: every shard that an edit or a new generation may touch is taken in anew, and a new seed of
+a held shard is in the frontier. For shards of others, it waits until these have looked, too, before it agrees that the
+crawl is over.
 """
 
 from __future__ import annotations
@@ -21,28 +24,23 @@ from msgspec.structs import replace
 
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.errors import FscrawlError, MemoryGone, TreeError
-from fscrawl.fleet import agreement
 from fscrawl.fleet.anchor import Anchor, unless_gone
 from fscrawl.fleet.beat import Beat
-from fscrawl.fleet.code_seeds import OfCode, no_seeds
-from fscrawl.fleet.edits import Edits, Seeds
 from fscrawl.fleet.ending import Ending, held_hash
-from fscrawl.fleet.fence import Fence
 from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.handover import Handover
 from fscrawl.fleet.hearing import Hearing
-from fscrawl.fleet.heartbeat import Heartbeat, Permit
-from fscrawl.fleet.housekeeping import Aside, Housekeeping, in_thread
+from fscrawl.fleet.heartbeat import Fence, Heartbeat, Permit
+from fscrawl.fleet.housekeeping import Housekeeping
 from fscrawl.fleet.intake import Intake
-from fscrawl.fleet.label_figures import Coverage, covers_all
-from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.ledger import Ledger
+from fscrawl.fleet.machinery import Machinery
 from fscrawl.fleet.ownership import Fleet
-from fscrawl.fleet.recovery import shards_of
-from fscrawl.fleet.rulebook import Rulebook
+from fscrawl.fleet.rulebook import Rulebook, check_site, check_site_at_start
 from fscrawl.fleet.rules import Rules
-from fscrawl.fleet.seeding import Seeding
-from fscrawl.fleet.survey import Survey
+from fscrawl.fleet.seeding import OfCode, Seeding, no_seeds
+from fscrawl.fleet.status_file import Coverage, covers_all
+from fscrawl.fleet.survey import Survey, shards_of
 from fscrawl.fleet.tidying import Tidying
 from fscrawl.frontier.flags import NO_FLAGS, Flags
 from fscrawl.frontier.frontier import Frontier
@@ -54,6 +52,7 @@ from fscrawl.store import Tree
 _MOST_OF_LEASE = 2 / 3  # the time between two beats: a permit holds for that of the last one, and some more
 _STARVED_ROUND_S = 1.0
 _SOON_S = 0.1
+_LEAVING_S = 10.0  # between the last look of a machine that leaves and its goodbye: its housekeeping may take 5 s
 
 
 class Membership:
@@ -76,16 +75,13 @@ class Membership:
         clock: Callable[[], float] = time.monotonic,
         caches_s: float | None = None,
         of_code: OfCode = no_seeds,
-        heart: Callable[..., Heartbeat] | None = None,
-        aside: Callable[[Callable[[], None]], Aside] = in_thread,
     ) -> None:
         """`frontier`: this class only adds and removes shards; the engine alone chooses what to fetch next.
 
         `stored`: its list of hosts is kept up to date here. `counters`: more values for a heartbeat. `reseed`: begin a
         new generation, so that all records are read again. `refresh_before`: pages that were last fetched or checked
         before this time (RFC 3339) are fetched again. `caches_s`: how long the share may show old states; None: this
-        is found out by the type of its file system. `of_code`: as for `Seeding`. `heart`: makes what beats; None: a
-        thread does. `aside`: does what may take long beside the main loop.
+        is found out by the type of its file system. `of_code`: as for `Seeding`.
         """
         self._tree = tree
         self._frontier = frontier
@@ -96,20 +92,19 @@ class Membership:
         self._reseed = reseed
         self._clock = clock
         self._caches_s = caches_live_s(tree.root) if caches_s is None else caches_s
-        self._aside = aside
-        self._make_heart = heart
-        self._of_code = of_code
-        self._make_parts(refresh_before)
+        self._make_parts(refresh_before, of_code)
         self._round_at = self._next_round = 0.0
         self._changed = False  # what a round has found is still to be said to the engine
         self._state = Beat(idle=False)
+        self._waited_for_s = self.fleet.dead_after_s  # for so long, others certainly wait for this machine
+        self._longer_from = float("inf")  # a longer `dead_after` counts for the own permit
+        self._unseen_until = float("-inf")
         self._anchor = Anchor(tree)
-        self._has_joined = False  # the next three are there
+        self._has_joined = False  # the next two are there
         self._heart: Heartbeat
         self._fence: Fence
-        self._handover: Handover
 
-    def _make_parts(self, refresh_before: str) -> None:
+    def _make_parts(self, refresh_before: str, of_code: OfCode) -> None:
         tree, watch, clock, caches_s = self._tree, self._watch, self._clock, self._caches_s
         dead_after_s, shards = watch.settings.fleet.dead_after, tree.record.shards
         self._machinery = Machinery(tree)
@@ -129,35 +124,20 @@ class Membership:
             clock=clock,
         )
         self._tidying = Tidying(tree, self.fleet, self._stored, clock)
-        self.survey = Survey(tree, self._frontier, self.ledger, self._stored, self._warn, tidy_up=self._tidying.host)
-        self.seeding = Seeding(tree, watch, self._frontier, self.ledger, self._warn, clock, self._of_code)
-        seeds = Seeds(watch, self._frontier, self.seeding)
+        self.survey = Survey(tree, self._frontier, self.ledger, self._stored, self._warn, self._tidying)
+        self.seeding = Seeding(tree, watch, self._frontier, self.ledger, self._warn, clock, of_code)
         self._intake = Intake(
             self._frontier,
             self.ledger,
             self.survey,
             caches_s=caches_s,
-            prepare=self._stored.list_hosts,
-            complete=seeds.add_of,
+            stored=self._stored,
+            seeding=self.seeding,
             clock=clock,
         )
         self._hearing = Hearing(self.fleet, self.ledger, caches_s)
-        self._housekeeping = Housekeeping(
-            self.fleet, self.ledger, self._intake, generations, warn_of_file, clock=clock, aside=self._aside
-        )
-        self._edits = Edits(
-            watch,
-            self._rulebook,
-            self._frontier,
-            self.fleet,
-            self.ledger,
-            self._intake,
-            hearing=self._hearing,
-            housekeeping=self._housekeeping,
-            seeds=seeds,
-            warn=self._warn,
-            caches_s=caches_s,
-        )
+        self._housekeeping = Housekeeping(self.fleet, self.ledger, self._intake, generations, warn_of_file, clock)
+        self._handover = Handover(self.fleet, self._frontier, self.ledger, self._intake, tree.record, watch)
         self._ending = Ending(self.fleet, self.ledger, self._intake, self._frontier)
 
     # -- beginning and end
@@ -167,7 +147,7 @@ class Membership:
         log = self._machinery.heartbeat_log()
         self._anchor = Anchor(self._tree, log)
         fleet = self._watch.settings.fleet
-        self._heart = (self._make_heart or Heartbeat)(
+        self._heart = Heartbeat(
             log,
             self._tree.machine,
             self.snapshot,
@@ -177,12 +157,10 @@ class Membership:
             confirm=self._confirm,
         )
         self._fence = Fence(self._heart, self._warn)
-        parts = (self.fleet, self._frontier, self.ledger, self._intake)
-        self._handover = Handover(*parts, self._tree.record, lambda: self._watch.settings.politeness)
         self._has_joined = True
         now = self._clock()
         self.fleet.observe(now)
-        agreement.begin(self._watch.settings.code, self._heart.written, self.fleet, now, self._warn)
+        check_site_at_start(self._watch.settings.code, self._heart.written, self.fleet, now, self._warn)
         self._rulebook.begin(reseed=self._reseed, others=bool(self.fleet.live_peers(now)))
         self.ledger.use(self.rules)
         self._tidying.machinery()
@@ -200,7 +178,8 @@ class Membership:
         """Flush the log, and say goodbye, which frees the leases. Of a run that has said nothing, no log stays."""
         self._housekeeping.close()
         self.seeding.close()
-        self.ledger.end()
+        self.ledger.flush()
+        self.ledger.close()
         self._state = self._state_now()
         try:
             self._handover.say_rests(self._clock())
@@ -315,7 +294,7 @@ class Membership:
         return not self._changed and self._is_end_in_sight(self._state_now())
 
     def _is_end_in_sight(self, state: Beat) -> bool:
-        if not state.idle or self._edits.may_be_unseen(now := self._clock()):
+        if not state.idle or self._may_be_unseen(now := self._clock()):
             return False
         return self._ending.seems_reached(state, self._heart.written, now)
 
@@ -387,11 +366,11 @@ class Membership:
             return False
         self._watch.look_for_signs()
         self.fleet.observe(now, idle_s=0.0 if at_all else self._ending.may_wait_s(self._state, self._heart, now))
-        agreement.check(self._watch.settings.code, self._heart.written, self.fleet.live_peers(now))
+        check_site(self._watch.settings.code, self._heart.written, self.fleet.live_peers(now))
         changes = self.fleet.look(now)
         self._handover.lose(changes.lost)
         before = self.rules.generation
-        changed = self._edits.look(now, self._heart, self._handover)
+        changed = self._look_for_edits(now)
         if self.rules.generation != before:
             self._learn_needed()
         self.ledger.needed |= self.fleet.leased  # who held a shard may have stored pages that no log tells
@@ -414,6 +393,68 @@ class Membership:
         first = {shard for shard in taken if self.fleet.held.get(shard) == 1}
         self._handover.heed(taken, now)
         self._intake.begin(taken, {shard: None if shard in first else now for shard in taken})
+
+    # -- edits
+
+    def _look_for_edits(self, now: float) -> bool:
+        """Look for edits, damaged logs and new generations; retake what they touch. Return whether there were any."""
+        self._lengthen_permit(now)
+        if (damage := self.ledger.believed_damage(now)) is not None:
+            self._warn(f"{damage.text}; all records are read again")
+            self._rulebook.mend(damage.text)
+        lists_grew = self.seeding.look()
+        change = self._rulebook.look(now)
+        shards = set() if change is None else {self._frontier.location(seed).shard for seed in change.seeds}
+        if lists_grew or (change is not None and change.edited) or not all(map(self._frontier.holds, shards)):
+            self._unseen_until = now + self._caches_s + _LEAVING_S
+        if change is not None or now < self._unseen_until:
+            self.fleet.forget_finished_peers()
+        if change is None:
+            return False
+        if change.edited:
+            self._use_fleet_settings(now)
+            self._frontier.use(self._watch.settings)  # before anything is taken in by the new limits
+        self.ledger.needed |= shards
+        if change.edited or change.retake:
+            self.ledger.needed |= self.seeding.shards
+            self.seeding.restart()
+        before = self.ledger.rules.generation
+        self.ledger.use(self._rulebook.rules)
+        if self.ledger.rules.generation != before:
+            self._intake.abandon()
+            self._hearing.hear_all(now)
+            self._housekeeping.restart()
+        if change.retake:
+            self._intake.begin(set(self.fleet.held) - self._handover.releasing, {})
+        else:
+            self.seeding.add(change.seeds)
+            self.seeding.want(self._frontier.shards)
+        return True
+
+    def _may_be_unseen(self, now: float) -> bool:
+        """Tell whether there may be work in shards of others that these have not seen yet.
+
+        If they say now that the crawl is over, nobody would do it, though this machine knows of it.
+        """
+        return now < self._unseen_until and bool(self.fleet.live_peers(now))
+
+    def _use_fleet_settings(self, now: float) -> None:
+        """Go by an edited `dead_after`: a shorter one for the own permit, a longer one for others, at once.
+
+        A shorter one is used for others in the next run: they may not have read it yet, and still beat slowly.
+        """
+        wanted_s = self._watch.settings.fleet.dead_after
+        if wanted_s > self.fleet.dead_after_s:
+            self.fleet.dead_after_s = wanted_s  # the next heartbeat says it
+            self._longer_from = now + self._waited_for_s + self._caches_s
+        self._heart.lease_s = min(self._waited_for_s, wanted_s) / 2
+
+    def _lengthen_permit(self, now: float) -> None:
+        """Let a longer `dead_after` count for the own permit, when all others have read that they must wait for it."""
+        if now >= self._longer_from:
+            self._longer_from = float("inf")
+            self._waited_for_s = self.fleet.dead_after_s
+            self._heart.lease_s = min(self._waited_for_s, self._watch.settings.fleet.dead_after) / 2
 
     # -- fencing
 

@@ -23,16 +23,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, KeysView, Mapping
 from functools import lru_cache
-from typing import NamedTuple
 
 import msgspec
 
-from fscrawl.errors import MemoryGone, TreeError
+from fscrawl.errors import MemoryGone
 from fscrawl.fleet.assignment import assign
 from fscrawl.fleet.beat import Hello
 from fscrawl.fleet.heartbeat import is_gone, is_worth_a_look
-from fscrawl.fleet.leases import Lease, Machinery
-from fscrawl.fleet.peer import Heard, Peer
+from fscrawl.fleet.machinery import Heard, Lease, Machinery, Peer
 from fscrawl.storage.caches import CACHES_LIVE_S
 from fscrawl.storage.layout import lease_path
 from fscrawl.util.parallel import READERS
@@ -42,14 +40,6 @@ _UNREAD = ""
 _KEPT = 8  # passed epochs of a shard: short runs pass one each, and none of them lives to see that its listing is fresh
 _MOST_DROPS = 256  # in one look: the main loop waits for them
 _GLANCE = 1 / 3  # of `dead_after`: the normal time between two looks at other machines' logs
-
-
-class _Look(NamedTuple):
-    """A look at a peer's log: whether its process was over before, and what was read, or why nothing could be."""
-
-    peer: Peer
-    over: bool
-    heard: Heard | TreeError
 
 
 class Changes(msgspec.Struct):
@@ -140,28 +130,22 @@ class Fleet:
         while peers:
             with contextlib.closing(in_turn_if_slow(self._listen, peers, READERS)) as looks:
                 for look in looks:
-                    self._take(look, now)
+                    self._take(*look, now)
             peers = [peer for peer in peers if not peer.left and self._is_gone(peer)]
 
-    def _listen(self, peer: Peer) -> _Look:
+    def _listen(self, peer: Peer) -> tuple[Peer, bool, Heard]:
         """Read what a log has grown by; other threads read others. Nothing is taken in."""
-        over = self._is_gone(peer)  # asked before reading: what it wrote last is there
-        try:
-            return _Look(peer, over, peer.listen(self._shared))
-        except TreeError as error:
-            return _Look(peer, over, error)
+        gone = self._is_gone(peer)  # asked before reading: what it wrote last is there
+        return peer, gone, peer.listen(self._shared)
 
-    def _take(self, look: _Look, now: float) -> None:
-        peer = look.peer
+    def _take(self, peer: Peer, gone: bool, heard: Heard, now: float) -> None:
         peer.looked_at = now
-        if isinstance(look.heard, TreeError):
-            raise look.heard
         before, pages_before = peer.offset, peer.last().pages
-        peer.hear(look.heard, now)
+        peer.hear(heard, now)
         if peer.offset > before:  # the file system may have hung: the machine may have beaten until a moment ago
             peer.grown_at = max(now, self._clock())
         peer.proven = peer.proven or 0 < before < peer.offset
-        peer.gone = look.over
+        peer.gone = gone
         self.pages_elsewhere += peer.last().pages - pages_before
         if self._observed_at is not None and peer.bye is not None and peer.bye.finished:
             self._finishers.append(peer)
@@ -269,9 +253,6 @@ class Fleet:
             if (holder := self._shared.lease(shard, epoch).holder) not in (self.machine, _UNREAD):
                 raise MemoryGone.at(lease_path(shard, epoch), f"it was made anew, and names {holder},")
 
-    def _has(self, shard: int) -> bool:
-        return self._shared.has_lease(shard, self.held[shard])
-
     def _learn(self, lease: Lease, changes: Changes, now: float) -> None:
         shard = lease.shard
         if lease.holder == _UNREAD:
@@ -298,7 +279,7 @@ class Fleet:
         be found by its name.
         """
         drops = max(_MOST_DROPS, 2 * len(self.held))  # who claims all shards in each run must not fall behind
-        is_there = lru_cache(None)(self._has)
+        is_there = lru_cache(None)(lambda shard: self._shared.has_lease(shard, self.held[shard]))
         for (shard, epoch), since in list(self._superseded.items()):
             held = self.held.get(shard, 0)
             far_behind = 1 < epoch < held - _KEPT and (shard, held) in self._listed
@@ -390,7 +371,7 @@ class Fleet:
 
         One that had left before does not count: that was the end of an earlier run, before new seeds were added.
         """
-        return list(self._finishers)
+        return self._finishers
 
     def forget_finished_peers(self) -> None:
         """Seeds or settings have changed: that the crawl was over says nothing any more."""

@@ -6,17 +6,29 @@ then it begins the next generation. Or another machine has, and this one reads t
 as long as it may take until it has read all edits, and only then begins one itself.
 
 Promise: a machine never goes back to an older generation. Links are chosen by the rules of the generation, so all
-marks in its logs count. A refresh that a generation asked for goes on in all later ones.
+marks in its logs count. A refresh that a generation asked for goes on in all later ones. All machines crawl by one site
+file: one that does not would follow other links, and lose pages. Of machines that do not agree, those that came later
+leave. Which ones came later is told by how many heartbeats they have written, since no clocks are compared.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fscrawl.config.watcher import EditWatcher
+from fscrawl.errors import UsageError
+from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.generations import Generation, Generations, seconds_between
+from fscrawl.fleet.machinery import Peer
+from fscrawl.fleet.ownership import Fleet
 from fscrawl.fleet.rules import Rules
+from fscrawl.sites.site_file import digest_of
+
+if TYPE_CHECKING:  # it loads the parsers
+    from fscrawl.sites.rules import SiteRules
+
 
 _LEAST_SLACK_S = 600.0  # between the starts of machines that are to refresh the same pages
 _SLACK = 0.1  # of the age that pages must have: who says seven days does not mind half a day
@@ -132,3 +144,45 @@ class Rulebook:
 def _age_s(moment: str) -> float:
     """Give the seconds that have passed since a time (RFC 3339), by the clock of this machine."""
     return seconds_between(moment, datetime.now(UTC).isoformat())
+
+
+def check_site(code: Sequence[SiteRules], written: Sequence[Beat], others: Iterable[Peer]) -> None:
+    """Raise UsageError if this machine must leave.
+
+    `code`: its classes of the site file; `written`: its last heartbeats; `others`: live machines.
+    """
+    site, beats = digest_of(code), max((beat.number or 0 for beat in written), default=0)
+    for other in others:
+        last = other.last()
+        theirs = (last.number or 0, last.site)
+        if last.number is not None and last.site != site and theirs > (beats, site):
+            raise UsageError(_site_line(site, last.site, other.machine))
+
+
+def check_site_at_start(
+    code: Sequence[SiteRules], written: Sequence[Beat], fleet: Fleet, now: float, warn: Callable[[str], None]
+) -> None:
+    """Do the same when this machine starts, and warn if earlier machines had a site file, and this one has none."""
+    check_site(code, written, fleet.live_peers(now))
+    theirs = {digest for peer in fleet.peers.values() if (digest := peer.last().site)}
+    if theirs and not code:
+        warn(
+            f"this crawl has had a site file, of digest {max(theirs)}, and this machine has none: the links of all"
+            " pages are followed; if that is not meant, stop it, and start it with --site FILE"
+        )
+
+
+def _site_line(site: str, theirs: str, machine: str) -> str:
+    """Say what to do.
+
+    >>> _site_line("", "0a1b2c3d", "m-1-aa")
+    'm-1-aa crawls with a site file of digest 0a1b2c3d; start this machine with the same, by --site FILE'
+    """
+    if not theirs:
+        return f"--site: {machine} crawls without a site file; stop it first, or leave --site out"
+    if not site:
+        return f"{machine} crawls with a site file of digest {theirs}; start this machine with the same, by --site FILE"
+    return (
+        f"--site: this file has the digest {site}, and that of {machine} has {theirs}; all machines must have the same:"
+        " copy it to this one, or stop all and start them again"
+    )

@@ -8,23 +8,127 @@ goes to a worker, which tells it, and its host is asked for robots.txt first.
 Promise: after a survey, a log has a told mark of every record that was listed and could be read, behind the lines of
 its links; but not of pages that a refresh is to fetch again, nor of failures that a user asks to try again: these are
 pending then.
+
+Records are read by several threads, and few of them are in memory at a time. A record that a listing shows and that
+cannot be found is asked for again until no cache can be the reason.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TypeVar
 
 from fscrawl import urls
+from fscrawl.errors import RecordError, TreeError, about
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.lines import Found, Told
-from fscrawl.fleet.recovery import errors_of, may_have_pages_of, records_of
+from fscrawl.fleet.tidying import Tidying
 from fscrawl.frontier.flags import SITEMAP, SITEMAP_PART, Flags, flags_of, labelled
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.shards import Location, StoredOnTree
 from fscrawl.labels import sound
 from fscrawl.sites.rules import by_present_rules
+from fscrawl.storage.caches import CACHES_LIVE_S
+from fscrawl.storage.flaws import misplaced, unsayable
+from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree
+from fscrawl.util.humanize import number_of
+from fscrawl.util.installed import command
+from fscrawl.util.parallel import READERS, in_turn
+
+R = TypeVar("R", PageRecord, ErrorRecord)
+
+_AGAIN_S = 1.0
+_GLANCE_S = 0.02  # how long this waits before the main loop may go on
+
+
+def shards_of(tree: Tree, hosts: Iterable[str]) -> set[int]:
+    """Return the shards that may have pages, by the hosts that have directories."""
+    record = tree.record
+    if record.partition == "url":
+        return set(range(record.shards)) if any(True for _ in hosts) else set()
+    return set(map(record.shard_of, hosts))
+
+
+def may_have_pages_of(tree: Tree, host: str, shards: set[int]) -> bool:
+    """Return whether a host's directory may have pages of `shards`."""
+    return tree.record.partition == "url" or tree.record.shard_of(host) in shards
+
+
+def records_of(
+    tree: Tree, host: str, wanted: Callable[[str], bool], warn: Callable[[str], None]
+) -> Iterator[PageRecord | None]:
+    """Read the records of a host whose keys are `wanted`, several at a time, and few ahead of the caller.
+
+    Yields None for a damaged record, after a warning; and from time to time while it waits for records that a listing
+    shows but that cannot be found yet.
+    """
+    yield from _read_all(tree, LINKS, host, lambda key: tree.page(host, key), wanted, warn)
+
+
+def errors_of(
+    tree: Tree, host: str, wanted: Callable[[str], bool], warn: Callable[[str], None]
+) -> Iterator[ErrorRecord | None]:
+    """Read the error records of a host in the same way."""
+    yield from _read_all(tree, ERRS, host, lambda key: tree.error(host, key), wanted, warn)
+
+
+def _read_all(
+    tree: Tree,
+    directory: str,
+    host: str,
+    read_one: Callable[[str], R],
+    wanted: Callable[[str], bool],
+    warn: Callable[[str], None],
+) -> Iterator[R | None]:
+    missed: list[str] = []
+
+    def read(key: str) -> R | None:
+        try:
+            return _checked(read_one(key), host, key)
+        except RecordError as error:
+            repair = f"{command('audit', tree.root)} --repair"
+            warn(f"{about(tree.path_of(directory, host, key), error)}; to fetch it again:  {repair}")
+        except TreeError as error:
+            if not error.is_missing:
+                raise
+            missed.append(key)
+        return None
+
+    keys = [key for key in tree.keys(directory, host) if wanted(key)]
+    if not keys:
+        return
+    with ThreadPoolExecutor(READERS, thread_name_prefix="survey") as readers:
+        yield from in_turn(readers, (partial(read, key) for key in keys))
+    yield from _until_found(missed, read)
+    if missed and directory == LINKS:  # an error record is removed when its page is stored
+        tree.check_there()
+        example = tree.path_of(directory, host, missed[0])
+        warn(f"{number_of(len(missed), 'record')} of {urls.shown_host(host)} listed but missing, for example {example}")
+
+
+def _checked(record: R, host: str, key: str) -> R:
+    """Raise RecordError if somebody has edited a record so that no log could hold what it says of itself."""
+    if wrong := misplaced(record, host, key) or unsayable(record):
+        raise RecordError(wrong)
+    return record
+
+
+def _until_found(missed: list[str], read: Callable[[str], R | None]) -> Iterator[R | None]:
+    """Try missed records again for a minute: so long NFS may remember that a file was missing, though it is listed."""
+    until = time.monotonic() + CACHES_LIVE_S
+    while missed and time.monotonic() < until:
+        again_at = time.monotonic() + _AGAIN_S
+        while time.monotonic() < again_at:
+            time.sleep(_GLANCE_S)
+            yield None
+        keys = missed[:]
+        missed.clear()
+        yield from map(read, keys)
 
 
 class Survey:
@@ -41,10 +145,8 @@ class Survey:
         ledger: Ledger,
         stored: StoredOnTree,
         warn: Callable[[str], None],
-        *,
-        tidy_up: Callable[[str], None],
+        tidying: Tidying,
     ) -> None:
-        """`tidy_up(host)`: called for each."""
         self.hosts_left = self.hosts_in_all = self.records_read = 0
         self.refreshing: set[int] = set()  # shards with a page that a worker fetches or reads again, and then tells
         self._tree = tree
@@ -52,7 +154,7 @@ class Survey:
         self._ledger = ledger
         self._stored = stored
         self._warn = warn
-        self._tidy_up = tidy_up
+        self._tidying = tidying
 
     def run(self, shards: set[int]) -> Iterator[None]:
         """Read the records of `shards`, but not of those that the caller takes out of the set; yields often."""
@@ -72,7 +174,7 @@ class Survey:
             self.hosts_left -= left
 
     def _tell_host(self, host: str, shards: set[int]) -> Iterator[None]:
-        self._tidy_up(host)
+        self._tidying.host(host)
         yield
         sitemaps = self._sitemaps_of(host)
         is_told = self._frontier.is_told_as_page

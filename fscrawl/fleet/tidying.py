@@ -10,10 +10,10 @@ nothing is looked for.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
+from fscrawl.fleet.heartbeat import is_gone_by_name
 from fscrawl.fleet.ownership import Fleet
-from fscrawl.fleet.recovery import remove_temporaries_of_the_dead
 from fscrawl.frontier.shards import StoredOnTree
 from fscrawl.store import Tree
 
@@ -50,4 +50,21 @@ class Tidying:
         self._remove(self._tree.machinery_temporaries())
 
     def _remove(self, temporaries: list[tuple[str, str]]) -> None:
-        remove_temporaries_of_the_dead(temporaries, self._fleet, self._tree, self._clock())
+        """Remove those of `temporaries` (path, owner) whose owner is dead. Files of this machine itself stay."""
+        now = self._clock()
+        for path, owner in temporaries:
+            peer = self._fleet.peers.get(owner)
+            if peer is not None and peer.greeting is not None:
+                is_dead = not self._fleet.is_live(owner, now)
+            else:  # one that was killed at its start has said nothing
+                is_dead = is_gone_by_name(owner)
+            if is_dead and owner != self._tree.machine:
+                self._tree.files.remove(path)
+
+
+def remove_own_temporaries(hosts: Iterable[str], tree: Tree) -> None:
+    """Remove the temporary files of this machine's dead workers. No worker may be writing any more."""
+    for host in hosts:
+        for path, owner in tree.all_temporaries(host):
+            if owner == tree.machine:
+                tree.files.remove(path)

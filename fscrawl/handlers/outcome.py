@@ -63,7 +63,7 @@ class Stored(NamedTuple):
     later      how many links are not in `links`, since they are many: they are to be told from the record
     skipped    why it has no body, as its record says; "" if it has one, or is a redirect
     was_skipped  the same of the record that it replaces
-    astray     of a seed that leads nowhere in the crawl: why (see `fleet.not_stored`)
+    astray     of a seed that leads nowhere in the crawl: why (see `fleet.status_file`)
     """
 
     task: PageTask

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 
 from fscrawl.errors import RecordError, TreeError
-from fscrawl.fleet.not_stored import LIKE_HTML
+from fscrawl.fleet.status_file import LIKE_HTML
 from fscrawl.frontier.task import PageTask
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.storage.flaws import flaw

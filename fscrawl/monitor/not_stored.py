@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fscrawl import urls
-from fscrawl.fleet.not_stored import LIKE_HTML, NotStored
+from fscrawl.fleet.status_file import LIKE_HTML, NotStored
 from fscrawl.request import shown
 from fscrawl.util.humanize import number_of
 

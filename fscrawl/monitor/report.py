@@ -21,7 +21,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from fscrawl.fleet.beat import Beat, Goodbye, Hello, Line, parse_lines
-from fscrawl.fleet.leases import Machinery
+from fscrawl.fleet.machinery import Machinery
 from fscrawl.monitor.dashboard import pages
 from fscrawl.monitor.dashboard.hosts import counted, row_of
 from fscrawl.monitor.dashboard.paces import hosts_now

@@ -33,13 +33,11 @@ from fscrawl.config.settings import Settings
 from fscrawl.config.watcher import digest_of, settings_of
 from fscrawl.errors import FscrawlError, PlantedError, TreeBusyError, TreeError
 from fscrawl.fleet.beat import Hello, goodbye_of, hello_in
-from fscrawl.fleet.command_log import is_of_command
-from fscrawl.fleet.generations import Generations
+from fscrawl.fleet.generations import Generations, UrlLogs
 from fscrawl.fleet.heartbeat import is_gone, is_worth_a_look
-from fscrawl.fleet.label_figures import OTHERS, Coverage, Figures, LabelFigure, covers_all, summed
-from fscrawl.fleet.leases import Machinery
-from fscrawl.fleet.not_stored import NotStored
-from fscrawl.fleet.url_logs import UrlLogs
+from fscrawl.fleet.machinery import Machinery
+from fscrawl.fleet.outside import is_of_command
+from fscrawl.fleet.status_file import OTHERS, Coverage, Figures, LabelFigure, NotStored, covers_all, summed
 from fscrawl.frontier.host_figures import SLOW_S
 from fscrawl.frontier.scope import Scope
 from fscrawl.hostnames import pattern_covers, url_pattern

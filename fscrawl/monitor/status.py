@@ -20,7 +20,7 @@ from rich.text import Text
 
 from fscrawl import urls
 from fscrawl.engine.idleness import all_taken
-from fscrawl.fleet.label_figures import LabelFigure
+from fscrawl.fleet.status_file import LabelFigure
 from fscrawl.monitor import not_stored
 from fscrawl.monitor.machine_status import MachineStatus
 from fscrawl.monitor.resuming import to_go_on

@@ -6,10 +6,10 @@ import os
 import pytest
 
 from fscrawl.errors import MemoryGone, TreeBusyError, TreeError
+from fscrawl.fleet.generations import UrlLogs
 from fscrawl.fleet.lines import Surveyed
 from fscrawl.fleet.log_reader import LogReader
 from fscrawl.fleet.log_writer import LogWriter
-from fscrawl.fleet.url_logs import UrlLogs
 from fscrawl.storage.layout import log_directory, log_path
 from fscrawl.storage.records import FORMAT, TreeRecord
 from fscrawl.storage.retrying import Retrying

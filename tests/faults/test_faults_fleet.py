@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from fscrawl.fleet.beat import Beat
-from fscrawl.fleet.peer import Peer
+from fscrawl.fleet.machinery import Peer
 from tests.support.crawling import check_tree, pages
 from tests.support.faults import Fault
 from tests.support.faulty.trials import Tally

@@ -8,13 +8,11 @@ from fscrawl import store, urls
 from fscrawl.admin.audit import audit
 from fscrawl.config.settings import CrawlSettings, FleetSettings, Settings, apply, render
 from fscrawl.fleet import heartbeat
-from fscrawl.fleet.all_lines import AllLines
-from fscrawl.fleet.command_log import write_command_log
-from fscrawl.fleet.generations import Generations
+from fscrawl.fleet.generations import Generations, UrlLogs
 from fscrawl.fleet.lines import Found, Told
 from fscrawl.fleet.log_writer import LogWriter
+from fscrawl.fleet.outside import AllLines, write_command_log
 from fscrawl.fleet.rules import LinkRules
-from fscrawl.fleet.url_logs import UrlLogs
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, RobotsRecord, TreeRecord
 from fscrawl.store import Tree
 

@@ -3,10 +3,9 @@
 from fscrawl import urls
 from fscrawl.config import settings
 from fscrawl.config.settings import apply
-from fscrawl.fleet.generations import Generations
+from fscrawl.fleet.generations import Generations, UrlLogs
 from fscrawl.fleet.lines import Found, Told
 from fscrawl.fleet.log_writer import LogWriter
-from fscrawl.fleet.url_logs import UrlLogs
 from fscrawl.frontier.flags import parse_flags
 from fscrawl.monitor.explain import explain
 from tests.support.generations import begin

@@ -7,7 +7,7 @@ import itertools
 import json
 from collections import Counter
 
-from fscrawl.fleet.leases import Lease
+from fscrawl.fleet.machinery import Lease
 from fscrawl.fleet.ownership import Fleet
 
 BEAT_S, DEAD_AFTER_S, ROUND_S = 10.0, 60.0, 5.0

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from fscrawl.errors import may_pass, tree_error
+from fscrawl.fleet.generations import UrlLogs
 from fscrawl.fleet.lines import Found
-from fscrawl.fleet.url_logs import UrlLogs
 
 T = TypeVar("T")
 Store = dict[str, bytearray]  # machine → what is on the server of its log

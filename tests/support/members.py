@@ -10,7 +10,7 @@ from fscrawl import urls
 from fscrawl.config.settings import Settings, apply, render
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.errors import FscrawlError, RecordError
-from fscrawl.fleet import intake
+from fscrawl.fleet import housekeeping, intake
 from fscrawl.fleet import membership as module
 from fscrawl.fleet.assignment import assign
 from fscrawl.fleet.beat import Beat, Goodbye, Hello, line_of
@@ -139,7 +139,6 @@ class Member:
             refresh_before=refresh_before,
             clock=lambda: world.clock.now + world.clock.skew_s,
             caches_s=world.caches_s,
-            aside=at_once,
         )
         world.made.append(self)
         self._turn()
@@ -297,6 +296,7 @@ class World:
         self.caches_s = 60.0
         self.made_trees = 0
         monkeypatch.setattr(module, "Heartbeat", Heart)
+        monkeypatch.setattr(housekeeping, "in_thread", at_once)
 
     def settings(self):
         return apply(Settings(), self.assignments)

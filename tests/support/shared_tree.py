@@ -2,7 +2,7 @@
 
 import json
 
-from fscrawl.fleet.leases import Lease
+from fscrawl.fleet.machinery import Lease
 
 SHARDS = 64
 

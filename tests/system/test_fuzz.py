@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from fscrawl.config import settings as crawl_settings
 from fscrawl.errors import RecordError, SettingsError
 from fscrawl.fleet.beat import Beat
-from fscrawl.fleet.peer import Peer
+from fscrawl.fleet.machinery import Peer
 from fscrawl.parse import links
 from fscrawl.parse.html_limits import limit_html, suits_html5lib
 from fscrawl.storage.records import PageRecord

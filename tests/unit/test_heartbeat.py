@@ -10,7 +10,7 @@ from fscrawl.errors import MemoryGone, TreeError
 from fscrawl.fleet import beat, heartbeat
 from fscrawl.fleet.beat import Beat, Hello
 from fscrawl.fleet.heartbeat import Heartbeat, Permit, hello
-from fscrawl.fleet.peer import Peer
+from fscrawl.fleet.machinery import Peer
 from tests.support.beats import facts_of
 from tests.support.shared_tree import Shared
 

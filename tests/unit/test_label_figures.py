@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from fscrawl.fleet import label_figures
-from fscrawl.fleet.label_figures import OTHERS, LabelCounter, LabelFigure, summed
+from fscrawl.fleet import status_file
+from fscrawl.fleet.status_file import OTHERS, LabelCounter, LabelFigure, summed
 
 
 def test_counted() -> None:
@@ -23,7 +23,7 @@ def test_counted() -> None:
 
 def test_many_labels(monkeypatch) -> None:
     """What belongs to more labels than a file may have is counted together."""
-    monkeypatch.setattr(label_figures, "_MOST_LABELS", 10)
+    monkeypatch.setattr(status_file, "_MOST_LABELS", 10)
     counter = LabelCounter(lambda: Counter({str(number): 1 for number in range(30)}))
     for number in range(15):
         counter.add(str(number), stored=1)

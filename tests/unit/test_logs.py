@@ -9,8 +9,7 @@ import pytest
 
 from fscrawl.commands import crawling as crawl
 from fscrawl.errors import TreeBusyError, TreeError
-from fscrawl.fleet.leases import Lease, Machinery
-from fscrawl.fleet.peer import Peer
+from fscrawl.fleet.machinery import Lease, Machinery, Peer
 from fscrawl.storage.append_log import Log, newest, tail
 from fscrawl.storage.block_log import LogEnd, LogView
 from fscrawl.storage.probe_directory import ProbeDirectory

@@ -10,13 +10,11 @@ from fscrawl import cli, urls
 from fscrawl.admin.retry import retry
 from fscrawl.config.settings import END
 from fscrawl.errors import TreeBusyError, TreeError
-from fscrawl.fleet import command_log
-from fscrawl.fleet.all_lines import AllLines
-from fscrawl.fleet.generations import Generations
+from fscrawl.fleet import outside
+from fscrawl.fleet.generations import Generations, UrlLogs
 from fscrawl.fleet.lines import Found
-from fscrawl.fleet.logs import Logs
-from fscrawl.fleet.peer import Peer
-from fscrawl.fleet.url_logs import UrlLogs
+from fscrawl.fleet.machinery import Machinery, Peer
+from fscrawl.fleet.outside import AllLines
 from fscrawl.frontier.flags import Flags, format_flags
 from fscrawl.storage.layout import LINKS
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, TreeRecord, new_machinery
@@ -84,11 +82,11 @@ def test_line(tree, warned):
 
 def test_without_a_generation(tree, warned):
     """Where no machine has been yet since `.fscrawl` was deleted, the mark alone says it."""
-    Generations(tree.files).remove(1)
+    Generations(tree.files).remove_before(2)
     fail(tree, "http://a.example/x")
     assert retry(tree, [], [], warned.append) == {"timeout": 1}
     assert tree.error("a.example", urls.key("http://a.example/x")).again
-    assert Logs(tree).machines() == []
+    assert Machinery(tree).machines() == []
 
 
 def test_what_is_not_wanted_is_not_marked(tree, warned):
@@ -151,7 +149,7 @@ def test_nothing(tree, warned):
     """Where nothing has failed, nothing is written: neither a log nor heartbeats."""
     assert not retry(tree, [], [], warned.append)
     assert UrlLogs(tree.files, 1).machines() == []
-    assert Logs(tree).machines() == []
+    assert Machinery(tree).machines() == []
 
 
 def test_stored_pages(tree, warned):
@@ -165,7 +163,7 @@ def test_log(tree, warned):
     """The command leaves heartbeats that say goodbye, and where its log ends: nobody takes it for a machine."""
     fail(tree, "http://a.example/")
     retry(tree, [], [], warned.append)
-    logs = Logs(tree)
+    logs = Machinery(tree)
     peer = Peer(tree.machine, 0.0)
     peer.take(logs.read_heartbeats(tree.machine, 0))
     last = peer.last()
@@ -177,7 +175,7 @@ def test_log(tree, warned):
 
 def test_many(tree, warned, monkeypatch):
     """Many failures are written as they are found, and none is lost."""
-    monkeypatch.setattr(command_log, "_FLUSH_EVERY_BYTES", 200)
+    monkeypatch.setattr(outside, "_FLUSH_EVERY_BYTES", 200)
     links = [f"http://a.example/{n}" for n in range(10)]
     for url in links:
         fail(tree, url)
@@ -282,14 +280,14 @@ def test_the_total(tree, warned, monkeypatch):
     write_log(tree.root, "a-1-aa", {"beat": 1, "errors": {"dns": 1}}, {"beat": 2, "errors": {"timeout": 5, "dns": 2}})
     write_log(tree.root, "b-1-bb", {"beat": 1, "errors": {"timeout": -2, "tls": -3}})
     write_log(tree.root, "c-1-cc", {"beat": 1, "errors": {"dns": 100}})
-    read = Logs.read_newest_heartbeats
+    read = Machinery.read_newest_heartbeats
 
     def busy(logs, machine, *of):
         if machine == "c-1-cc":
             raise TreeBusyError("c-1-cc.log: the server restarts")
         return read(logs, machine, *of)
 
-    monkeypatch.setattr(Logs, "read_newest_heartbeats", busy)
+    monkeypatch.setattr(Machinery, "read_newest_heartbeats", busy)
     told = []
     line = SimpleNamespace(begin=lambda *of, **how: told.append((*of, how)), advance=lambda: None)
     retry(tree, [], [], warned.append, line)

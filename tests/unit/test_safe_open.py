@@ -13,9 +13,7 @@ import pytest
 
 from fscrawl import cli
 from fscrawl.errors import PlantedError, RecordError, TreeError
-from fscrawl.fleet.leases import Machinery
-from fscrawl.fleet.logs import Logs
-from fscrawl.fleet.peer import Peer
+from fscrawl.fleet.machinery import Machinery, Peer
 from fscrawl.storage import block_log, kinds, temporary
 from fscrawl.storage.append_log import same_file
 from fscrawl.storage.atomic import publish, temporary_owner
@@ -401,7 +399,8 @@ def test_files_elsewhere(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["sparse", "fifo", "link-to-device", "full-directory", "zeros", "link-to-file"])
 def test_in_place_of_heartbeats(tree: Tree, kind: str) -> None:
     """A machine whose heartbeat log cannot be one is waited for by nobody; one that has just begun its log is."""
-    logs, log = Logs(tree), Planted(".fscrawl/machines/m-2-bb.log", "file" if kind == "zeros" else kind, b"\0" * 5000)
+    logs = Machinery(tree)
+    log = Planted(".fscrawl/machines/m-2-bb.log", "file" if kind == "zeros" else kind, b"\0" * 5000)
     for path, content in ((log.path, b""), (log.path, b'{"hello":"m-2-bb"'), (log.path, b"")):
         plant(tree.root, Planted(path, "file", content))
         peer = Peer("m-2-bb", 0.0)

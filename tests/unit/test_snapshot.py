@@ -6,7 +6,7 @@ import pytest
 
 from fscrawl.errors import NotATreeError, TreeBusyError, TreeError
 from fscrawl.fleet.beat import parse_lines
-from fscrawl.fleet.leases import Machinery
+from fscrawl.fleet.machinery import Machinery
 from fscrawl.monitor.snapshot import WINDOWS_S, Observer
 from fscrawl.storage.records import timestamp
 from tests.support.beats import Logs

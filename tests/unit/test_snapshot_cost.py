@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from fscrawl.fleet.leases import Machinery
+from fscrawl.fleet.machinery import Machinery
 from fscrawl.monitor.snapshot import Observer
 from fscrawl.storage.records import timestamp
 from tests.support.beats import BEGAN_S, Logs, busy

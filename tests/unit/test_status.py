@@ -8,9 +8,9 @@ import json
 import pytest
 from rich.console import Console
 
+from fscrawl.fleet.generations import UrlLogs
 from fscrawl.fleet.lines import Found
 from fscrawl.fleet.log_writer import LogWriter
-from fscrawl.fleet.url_logs import UrlLogs
 from fscrawl.monitor import status
 from fscrawl.monitor.snapshot import Snapshot
 from fscrawl.monitor.state import state_of

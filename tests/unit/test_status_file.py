@@ -8,9 +8,17 @@ from collections import Counter
 import pytest
 
 from fscrawl.errors import TreeError
-from fscrawl.fleet.label_figures import Coverage, LabelFigure
-from fscrawl.fleet.not_stored import Astray, NotStored
-from fscrawl.fleet.status_file import EMPTY, StatusFile, StatusWriter, read_status, status_in
+from fscrawl.fleet.status_file import (
+    EMPTY,
+    Astray,
+    Coverage,
+    LabelFigure,
+    NotStored,
+    StatusFile,
+    StatusWriter,
+    read_status,
+    status_in,
+)
 from fscrawl.frontier.host_figures import Cause, HostFigure
 
 PATH = ".fscrawl/machines/m.status.json"

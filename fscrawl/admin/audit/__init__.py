@@ -33,7 +33,7 @@ from fscrawl.admin.audit.scanner import Scanner
 from fscrawl.admin.doctor.missing_directories import of_machinery
 from fscrawl.config.settings import Settings
 from fscrawl.errors import TreeError
-from fscrawl.fleet.leases import Machinery
+from fscrawl.fleet.machinery import Machinery
 from fscrawl.store import Tree
 from fscrawl.util.progress import SILENT, ProgressLine
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from fscrawl.fleet import heartbeat
-from fscrawl.fleet.leases import Machinery
+from fscrawl.fleet.machinery import Machinery
 from fscrawl.fleet.ownership import Fleet
 
 _GLANCE_S = 1.0

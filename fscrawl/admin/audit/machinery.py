@@ -1,6 +1,6 @@
 """Checks the small files in `.fscrawl`, and that each name in its directories is one that a machine gives.
 
-Logs are read by `fleet.all_lines`. Snapshots are only a cache, and are not read.
+Logs are read by `fleet.outside`. Snapshots are only a cache, and are not read.
 """
 
 from __future__ import annotations

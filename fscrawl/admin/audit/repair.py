@@ -16,11 +16,10 @@ from fscrawl.admin.audit.liveness import Liveness
 from fscrawl.admin.audit.report import EXAMPLES, PAGES, Finding
 from fscrawl.admin.audit.scanner import Scanner
 from fscrawl.errors import PlantedError
-from fscrawl.fleet.all_lines import AllLines
-from fscrawl.fleet.command_log import write_command_log
 from fscrawl.fleet.generations import Generations
-from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.lines import Found
+from fscrawl.fleet.machinery import Machinery
+from fscrawl.fleet.outside import AllLines, write_command_log
 from fscrawl.frontier.flags import labelled
 from fscrawl.frontier.url_table import UrlTable
 from fscrawl.request import is_normal

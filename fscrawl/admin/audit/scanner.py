@@ -17,9 +17,9 @@ from fscrawl.admin.audit.names import OF_A_CLIENT, OWN_NAMES, WHAT, is_planted, 
 from fscrawl.admin.audit.report import PAGES, Finding, Report
 from fscrawl.admin.audit.spool import Spool
 from fscrawl.config.settings import Settings
-from fscrawl.fleet.all_lines import AllLines
 from fscrawl.fleet.lines import Found
 from fscrawl.fleet.log_reader import Damage
+from fscrawl.fleet.outside import AllLines
 from fscrawl.fleet.rules import LinkRules, Rules
 from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.url_table import UrlTable

@@ -21,8 +21,7 @@ from fscrawl.engine.usable import check_usable
 from fscrawl.errors import SettingsError
 from fscrawl.fleet import heartbeat
 from fscrawl.fleet.beat import Hello, parse_lines
-from fscrawl.fleet.leases import Machinery
-from fscrawl.fleet.peer import Peer
+from fscrawl.fleet.machinery import Machinery, Peer
 from fscrawl.monitor.resuming import host_of, to_resume
 from fscrawl.monitor.snapshot import Observer
 from fscrawl.monitor.state import state_of

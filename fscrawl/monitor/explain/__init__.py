@@ -20,7 +20,7 @@ from fscrawl import urls
 from fscrawl.config.settings import Settings
 from fscrawl.config.written_requests import line_of, written_request
 from fscrawl.errors import RecordError
-from fscrawl.fleet.leases import Machinery
+from fscrawl.fleet.machinery import Machinery
 from fscrawl.fleet.rules import LinkRules
 from fscrawl.frontier.flags import format_flags, labelled
 from fscrawl.hostnames import candidates

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fscrawl import urls
-from fscrawl.fleet.all_lines import AllLines
 from fscrawl.fleet.lines import Found, Told
+from fscrawl.fleet.outside import AllLines
 from fscrawl.fleet.rules import LinkRules
 from fscrawl.frontier.flags import format_flags
 from fscrawl.monitor.explain.facts import Line, Mark

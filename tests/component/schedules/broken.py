@@ -8,21 +8,20 @@ from unittest.mock import patch
 from fscrawl.engine.outcomes import Bookkeeper
 from fscrawl.fleet import ending
 from fscrawl.fleet.anchor import Anchor
-from fscrawl.fleet.blocks import Head
-from fscrawl.fleet.edits import Seeds
 from fscrawl.fleet.ending import Ending
-from fscrawl.fleet.fence import Fence
 from fscrawl.fleet.handover import Handover
-from fscrawl.fleet.heartbeat import Permit
+from fscrawl.fleet.heartbeat import Fence, Permit
 from fscrawl.fleet.housekeeping import Housekeeping
 from fscrawl.fleet.intake import Intake
 from fscrawl.fleet.ledger import Ledger
+from fscrawl.fleet.lines import Head
 from fscrawl.fleet.log_reader import LogReader
 from fscrawl.fleet.log_writer import LogWriter
 from fscrawl.fleet.membership import Membership
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.fleet.rulebook import Rulebook
 from fscrawl.fleet.rules import LinkRules
+from fscrawl.fleet.seeding import Seeding
 from fscrawl.fleet.snapshots import Snapshots
 from fscrawl.fleet.survey import Survey
 from fscrawl.frontier.flags import NO_FLAGS
@@ -61,7 +60,7 @@ def no_survey() -> list[Change]:
 
 def early_survey() -> list[Change]:
     def plan(self: Any, shard: int) -> None:
-        if not self._ledger.is_surveyed(shard):
+        if shard not in self._ledger.surveyed:
             self._to_survey[shard] = 0.0
 
     return [(Intake, "_plan_survey", plan)]
@@ -259,7 +258,7 @@ def logs_unread() -> list[Change]:
 
 
 def seeds_forgotten() -> list[Change]:
-    return [(Seeds, "add", lambda self, seeds: None)]
+    return [(Seeding, "add", lambda self, seeds: None)]
 
 
 def taken_in_unflushed() -> list[Change]:

@@ -19,7 +19,7 @@ from fscrawl.config.seeds import wait_for_seeds
 from fscrawl.config.watcher import read_settings
 from fscrawl.engine.machine import Machine, Options
 from fscrawl.errors import FscrawlError, MemoryGone
-from fscrawl.fleet.logs import Logs
+from fscrawl.fleet.machinery import Machinery
 from fscrawl.frontier.task import PageTask, Task
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import Returned
@@ -243,7 +243,7 @@ class Member:
         world.use_view(self)
         world.make_tree_if_missing(self)
         tree = Tree(Path(ROOT), self.name)
-        while not Logs(tree).take_name():
+        while not Machinery(tree).take_name():
             self.name = world.new_name()
             self.view.name = self.name
             tree = Tree(Path(ROOT), self.name)

@@ -25,13 +25,13 @@ from fscrawl.fleet import (
     heartbeat,
     housekeeping,
     intake,
-    leases,
     ledger,
+    machinery,
     membership,
     ownership,
-    recovery,
     rulebook,
     status_file,
+    survey,
 )
 from fscrawl.fleet.beat import Hello
 from fscrawl.frontier.frontier import Frontier
@@ -64,7 +64,7 @@ _OF_CLOCKS = (
         outcomes,
         watchdog,
         heartbeat,
-        recovery,
+        survey,
         context,
         dates,
         pages,
@@ -156,9 +156,7 @@ def _network(world: World) -> type:
 
 def _machinery_membership(world: World) -> Any:
     def make(tree: Tree, *args: Any, **facts: Any) -> membership.Membership:
-        return membership.Membership(
-            tree, *args, **facts, clock=world.clock.monotonic, caches_s=world.caches_s, aside=world.aside
-        )
+        return membership.Membership(tree, *args, **facts, clock=world.clock.monotonic, caches_s=world.caches_s)
 
     return make
 
@@ -182,13 +180,13 @@ def installed(world: World) -> Iterator[None]:
             put(module, "os", world.share)
         for module in _OF_CLOCKS:
             put(module, "time", world.clock)
-        for module in (leases, generations):
+        for module in (machinery, generations):
             put(module, "os", world.nonces)
         put(heartbeat, "threading", Threading)
         put(watchdog, "threading", Threading)
         put(heartbeat, "hello", lambda machine: Hello(machine, machine, machine, machine, 1, "1", format=3))
         put(heartbeat, "_surroundings", lambda: ("boot", "namespace"))
-        for module in (recovery, retry):
+        for module in (survey, retry):
             put(module, "ThreadPoolExecutor", AtOnce)
         for module in (ledger, ownership):
             put(module, "in_turn_if_slow", one_by_one)
@@ -201,6 +199,7 @@ def installed(world: World) -> Iterator[None]:
         put(engine, "remove_own_temporaries", lambda hosts, tree: None)
         put(anchor.Anchor.__init__, "__defaults__", (None, world.clock.sleep))
         put(ownership, "assign", world.assign(assignment.assign))
+        put(housekeeping, "in_thread", world.aside)
         put(housekeeping, "_FEWEST_LINES", world.limits.fewest_lines)
         put(housekeeping, "_QUIET_BYTES", world.limits.quiet_bytes)
         put(housekeeping, "_REMOVAL_PAUSE_S", world.limits.removal_pause_s)

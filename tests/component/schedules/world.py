@@ -15,7 +15,7 @@ from fscrawl.config.settings import Settings, apply, render
 from fscrawl.errors import FscrawlError, MemoryGone
 from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.heartbeat import longest_permit_s
-from fscrawl.fleet.leases import Leases
+from fscrawl.fleet.machinery import Machinery
 from fscrawl.http.answers import Fetched
 from fscrawl.storage.layout import (
     LINKS,
@@ -319,7 +319,7 @@ class World:
         before = (self.current, self.share.view, self.skew_s)
         try:
             tree = self.tree()
-            leases = Leases(tree)
+            leases = Machinery(tree)
             epochs = [epoch for its, epoch in leases.leases() if its == shard]
             return leases.lease(shard, max(epochs)).holder if epochs else "nobody"
         finally:

@@ -11,17 +11,16 @@ from fscrawl.config import seeds, settings
 from fscrawl.errors import FscrawlError, RecordError
 from fscrawl.fleet import beat as beats
 from fscrawl.fleet.beat import Beat, line_of, parse_line
-from fscrawl.fleet.blocks import encode_block
 from fscrawl.fleet.ending import Told as ToldByBeat
 from fscrawl.fleet.ending import all_agree
 from fscrawl.fleet.generations import Generations
-from fscrawl.fleet.lines import Found, Told, format_line, parse_lines
+from fscrawl.fleet.lines import Found, Told, encode_block, format_line, parse_lines
 from fscrawl.fleet.log_reader import LogReader
+from fscrawl.fleet.machinery import Peer
 from fscrawl.fleet.ownership import Fleet
-from fscrawl.fleet.peer import Peer
 from fscrawl.fleet.rules import LinkRules
 from fscrawl.fleet.snapshot_file import open_snapshot
-from fscrawl.fleet.snapshot_merge import write
+from fscrawl.fleet.snapshots import write
 from fscrawl.frontier.flags import parse_flags
 from fscrawl.frontier.queue import Queue, Scratch
 from fscrawl.storage import records

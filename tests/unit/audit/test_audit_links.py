@@ -6,7 +6,7 @@ import pytest
 
 from fscrawl.admin.audit import scanner
 from fscrawl.config.settings import CrawlSettings, Settings
-from fscrawl.fleet import command_log
+from fscrawl.fleet import outside
 from tests.support.audits import BAD, MOVED, ONE, SEED, TWO
 
 
@@ -61,7 +61,7 @@ def test_navigation_is_looked_up_once(made, monkeypatch):
 
 def test_many_urls_are_written_in_pieces(made, monkeypatch):
     """However many URLs are put back, the log is written now and then."""
-    monkeypatch.setattr(command_log, "_FLUSH_EVERY_BYTES", 100)
+    monkeypatch.setattr(outside, "_FLUSH_EVERY_BYTES", 100)
     new = [f"http://a.example/new{number}" for number in range(10)]
     made.page(TWO, new)
     assert made.audit(repair=True).put_back == 10

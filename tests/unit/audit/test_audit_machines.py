@@ -11,7 +11,7 @@ from fscrawl import urls
 from fscrawl.admin.audit.report import Report
 from fscrawl.errors import TreeBusyError, TreeError
 from fscrawl.fleet import heartbeat
-from fscrawl.fleet.leases import Machinery
+from fscrawl.fleet.machinery import Machinery
 from fscrawl.storage.layout import TREE_RECORD, log_path, rules_path
 from fscrawl.storage.records import RobotsRecord
 from fscrawl.store import TreeFiles

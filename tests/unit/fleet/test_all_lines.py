@@ -3,12 +3,11 @@
 import pytest
 
 from fscrawl.config.settings import Settings
-from fscrawl.fleet.all_lines import AllLines
-from fscrawl.fleet.generations import Generations
+from fscrawl.fleet.generations import Generations, UrlLogs
 from fscrawl.fleet.lines import Found, Told
 from fscrawl.fleet.log_writer import LogWriter
+from fscrawl.fleet.outside import AllLines
 from fscrawl.fleet.rules import LinkRules
-from fscrawl.fleet.url_logs import UrlLogs
 from fscrawl.storage.layout import log_directory, log_path
 from fscrawl.storage.records import FORMAT, TreeRecord, new_machinery
 from fscrawl.store import Tree, create

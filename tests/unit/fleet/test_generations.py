@@ -135,9 +135,9 @@ def test_removed_as_a_whole(tree, monkeypatch):
 
         patch.setattr(one._files, "remove", remove)
         with pytest.raises(KeyboardInterrupt):
-            one.remove(1)
+            one.remove_before(2)
     assert one.numbers() == generations(tree).numbers() == [1, 2]
-    one.remove(1)
+    one.remove_before(2)
     assert one.numbers() == generations(tree).numbers() == [2]
     assert not (tree / generation_path(1)).exists()
     assert (tree / log_path(2, "m")).exists()

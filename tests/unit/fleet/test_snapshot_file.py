@@ -6,7 +6,7 @@ import pytest
 
 from fscrawl import urls
 from fscrawl.errors import RecordError
-from fscrawl.fleet import snapshot_file, snapshot_merge
+from fscrawl.fleet import snapshot_file, snapshots
 from fscrawl.fleet.lines import Found, Told
 from fscrawl.fleet.snapshot_file import SnapshotHead, list_snapshots, open_snapshot
 from fscrawl.frontier.url_table import UrlTable
@@ -23,7 +23,7 @@ def made(*, deep=False, at=None):
     lines += [Told(SHARD, urls.key(url(number)), 5, "2026-01-01T00:00:00.000Z") for number in (2, 3)]
     lines += [Told(SHARD, urls.key(url(number)), 0) for number in (4, 5)]
     files, name = FilesInMemory(), {"generation": GENERATION, "shard": SHARD, "epoch": 1, "number": 1}
-    snapshot_merge.write(files, None, lines, **name, deep=deep, at=at or {})
+    snapshots.write(files, None, lines, **name, deep=deep, at=at or {})
     return files
 
 
@@ -174,7 +174,7 @@ def test_depths():
 def test_groups(monkeypatch):
     """Failed URLs come in groups of a bounded size, too."""
     monkeypatch.setattr(snapshot_file, "GROUP", 1)
-    monkeypatch.setattr(snapshot_merge, "GROUP", 1)
+    monkeypatch.setattr(snapshots, "GROUP", 1)
     snapshot = opened(made())
     for section in (snapshot.failed, snapshot.told):
         assert [len(part.fingerprints) for part in section()] == [1, 1]

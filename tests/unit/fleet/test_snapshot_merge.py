@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fscrawl import urls
 from fscrawl.errors import RecordError
-from fscrawl.fleet import snapshot_file, snapshot_merge
+from fscrawl.fleet import snapshot_file, snapshots
 from fscrawl.fleet.lines import Found, Surveyed, Told
 from fscrawl.fleet.snapshot_file import SnapshotHead, open_snapshot
 from fscrawl.frontier.flags import Flags
@@ -43,14 +43,14 @@ def _small():
     """Many groups and many chunks with few URLs."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(snapshot_file, "GROUP", 2)
-        patch.setattr(snapshot_merge, "GROUP", 2)
+        patch.setattr(snapshots, "GROUP", 2)
         patch.setattr(snapshot_file, "CHUNK_BYTES", 64)
         yield
 
 
 def write(files, previous, new, number=1, *, deep=False):
     name = {"generation": 1, "shard": SHARD, "epoch": 1, "number": number}
-    head = snapshot_merge.write(files, previous, new, **name, deep=deep, at={"m": number})
+    head = snapshots.write(files, previous, new, **name, deep=deep, at={"m": number})
     snapshot = open_snapshot(files, 1, SHARD, 1, number)
     snapshot.check()
     assert snapshot.head == head
@@ -210,7 +210,7 @@ def large(files, count):
 def test_memory(monkeypatch):
     """Memory does not grow with the snapshot before: it is copied in chunks."""
     monkeypatch.setattr(snapshot_file, "GROUP", 2**12)
-    monkeypatch.setattr(snapshot_merge, "GROUP", 2**12)
+    monkeypatch.setattr(snapshots, "GROUP", 2**12)
     files = FilesInMemory()
     before = large(files, 400_000)
     sizes = []
@@ -219,7 +219,7 @@ def test_memory(monkeypatch):
     try:
         new = [Found(SHARD, 1, "", url(number)) for number in range(100)]
         name = {"generation": 1, "shard": SHARD, "epoch": 1, "number": 2}
-        snapshot_merge.write(files, before, new, **name, deep=False, at={})
+        snapshots.write(files, before, new, **name, deep=False, at={})
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

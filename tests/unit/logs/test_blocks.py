@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fscrawl.fleet.blocks import encode_block, parse_head
+from fscrawl.fleet.lines import encode_block, parse_head
 
 by_shard = st.dictionaries(
     st.integers(0, 10_000), st.lists(st.just(b"s\n") | st.just(b"t x\n"), min_size=1, max_size=3), max_size=5

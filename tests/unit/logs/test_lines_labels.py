@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fscrawl.fleet.lines import Found, Told, format_line, parse_line
-from fscrawl.fleet.url_state import UrlState, fact_of_found, fact_of_told, founds_of
+from fscrawl.fleet.snapshot_file import UrlState, fact_of_found, fact_of_told, founds_of
 from fscrawl.frontier.flags import NO_FLAGS, SITEMAP, Flags, labelled
 from fscrawl.labels import is_label
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fscrawl import urls
 from fscrawl.fleet.lines import Found, format_line, is_url, parse_line, parse_lines
-from fscrawl.fleet.url_state import UrlState, fact_of_found, founds_of
+from fscrawl.fleet.snapshot_file import UrlState, fact_of_found, founds_of
 from fscrawl.frontier.flags import Flags
 from fscrawl.request import MAX_BODY_BYTES, Request, spelling
 

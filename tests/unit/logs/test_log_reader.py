@@ -5,8 +5,7 @@ import itertools
 import pytest
 
 from fscrawl.fleet.lines import Surveyed, Told
-from fscrawl.fleet.log_reader import LogReader
-from fscrawl.fleet.log_window import GAP_BYTES, HEAD_BYTES
+from fscrawl.fleet.log_reader import GAP_BYTES, HEAD_BYTES, LogReader
 from fscrawl.frontier.flags import Flags
 from tests.support.log_files import ALL, LogsInMemory, found
 

@@ -8,10 +8,10 @@ import pytest
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.errors import TreeError
 from fscrawl.fleet import intake, ledger
+from fscrawl.fleet.generations import UrlLogs
 from fscrawl.fleet.lines import Found
 from fscrawl.fleet.log_writer import LogWriter
 from fscrawl.fleet.membership import Membership
-from fscrawl.fleet.url_logs import UrlLogs
 from fscrawl.frontier.hosts import Hosts
 from fscrawl.frontier.shards import StoredOnTree
 from fscrawl.store import Tree

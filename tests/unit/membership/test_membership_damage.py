@@ -3,7 +3,7 @@
 import pytest
 
 from fscrawl.errors import MemoryGone
-from fscrawl.fleet.url_logs import UrlLogs
+from fscrawl.fleet.generations import UrlLogs
 from tests.support.members import HERS, MINE, shard, url
 
 PAGES = {

@@ -4,8 +4,8 @@ import pytest
 
 from fscrawl.errors import TreeBusyError
 from fscrawl.fleet import ledger
-from fscrawl.fleet.leases import Machinery
-from fscrawl.fleet.url_logs import UrlLogs
+from fscrawl.fleet.generations import UrlLogs
+from fscrawl.fleet.machinery import Machinery
 from tests.support.members import MINE, url
 from tests.support.slow import Slow
 

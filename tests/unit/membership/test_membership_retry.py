@@ -6,7 +6,7 @@ import msgspec
 
 from fscrawl import urls
 from fscrawl.admin.retry import retry
-from fscrawl.fleet.url_logs import UrlLogs
+from fscrawl.fleet.generations import UrlLogs
 from fscrawl.frontier.flags import NO_FLAGS, REFRESH, SITEMAP_PART, Flags, parse_flags
 from fscrawl.frontier.task import End
 from fscrawl.storage.records import SITEMAP, ErrorRecord, PageRecord

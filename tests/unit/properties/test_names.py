@@ -15,7 +15,7 @@ from fscrawl.config.settings import Settings
 from fscrawl.errors import TreeError
 from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.heartbeat import new_machine_id
-from fscrawl.fleet.leases import Machinery
+from fscrawl.fleet.machinery import Machinery
 from fscrawl.fleet.rules import LinkRules
 from fscrawl.storage.atomic import publish, temporary_owner
 from fscrawl.storage.layout import DIRECTORIES, LINKS, ROBOTS, log_path, rules_path, snapshot_path

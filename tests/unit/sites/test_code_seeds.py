@@ -10,8 +10,8 @@ import pytest
 
 from fscrawl import urls
 from fscrawl.config.settings import CrawlSettings
-from fscrawl.fleet import code_seeds
-from fscrawl.fleet.code_seeds import CodeSeeds, no_seeds
+from fscrawl.fleet import seeding
+from fscrawl.fleet.seeding import CodeSeeds, no_seeds
 from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.shards import Location
 from fscrawl.sites.code import Code
@@ -122,7 +122,7 @@ def test_seeds_are_fetched_while_others_come() -> None:
 
 def test_early_seeds_without_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """If more come early than can be kept, they are gone through once more when their shard is held."""
-    monkeypatch.setattr(code_seeds, "_MOST_EARLY", 1)
+    monkeypatch.setattr(seeding, "_MOST_EARLY", 1)
     desk = Desk(A, "http://a.example/2", "")
     desk.step()
     desk.hold(A)
@@ -166,7 +166,7 @@ def test_mistakes_and_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     assert desk.said == [
         "site.py:3: seeds: KeyError; no more seeds are taken until a machine starts with a file that is right"
     ]
-    monkeypatch.setattr(code_seeds, "MAX_SEEDS", 1)
+    monkeypatch.setattr(seeding, "MAX_SEEDS", 1)
     desk = Desk(A, B)
     desk.hold(A, B)
     desk.step()

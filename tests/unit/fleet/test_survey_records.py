@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from fscrawl import store, urls
 from fscrawl.errors import NotATreeError, TreeError
-from fscrawl.fleet import recovery
-from fscrawl.fleet.recovery import records_of, remove_temporaries_of_the_dead
+from fscrawl.fleet import survey, tidying
+from fscrawl.fleet.survey import records_of
 from fscrawl.storage.records import PageRecord, TreeRecord
 from fscrawl.store import Tree
 from fscrawl.util.parallel import READERS
@@ -48,7 +48,7 @@ def clock(monkeypatch):
     def sleep(seconds):
         clock.now += seconds
 
-    monkeypatch.setattr(recovery, "time", SimpleNamespace(monotonic=lambda: clock.now, sleep=sleep))
+    monkeypatch.setattr(survey, "time", SimpleNamespace(monotonic=lambda: clock.now, sleep=sleep))
     return clock
 
 
@@ -128,7 +128,7 @@ def test_own_temporaries(tmp_path):
         (root / "htmls" / host).mkdir()
         for name in names:
             (root / "htmls" / host / name).touch()
-    recovery.remove_own_temporaries(["a.example", "never.example"], tree)
+    tidying.remove_own_temporaries(["a.example", "never.example"], tree)
     assert sorted(path.name for path in (root / "htmls" / "a.example").iterdir()) == sorted(names[1:])
     assert len(list((root / "htmls" / "b.example").iterdir())) == 3
 
@@ -137,11 +137,12 @@ def test_temporaries_of_a_machine_that_was_killed_at_its_start(monkeypatch):
     """Its heartbeat log is empty. Its id tells that it ran here, and does not run any more."""
     removed = []
     tree = SimpleNamespace(machine="me", files=SimpleNamespace(remove=removed.append))
+    tree.all_temporaries = lambda host: [(f"x/{name}", name) for name in "abc"]
     hello = SimpleNamespace()
     peers = {name: SimpleNamespace(greeting=greeting) for name, greeting in (("a", None), ("b", None), ("c", hello))}
     fleet = SimpleNamespace(peers=peers, is_live=lambda owner, now: True)
-    monkeypatch.setattr(recovery, "is_gone_by_name", lambda owner: owner == "a")
-    remove_temporaries_of_the_dead([(f"x/{name}", name) for name in "abc"], fleet, tree, 0.0)
+    monkeypatch.setattr(tidying, "is_gone_by_name", lambda owner: owner == "a")
+    tidying.Tidying(tree, fleet, SimpleNamespace(), lambda: 0.0).host("h")
     assert removed == ["x/a"]
 
 
