@@ -4,6 +4,7 @@ import pytest
 
 from fscrawl.admin.retry import retry
 from fscrawl.frontier.flags import Flags
+from fscrawl.frontier.task import End
 from fscrawl.storage.records import ErrorRecord
 from fscrawl.store import Tree
 from tests.support.members import MINE, url
@@ -16,8 +17,8 @@ def fail(member, task):
     times = member.world.fetched[task.url] = member.world.fetched[task.url] + 1
     facts = (task.url, task.key, task.depth, task.referrer, f"t{times}", member.name, "timeout", "", 4)
     member.tree.put_error(task.host, ErrorRecord(*facts))
-    member.membership.failed(task, f"t{times}")
-    member.frontier.finish(task, member.now, failed=True)
+    member.membership.tell(task, f"t{times}")
+    member.frontier.finish(task, member.now, End.FAILED)
 
 
 def work(member, outcome):
@@ -30,8 +31,8 @@ def work(member, outcome):
             elif before is None or before.again or before.failed_at == task.flags.retry_of:
                 outcome(member, task)
             else:
-                member.membership.failed(task, before.failed_at)
-                member.frontier.finish(task, None, failed=True)
+                member.membership.tell(task, before.failed_at)
+                member.frontier.finish(task, None, End.FAILED)
         member.beat()
         member.tick()
 
