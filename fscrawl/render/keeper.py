@@ -27,7 +27,7 @@ from typing import Any
 from fscrawl.render import page
 from fscrawl.render.chromium import Chromium, remove_left_directories
 from fscrawl.render.devtools import DevToolsError
-from fscrawl.render.lanes import QUICK_S, Lane
+from fscrawl.render.lanes import Lane, is_quick
 from fscrawl.render.messages import (
     LENGTH,
     NO_BROWSER,
@@ -166,7 +166,7 @@ class _Keeper:
 
     async def _watch(self, chromium: Chromium, lane: Lane) -> Trouble | GaveWay:
         """Wait until a page must end: it fills the memory, or takes long while others wait."""
-        quick_until = time.monotonic() + QUICK_S
+        began = time.monotonic()
         before_s = chromium.usage().processor_s
         while True:
             await asyncio.sleep(_LOOK_S)
@@ -174,7 +174,8 @@ class _Keeper:
             self._used_s = max(self._used_s, usage.processor_s - before_s)  # a process that has ended is in it no more
             if usage.memory_bytes > self._setup.memory_bytes:
                 return Trouble("its browser took more memory than a page may have", retry=False)
-            if lane is Lane.QUICK and time.monotonic() > quick_until and self._is_waited_for():
+            is_slow = not is_quick(time.monotonic() - began, self._used_s)
+            if lane is Lane.QUICK and is_slow and self._is_waited_for():
                 return GaveWay()
             if self._used_s > _USUAL_S:
                 chromium.lower_priority()
