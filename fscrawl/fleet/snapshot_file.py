@@ -315,36 +315,26 @@ class Snapshot:
 
     def pending(self) -> Iterator[Found]:
         """Give the URLs that wait, set-aside ones too."""
-        for line in self._lines(WAITING):
+        for lines in self.text():
             with self.readable():
-                founds = list(founds_of(self.head.shard, line))
+                waiting = (line for line in lines if line[KIND_AT] == ord(WAITING))
+                founds = [found for line in waiting for found in founds_of(self.head.shard, line)]
             yield from founds
 
     def failed(self) -> Iterator[Depths]:
         """Give the URLs that have failed, as URLs that are told at depth 0; with depths in any case."""
-        columns = [array(kind) for kind in _DEEP]
-        for line in self._lines(FAILED):
+        for lines in self.text():
             with self.readable():
-                digits, _, depth, *_ = line.split(b" ", 3)
-                known = NO_DEPTH if depth == b"-" else min(int(depth), NO_DEPTH - 1)
-                for column, value in zip(columns, (int(digits, 16), known, 0), strict=True):
-                    column.append(value)
-            if len(columns[0]) == GROUP:
-                yield Depths(*columns)
-                columns = [array(kind) for kind in _DEEP]
-        if columns[0]:
-            yield Depths(*columns)
+                rows = [line.split(b" ", 3) for line in lines if line[KIND_AT] == ord(FAILED)]
+                fingerprints = array("Q", (int(digits, 16) for digits, *_ in rows))
+                depths = (NO_DEPTH if depth == b"-" else min(int(depth), NO_DEPTH - 1) for _, _, depth, *_ in rows)
+                known = array("H", depths)
+            if rows:
+                yield Depths(fingerprints, known, array("H", bytes(2 * len(rows))))
 
     def told(self) -> Iterator[Depths]:
         """Give the URLs that are told."""
         return (Depths(*columns) for columns in self.told_groups())
-
-    def _lines(self, kind: str) -> Iterator[bytes]:
-        """Give the lines of a kind."""
-        for lines in self.text():
-            with self.readable():
-                wanted = [line for line in lines if line[KIND_AT] == ord(kind)]
-            yield from wanted
 
     @contextlib.contextmanager
     def readable(self) -> Iterator[None]:

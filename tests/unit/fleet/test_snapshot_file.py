@@ -172,7 +172,8 @@ def test_depths():
 
 
 def test_groups(monkeypatch):
-    """Failed URLs come in groups of a bounded size, too."""
+    """URLs come in groups of a bounded size: failed ones those of a piece of the text."""
+    monkeypatch.setattr(snapshot_file, "CHUNK_BYTES", 10)
     monkeypatch.setattr(snapshot_file, "GROUP", 1)
     monkeypatch.setattr(snapshots, "GROUP", 1)
     snapshot = opened(made())
