@@ -29,6 +29,7 @@ from fscrawl.parse.follow import ELEMENTS, USUAL
 from fscrawl.parse.media_types import PDF, WITH_LINKS
 from fscrawl.storage.layout import SETTINGS
 from fscrawl.storage.records import TreeRecord
+from fscrawl.urls import Spelling
 from fscrawl.util.toml_file import TomlFile
 from fscrawl.util.toml_text import to_toml
 
@@ -231,6 +232,11 @@ class Settings(msgspec.Struct, frozen=True):
     def rules(self) -> "tuple[SiteRules, ...]":
         """All sites. For each URL the first one counts that has its host."""
         return (*self.code, *self.sites)
+
+    @property
+    def spelling(self) -> Spelling:
+        """How URLs are spelled."""
+        return Spelling(self.crawl.drop_query)
 
     def with_code(self, code: "tuple[SiteRules, ...]") -> "Settings":
         """Give the same settings with the classes of another site file."""

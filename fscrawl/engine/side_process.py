@@ -189,15 +189,15 @@ def _read(connection: Connection, reading: Reading) -> None:
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_DATA, _MEMORY_BYTES)
     began_s = time.process_time()
-    page = read_here(reading, _joiner(reading.drop_query))
+    page = read_here(reading, _joiner(reading.spelling))
     took_s = time.process_time() - began_s
     _limit_time(0.0)
     connection.send((page, took_s))
 
 
 @functools.cache
-def _joiner(drop_query: bool) -> urls.Joiner:
-    return urls.Joiner(drop_query=drop_query)
+def _joiner(spelling: urls.Spelling) -> urls.Joiner:
+    return urls.Joiner(spelling)
 
 
 def _describe(connection: Connection, file: SiteFile) -> None:

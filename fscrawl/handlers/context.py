@@ -90,7 +90,7 @@ class Context:
         self.permitted = permit.holds if permit is not None else _always
         self.hops = Hops(scope.refuses, settings.politeness.delay, self.permitted)
         self.robots_cache = RobotsCache(tree, self.fetcher, settings.politeness.user_agent, self.hops)
-        self.joiner = urls.Joiner(drop_query=settings.crawl.drop_query)
+        self.joiner = urls.Joiner(settings.spelling)
         self.fresh_links = FreshLinks(links, self.chosen)
         self.sites = Sites(settings.rules)
         by_itself = asking(self.fetcher, self.hops, self.robots_cache, obey=settings.politeness.robots)
@@ -195,7 +195,7 @@ class Context:
             agent=self._agent,
             refresh=first(headers, "refresh"),
             parser=reader,
-            drop_query=self.settings.crawl.drop_query,
+            spelling=self.settings.spelling,
             is_plain="#" not in asked,
             site=None if rules is None else OfSite(rules, asked, status, headers),
             follow=self._follow,
@@ -214,7 +214,7 @@ class Context:
 
     def sitemap(self, body: bytes, url: str, content_type: str | None) -> ParsedSitemap:
         """Read a sitemap. UnreadableError if it takes too long. `url`: its own; `content_type`: of its answer."""
-        found = self.read(Reading(body, url, content_type, None, SITEMAP, drop_query=False), self.joiner)
+        found = self.read(Reading(body, url, content_type, None, SITEMAP), self.joiner)
         assert isinstance(found, ParsedSitemap)
         return found
 

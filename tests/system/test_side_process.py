@@ -27,7 +27,7 @@ count = 0
 def reading():
     global count
     count += 1
-    return Reading(PAGE, f"http://h{count}.example/", None, None, "lexbor", drop_query=False)
+    return Reading(PAGE, f"http://h{count}.example/", None, None, "lexbor")
 
 def read(parsing):
     try:

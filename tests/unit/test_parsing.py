@@ -32,7 +32,7 @@ def here() -> Parsing:
 
 def page(size: int, unit: bytes = PARAGRAPH, **more: object) -> Reading:
     body = (unit * (size // len(unit) + 1))[:size]
-    return Reading(body, URL, "text/html", None, "lexbor", drop_query=False)._replace(**more)
+    return Reading(body, URL, "text/html", None, "lexbor")._replace(**more)
 
 
 @pytest.mark.parametrize(
