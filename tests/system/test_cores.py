@@ -28,7 +28,7 @@ def cores_of(pid: int) -> list[set[int]]:
 
 
 def are_at_home(pids: list[int]) -> bool:
-    """Tell whether all threads of each process that work are bound to one core; one only waits for the machine's end."""
+    """Tell whether all threads of each process that work are bound to one core; one waits for its end."""
     bound = [[cores for cores in cores_of(pid) if len(cores) == 1] for pid in pids]
     return all(len(each) > THREADS and len(set.union(*each)) == 1 for each in bound)
 
