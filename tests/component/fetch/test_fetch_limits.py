@@ -7,9 +7,9 @@ import gzip
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from fscrawl.http.answers import Limits, nothing
 from tests.support.exchanges import ENDS_S, HTML, SLOW
