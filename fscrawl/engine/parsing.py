@@ -53,7 +53,8 @@ class Parsing:
         """Read a page; UnreadableError if it takes too long, ForkerGoneError if only another worker can do it."""
         if self._rules_here and reading.site is not None:
             read = self.read(reading._replace(site=None), joiner)
-            return understood(read, reading, reading.site, joiner)
+            with costs.of_user():
+                return understood(read, reading, reading.site, joiner)
         page = self._read_here(reading, joiner) if reading.site is None else None
         if page is None:
             page = self._read_beside(reading)

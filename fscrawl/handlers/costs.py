@@ -14,9 +14,11 @@ Promise: a page for people costs nothing for which its site would have to wait.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
 import time
+from collections.abc import Iterator
 
 from fscrawl.parse.links import extract
 from fscrawl.urls import Joiner
@@ -83,6 +85,16 @@ def beside(seconds: float) -> None:
 def expect(seconds: float) -> None:
     """Count what is usual for a part of this thread's task, on the computer of `usual_s`."""
     _task.usual_s += seconds
+
+
+@contextlib.contextmanager
+def of_user() -> Iterator[None]:
+    """What is done here is the user's own code: no site pays for it."""
+    began_s = time.thread_time()
+    try:
+        yield
+    finally:
+        expect(time.thread_time() - began_s)
 
 
 def costly_s() -> float:

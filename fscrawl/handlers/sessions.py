@@ -27,6 +27,7 @@ from typing import NamedTuple, Protocol
 from msgspec.structs import replace
 
 from fscrawl import urls
+from fscrawl.handlers import costs
 from fscrawl.handlers.meaning import bad_status, is_redirect, redirected
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.cookies import Cookies, Jar, SharedJar
@@ -209,7 +210,7 @@ class Sessions:
         opening = _Opening(self._asking, request.url, jar, limit, self._opened.told)
         name = f"session {request.session[:60]!r} cannot be opened"
         try:
-            with limit:
+            with costs.of_user(), limit:
                 site.open_session(request.session, opening.send)
         except NoAnswer as error:
             if isinstance(error.failure, Failed):

@@ -119,7 +119,7 @@ read(new())
 
 
 WAITS = """
-side_process._WAITS = 4.0  # times a second of processor time
+side_process._WAITS = CLOCK_S  # for a second of processor time
 real = readings.read_here
 
 def computes():
@@ -214,13 +214,13 @@ def test_hard_limits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("computes", "sleeps", "said"),
-    [(0.2, 0.1, "t"), (0.2, 600.0, "too long"), (3600.0, 0.0, "too long")],
+    ("computes", "sleeps", "clock_s", "said"),
+    [(0.2, 0.1, 60.0, "t"), (0.2, 600.0, 2.0, "too long"), (3600.0, 0.0, 60.0, "too long")],
     ids=["both in time", "asleep for too long", "computes for too long"],
 )
-def test_deadlines(computes: float, sleeps: float, said: str) -> None:
+def test_deadlines(computes: float, sleeps: float, clock_s: float, said: str) -> None:
     """A page has its time of the processor, and for each second of that a time by the clock."""
-    assert run(WAITS, COMPUTES=computes, SLEEPS=sleeps) == [said]
+    assert run(WAITS, COMPUTES=computes, SLEEPS=sleeps, CLOCK_S=clock_s) == [said]
 
 
 @pytest.mark.parametrize("is_busy", [False, True])

@@ -43,6 +43,16 @@ def test_what_is_usual_for_it_does_not():
     assert costs.costly_s() == pytest.approx(0.5, abs=0.01)
 
 
+def test_code_of_the_user():
+    """It may take any time: no site pays for it."""
+    costs.begin()
+    with costs.of_user():
+        until_s = time.thread_time() + 0.05
+        while time.thread_time() < until_s:
+            pass
+    assert costs.costly_s() == 0.0
+
+
 def test_a_slow_computer(monkeypatch):
     """There, all pages take longer."""
     monkeypatch.setattr(costs, "slowness", lambda: 3.0)
