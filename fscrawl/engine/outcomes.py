@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
-from fscrawl.engine.messages import Answer, TreeUnusable
+from fscrawl.engine.messages import Answer, Parked, TreeUnusable
 from fscrawl.engine.pool import KilledWorker
 from fscrawl.engine.progress import Counts, Progress
 from fscrawl.errors import TreeError
@@ -135,11 +135,14 @@ class Bookkeeper:
             known=self._membership.known, labels=self.labels.figures(), not_stored=self.not_stored.figures()
         )
 
-    def take(self, answer: Answer | KilledWorker) -> TreeError | None:
+    def take(self, answer: Answer | KilledWorker | Parked) -> TreeError | None:
         """Take in one answer; give the error if the tree could not be used."""
         match answer:
             case KilledWorker():
                 return self._record_worker_death(answer.task)
+            case Parked():  # the host has answered; its page may wait for longer than a slow host
+                self._frontier.scheduler.answered(answer.task.host, answer.latency_s)
+                return None
             case TreeUnusable():
                 self._finish(answer.task, None)
                 return answer.error

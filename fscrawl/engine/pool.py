@@ -31,7 +31,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing.connection import Connection
-from typing import NamedTuple, TypeGuard
+from typing import NamedTuple
 
 from fscrawl import interrupts
 from fscrawl.engine import PRELOADED, frames, worker_entry
@@ -246,7 +246,7 @@ class Pool:
 
     # -- answers come back
 
-    def wait(self, timeout_s: float, *, tree_stalled: bool = False) -> Iterator[Answer | KilledWorker]:
+    def wait(self, timeout_s: float, *, tree_stalled: bool = False) -> Iterator[Answer | KilledWorker | Parked]:
         """Send what was submitted; give what has come back, waiting for the first of it at most `timeout_s`.
 
         `tree_stalled`: the workers are known to wait for the tree, and are not killed for it.
@@ -272,8 +272,8 @@ class Pool:
                 yield from self._replace(slot)
                 continue
             for sent in itertools.chain.from_iterable(messages):
-                if self._is_answer(sent, slot):
-                    yield sent
+                self._take_in(sent, slot)
+                yield sent
         self._by_load = None
         self._kill_hung()
 
@@ -298,19 +298,18 @@ class Pool:
             slot.deaths_at_start = 0
         return messages
 
-    def _is_answer(self, sent: Sent, slot: Slot) -> TypeGuard[Answer]:
-        """Take in what a worker has sent; tell whether its task is over."""
+    def _take_in(self, sent: Sent, slot: Slot) -> None:
+        """Take in what a worker has sent: most often, that a task is over."""
         name = name_of(sent.task)
         slot.slow.discard(name)
         if isinstance(sent, Parked):
             slot.parked.add(name)
-            return False
+            return
         slot.parked.discard(name)
         slot.in_flight.pop(name, None)
         slot.alone = None
         slot.deaths_alone = 0
         slot.note_busy(slot.last_answer_at, self._setup.threads)
-        return True
 
     def _forgive_silence(self, now: float, *, tree_stalled: bool) -> None:
         """Do not count time without an answer if this process itself stood still, or the tree does."""

@@ -6,7 +6,7 @@ import pytest
 
 from fscrawl import urls
 from fscrawl.engine import outcomes
-from fscrawl.engine.messages import TreeUnusable
+from fscrawl.engine.messages import Parked, TreeUnusable
 from fscrawl.engine.pool import KilledWorker
 from fscrawl.errors import TreeError
 from fscrawl.frontier.flags import SITEMAP, SITEMAP_PART, Flags
@@ -195,6 +195,18 @@ def test_a_failure_for_now_is_tried_again(desk):
     later = desk.frontier.next_at()
     assert 0.4 < later - time.monotonic() <= 1.0
     assert desk.frontier.take(later).attempt == 2
+
+
+def test_a_page_that_waits_to_be_read(desk):
+    """Its host has answered, so it takes no place of slow hosts any more, however long the page waits."""
+    at = desk()
+    at.frontier.scheduler.places.limit_slow(1, 1)
+    task = handed_out(at)
+    fill(at.frontier, "http://other.test/")
+    assert at.frontier.take(time.monotonic()) is None
+    assert at.take(Parked(task, 0.1)) is None
+    assert at.frontier.in_flight == 1
+    assert at.frontier.take(time.monotonic()).host == "other.test"
 
 
 def test_a_failure_for_good_is_counted(desk):
