@@ -19,11 +19,10 @@ from fscrawl.handlers.costs import costly_s
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import Exchange, Known, Outcome, Returned, ReturnedError
 from fscrawl.handlers.pages import PageHandler
-from fscrawl.handlers.probes import ProbeHandler
 from fscrawl.handlers.reading import Reader, read_here
 from fscrawl.handlers.refreshes import RefreshHandler
 from fscrawl.handlers.rendering import Render
-from fscrawl.handlers.robots import RobotsHandler
+from fscrawl.handlers.robots import ProbeHandler, RobotsHandler
 from fscrawl.handlers.sessions import Opened
 from fscrawl.handlers.sitemaps import SitemapHandler
 from fscrawl.handlers.writer import Writer

@@ -25,7 +25,7 @@ from fscrawl.fleet.machinery import Machinery
 from fscrawl.fleet.membership import Membership
 from fscrawl.fleet.rules import Rules
 from fscrawl.frontier.frontier import Frontier
-from fscrawl.frontier.stored import StoredOnTree
+from fscrawl.frontier.shards import StoredOnTree
 from fscrawl.frontier.task import End, PageTask, RobotsTask
 from fscrawl.storage.append_log import Log
 from fscrawl.storage.records import FORMAT, PageRecord

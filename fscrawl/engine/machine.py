@@ -36,7 +36,7 @@ from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.membership import Membership
 from fscrawl.fleet.tidying import remove_own_temporaries
 from fscrawl.frontier.frontier import Frontier
-from fscrawl.frontier.stored import StoredOnTree
+from fscrawl.frontier.shards import StoredOnTree
 from fscrawl.frontier.task import ProbeTask
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.politeness.outage import Outage

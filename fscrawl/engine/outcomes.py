@@ -8,7 +8,7 @@
 
 Promise: after `Bookkeeper.take` the task is no longer in flight, whatever came of it. Only that of a page with many
 links stays so until all of them are taken in, some at each turn of the main loop (`go_on`): 100,000 links take seconds,
-and no other host would be asked meanwhile. Of a page with very many links they come later (`telling`).
+and no other host would be asked meanwhile. Of a page with very many links they come later (`Telling`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from fscrawl.config.settings import Settings
 from fscrawl.engine.messages import Answer, TreeUnusable
 from fscrawl.engine.pool import KilledWorker
 from fscrawl.engine.progress import Counts, Progress
-from fscrawl.engine.telling import Telling
 from fscrawl.errors import TreeError
 from fscrawl.fleet.membership import Membership
 from fscrawl.fleet.status_file import Astray, LabelCounter, NotStored, StatusFile, StatusWriter
@@ -458,3 +457,60 @@ class Bookkeeper:
         longest_s: float = self._settings().politeness.max_delay
         backoff_s = min(_FIRST_BACKOFF_S * 2.0 ** min(attempt - 1, _MOST_DOUBLINGS), longest_s)
         return time.monotonic() + backoff_s * self._rng.uniform(0.5, 1.0)
+
+
+# -- pages whose many links are told later
+
+
+_MOST_LINKS = 100_000
+
+
+class Telling:
+    """Pages that are stored, and whose many links are told later, from their records: some pages at a time.
+
+    The links of a page wait in memory until the machine takes them in, which takes a second for 100,000 of them. Two
+    hundred hosts may send such pages at the same time. So a worker does not report that many links with the page. It
+    reads the record once more when the machine asks for it, and they do not come faster than they are taken in.
+
+    Of these pages, `_MOST_LINKS` links are under way at most, or those of one page. Each page stays in flight until its
+    links are taken in, so its host waits, and nobody else.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[Stored] = deque()
+        self._under_way: dict[str, Stored] = {}  # by key
+        self._links = 0  # of these
+
+    def add(self, page: Stored) -> None:
+        self.end(page.task.key)  # somebody has removed its record before it was told, and it was fetched once more
+        self._waiting.append(page)
+
+    def next(self) -> PageTask | None:
+        """Give a task that tells the links of the next page; None if there is none, or no room for its links."""
+        if not self._waiting or (self._links and self._links + self._waiting[0].later > _MOST_LINKS):
+            return None
+        page = self._waiting.popleft()
+        self._under_way[page.task.key] = page
+        self._links += page.later
+        return _from_record(page.task)
+
+    def end(self, key: str) -> Stored | None:
+        """A task is over. If it was one that tells the links of a page, give the page."""
+        page = self._under_way.pop(key, None)
+        if page is not None:
+            self._links -= page.later
+        return page
+
+    def give_up(self) -> list[PageTask]:
+        """Give tasks for all pages that wait; they are to be told by whoever has their host later."""
+        tasks = []
+        while self._waiting:
+            page = self._waiting.popleft()
+            self._under_way[page.task.key] = page._replace(later=0)
+            tasks.append(_from_record(page.task))
+        return tasks
+
+
+def _from_record(task: PageTask) -> PageTask:
+    """Give a task for a stored page that is only to be told."""
+    return task._replace(check=True, flags=task.flags.to_tell())

@@ -5,7 +5,7 @@ Each worker has a ProcessPoolExecutor of its own, so that one that dies takes no
 
 Vocabulary:
   slot       holds one worker process and its tasks in flight; a dead process is replaced in its slot
-  spare      a slot that has had no process yet: it gets one when the others have enough to do (see `spare`)
+  spare      a slot that has had no process yet: it gets one when the others have enough to do (see `Spare`)
   suspect    a task that was in flight when its worker died. It is tried again alone, so that the page that killed the
              worker is told from the others. If the worker then hangs, or dies twice, the task is guilty: one death
              more may be the deed of somebody else, such as the system when memory is short. A worker that ends
@@ -20,22 +20,25 @@ from __future__ import annotations
 import contextlib
 import heapq
 import itertools
+import math
 import multiprocessing
+import os
+import random
 import selectors
+import signal
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing.connection import Connection
 from typing import NamedTuple, TypeGuard
 
 from fscrawl import interrupts
-from fscrawl.engine import frames, preload, worker_entry
+from fscrawl.engine import frames, worker_entry
 from fscrawl.engine.messages import Answer, Begun, Drain, Message, Parked, Sent, Stop, WorkerSetup
 from fscrawl.engine.shared_cookies import SharedCookies
-from fscrawl.engine.slot import Slot, name_of, to_check
-from fscrawl.engine.spare import Spare, why_none
 from fscrawl.errors import FscrawlError
-from fscrawl.frontier.task import Task
+from fscrawl.frontier.task import PageTask, RobotsTask, Task
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import Returned
 from fscrawl.http.cookies import Cookies
@@ -84,14 +87,15 @@ class Pool:
         `delay_s`: of a host, seconds between two requests; what killed a worker may just have been asked for.
         """
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(list(preload.MODULES))
+        self._context.set_forkserver_preload(list(worker_entry.PRELOADED))
         self._setup = setup
         self._config = config
         self._hung_after_s = hung_after_s
         self._delay_s = delay_s
         self._selector = selectors.DefaultSelector()
         self._in_this_process = workers == 0
-        self._slots = [Slot() for _ in range(max(workers, 1))]
+        self._slots = [Slot(number) for number in range(max(workers, 1))]
+        self._first_core = random.randrange(1 << 16)
         self._returned: deque[Returned] = deque()  # suspects that are not tried here
         self._slot_of: Lru[str, Slot] = Lru(_HOSTS)  # by host, and by host and "#" for the requests of its sessions
         self.cookies = SharedCookies(config.identity)
@@ -120,7 +124,7 @@ class Pool:
                         slot.executor = ProcessPoolExecutor(1, context, worker_entry.start, given)
                         undone.callback(slot.executor.shutdown, wait=False)
                         with interrupts.later():  # a process that is half started could not be ended
-                            slot.executor.submit(worker_entry.serve, len(self._slots))
+                            slot.executor.submit(worker_entry.serve, self._first_core + slot.number, len(self._slots))
                 undone.pop_all()
         except (OSError, EOFError) as error:
             self._put_off(slot, why_none(error))
@@ -409,3 +413,128 @@ class Pool:
             if slot.start_at is None:  # another one may never have had a process
                 slot.kill()
                 slot.connection.close()  # a worker in this process ends by that
+
+
+# -- one worker process, which may be replaced
+
+
+def name_of(task: Task) -> str:
+    """Name a task among those in flight: a host has at most one RobotsTask and one ProbeTask at a time."""
+    if isinstance(task, PageTask):
+        return task.key
+    return f"robots {task.host}" if isinstance(task, RobotsTask) else f"probe {task.host}"
+
+
+def to_check(task: Task) -> Task:
+    """Give a task that looks into the tree first: a worker that died may have stored its page."""
+    return task._replace(check=True) if isinstance(task, PageTask) else task
+
+
+class Slot:
+    """One place for a process, with its tasks in flight.
+
+    start_at    when a process is to be started, since the system has given none; infinite: the slot is spare (see
+                `Spare`); None: there is one
+    pid         of the process, once it has threads that work; None before that: if it ends then, that is no task's deed
+    """
+
+    def __init__(self, number: int = 0) -> None:
+        self.number = number
+        self.connection: Connection
+        self.incoming: frames.Incoming
+        self.outgoing: frames.Outgoing
+        self.executor: Executor
+        self.start_at: float | None = math.inf
+        self.failed_starts = 0  # in a row
+        self.pid: int | None = None
+        self.in_flight: dict[str, Task] = {}
+        self.slow: set[str] = set()  # of these, tasks of hosts that are not known to answer soon
+        self.parked: set[str] = set()  # tasks whose pages wait to be read or rendered: they are no load
+        self.unsent: list[Task] = []
+        self.suspects: deque[tuple[float, Task]] = deque()  # each with when its host may be asked again
+        self.alone: Task | None = None  # the suspect that is being tried
+        self.deaths_alone = 0  # of processes while they tried it
+        self.was_hung = False  # the process was killed for it
+        self.last_answer_at = time.monotonic()
+        self.deaths_at_start = 0  # processes in a row that have begun, and died without an answer
+        self._is_busy = False
+        self._since = time.monotonic()
+
+    @property
+    def load(self) -> int:
+        return len(self.in_flight) - len(self.parked)
+
+    def note_busy(self, now: float, threads: int) -> None:
+        """Note since when all threads have a task, or some have none."""
+        busy = self.load >= threads
+        if busy != self._is_busy:
+            self._is_busy, self._since = busy, now
+
+    def busy_s(self, now: float) -> float:
+        return now - self._since if self._is_busy else 0.0
+
+    def spare_s(self, now: float) -> float:
+        return 0.0 if self._is_busy else now - self._since
+
+    @property
+    def is_open(self) -> bool:
+        """It takes tasks: it has a process, and no suspect waits or is being tried."""
+        return self.start_at is None and not self.suspects and self.alone is None
+
+    def take_undone(self) -> list[Task]:
+        """Give what was in flight in a process that is gone, and forget it."""
+        undone = list(self.in_flight.values())
+        self.in_flight, self.slow, self.parked, self.unsent = {}, set(), set(), []
+        return undone
+
+    def kill(self) -> None:
+        """End the process at once. One that has not begun ends when its pipe is closed; a thread cannot be ended."""
+        if self.pid is not None and self.pid != os.getpid():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
+
+# -- slots that have had no process yet
+
+
+_FIRST = 8  # more than a machine has by default
+_AT_ONCE_S = 0.05  # so long may the main loop stand still for it
+
+
+class Spare:
+    """Slots that have had no process yet, in their order: they get one as work appears, a few at a time.
+
+    A process takes some milliseconds to start, and processor time of its own before it can work. A machine that starts
+    hundreds at once hears no signal and writes no beats meanwhile, and its few cores have nothing left for the
+    processes that have begun. So the first ones begin at once, and the others while there is as much to do as there
+    are processes. `is_held`: nothing is handed out, so none is needed.
+    """
+
+    def __init__(self, slots: Iterable[Slot], start: Callable[[Slot], None]) -> None:
+        """`start`: starts the process of a slot."""
+        self._slots = deque(slots)
+        self._start = start
+        self.is_held = False
+
+    def start_first(self) -> None:
+        """Start the first processes."""
+        for _ in range(min(_FIRST, len(self._slots))):
+            self._start(self._slots.popleft())
+
+    def start_more(self, slots: Iterable[Slot]) -> None:
+        """Start a few more, if there is a task for each. `slots`: all of the pool."""
+        if not self._slots or self.is_held:
+            return
+        loads = [slot.load for slot in slots if slot.is_open]
+        needed = 1 + sum(loads) - len(loads)
+        until = time.monotonic() + _AT_ONCE_S
+        while needed > 0 and self._slots and time.monotonic() < until:
+            self._start(self._slots.popleft())
+            needed -= 1
+
+
+def why_none(error: Exception) -> str:
+    """Say why the system gave no process."""
+    if isinstance(error, EOFError):
+        return "what forks them has ended"
+    return getattr(error, "strerror", None) or str(error)

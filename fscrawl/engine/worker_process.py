@@ -89,12 +89,12 @@ def _load(config: CrawlConfig) -> None:
                 load(site.code.file)
 
 
-def serve(workers: int) -> None:
+def serve(number: int, workers: int) -> None:
     """Work until the machine says stop. If the machine is gone, end at once: its successor may begin any time.
 
-    `workers`: of the machine.
+    `number`: of this worker, of all `workers` of the machine.
     """
-    pin(workers)  # not the processes beside this one, which have one thread each
+    pin(number, workers)  # not the processes beside this one, which have one thread each
     try:
         _WorkerProcess(_connection, _setup, _config, _parse_server).run()
     except (EOFError, ConnectionError):

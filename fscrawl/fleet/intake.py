@@ -28,7 +28,7 @@ from fscrawl.fleet.seeding import Seeding
 from fscrawl.fleet.snapshot_file import Snapshot
 from fscrawl.fleet.survey import Survey
 from fscrawl.frontier.frontier import Frontier
-from fscrawl.frontier.stored import StoredOnTree
+from fscrawl.frontier.shards import StoredOnTree
 
 _SLICE_S = 0.05  # of reading, before the workers are looked at again
 _STEPS_A_LOOK = 64  # at the clock

@@ -43,7 +43,7 @@ from fscrawl.fleet.survey import Survey, shards_of
 from fscrawl.fleet.tidying import Tidying
 from fscrawl.frontier.flags import NO_FLAGS, Flags
 from fscrawl.frontier.frontier import Frontier
-from fscrawl.frontier.stored import StoredOnTree
+from fscrawl.frontier.shards import StoredOnTree
 from fscrawl.frontier.task import PageTask
 from fscrawl.storage.caches import caches_live_s
 from fscrawl.store import Tree

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 
 from fscrawl.fleet.heartbeat import is_gone_by_name
 from fscrawl.fleet.ownership import Fleet
-from fscrawl.frontier.stored import StoredOnTree
+from fscrawl.frontier.shards import StoredOnTree
 from fscrawl.store import Tree
 
 

@@ -16,7 +16,7 @@ from fscrawl.fleet.beat import Beat, Goodbye, Hello, line_of
 from fscrawl.fleet.membership import Membership
 from fscrawl.frontier.flags import labelled
 from fscrawl.frontier.frontier import Frontier
-from fscrawl.frontier.stored import StoredOnTree
+from fscrawl.frontier.shards import StoredOnTree
 from fscrawl.frontier.task import End
 from fscrawl.handlers.fresh_links import FreshLinks
 from fscrawl.storage.records import FORMAT, PageRecord, TreeRecord

@@ -34,7 +34,7 @@ FILES = {
     "fscrawl.engine.parse_process": "/proc: lets other sessions go first, and whether a process sleeps",
     "fscrawl.engine.watchdog": "a pipe within the process",
     "fscrawl.fleet.heartbeat": "/proc: which boot and which process this is",
-    "fscrawl.frontier.scratch": "scratch files on the local disk",
+    "fscrawl.frontier.queue": "scratch files on the local disk",
     "fscrawl.http.tls": "whether the file of certificate authorities is a file, and whether it has changed",
     "fscrawl.interrupts": "standard error, in the middle of anything that may be printed",
     "fscrawl.monitor.dashboard.app": "the dashboard's own files, which are part of the package",

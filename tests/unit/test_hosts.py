@@ -3,7 +3,7 @@
 import pytest
 
 from fscrawl.frontier import hosts
-from fscrawl.frontier.scratch import Scratch
+from fscrawl.frontier.queue import Scratch
 from fscrawl.frontier.task import End
 from tests.support.frontiers import A, B, StoredFake, drain, fill, paths
 
