@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from benchmarks import scrapy_venv
 from benchmarks.corpus import Site
 from benchmarks.measure import PROJECT
+from benchmarks.peers import CRAWLEE, SCRAPY, SPIDER_RS, Peer
 
 WORKERS, THREADS = 2, 8  # 16 requests at a time, in every crawler
 _QUOTA_BYTES = 77_000  # a page: then wget2 fetches about as many pages of rust-doc as the others, and the same ones
@@ -23,7 +23,7 @@ Command = Callable[[Site, Path, int], list[str]]
 class Crawler:
     """`command(site, out, pages)`: pages 0 means all. `wanted`: how many times as fast fscrawl should be, by site.
 
-    `directory`: where it runs; an older fscrawl looks for its modules there.
+    `directory`: where it runs; an older fscrawl looks for its modules there. `peer`: what must be installed for it.
     """
 
     name: str
@@ -31,6 +31,7 @@ class Crawler:
     wanted: Mapping[str, float] = field(default_factory=dict)
     good_exits: tuple[int, ...] = (0,)
     directory: Path = PROJECT
+    peer: Peer | None = None
 
 
 def fscrawl(checkout: Path) -> Command:
@@ -60,7 +61,17 @@ def _fscrawl(checkout: Path, site: Site, out: Path, pages: int) -> list[str]:
 
 def _scrapy(links: str) -> Command:
     spider = str(PROJECT / "benchmarks" / "scrapy_spider.py")
-    return lambda site, out, pages: [str(scrapy_venv.PYTHON), spider, str(out), site.url, str(pages), links]
+    return lambda site, out, pages: [SCRAPY.interpreter, spider, str(out), site.url, str(pages), links]
+
+
+def _crawlee(site: Site, out: Path, pages: int) -> list[str]:
+    program = str(PROJECT / "benchmarks" / "crawlee_crawler.py")
+    return [CRAWLEE.interpreter, program, str(out), site.url, str(pages), str(WORKERS * THREADS)]
+
+
+def _spider_rs(site: Site, out: Path, pages: int) -> list[str]:
+    program = str(PROJECT / "benchmarks" / "spider_rs.cjs")
+    return [SPIDER_RS.interpreter, program, str(SPIDER_RS.home), str(out), site.url, str(pages)]
 
 
 def _classical(site: Site, out: Path, pages: int) -> list[str]:
@@ -81,8 +92,10 @@ def _on_both(times: float) -> dict[str, float]:
 
 CRAWLERS = (
     Crawler("fscrawl", fscrawl(PROJECT)),
-    Crawler("scrapy", _scrapy("extractor"), wanted=_on_both(15)),
-    Crawler("scrapy-xpath", _scrapy("xpath"), wanted=_on_both(7)),
+    Crawler("scrapy", _scrapy("extractor"), wanted=_on_both(15), peer=SCRAPY),
+    Crawler("scrapy-xpath", _scrapy("xpath"), wanted=_on_both(7), peer=SCRAPY),
+    Crawler("crawlee", _crawlee, peer=CRAWLEE),
+    Crawler("spider-rs", _spider_rs, peer=SPIDER_RS),
     Crawler("classical", _classical, wanted=_on_both(25)),
     Crawler("wget2", _wget2, wanted={"rust-doc": 0.35}, good_exits=(0, 8)),  # 8: some link was a 404, and some are
 )

@@ -1,4 +1,4 @@
-"""The crawl as a Scrapy user who wants speed would write it. The interpreter of scrapy_venv runs it.
+"""The crawl as a Scrapy user who wants speed would write it. Its own interpreter runs it.
 
     python scrapy_spider.py OUT SEED PAGES LINKS      PAGES 0: no limit; LINKS: extractor | xpath
 

@@ -1,4 +1,4 @@
-"""Pages per second and CPU per page: fscrawl, Scrapy, the classical recipe and wget2 on the same sites.
+"""Pages per second and CPU per page: fscrawl and other crawlers on the same sites.
 
     python -m benchmarks.speed [--pages N | --full] [--repeat N] [--only NAME…] [--sites NAME…]
         [--base DIR]
@@ -20,8 +20,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import corpus, measure, scrapy_venv
+from benchmarks import corpus, measure
 from benchmarks.crawlers import CLASSICAL_PAGES, CRAWLERS, THREADS, WORKERS, Crawler, base
+from benchmarks.peers import PEERS
 
 _HEAD = f"{'site':12} {'crawler':13} {'pages':>6} {'KB/page':>8} {'wall s':>7} {'pages/s':>8}"
 _HEAD += f" {'CPU ms/page':>12} {'nginx':>6} {'peak MB':>8}  fscrawl ÷ it: pages/s (wanted), CPU"
@@ -51,13 +52,16 @@ def main() -> None:
     arguments = _arguments()
     corpus.exit_on_terminate()
     corpus.install()
-    scrapy_venv.python()
-    print(f"Python {platform.python_version()}; {scrapy_venv.description()}; {WORKERS * THREADS} requests at a time")
-    print(f"{os.cpu_count()} cores, load before: {os.getloadavg()[0]:.1f}\n\n{_HEAD}", flush=True)
     crawlers = (*CRAWLERS, base(arguments.base.resolve())) if arguments.base else CRAWLERS
+    chosen = [crawler for crawler in crawlers if not arguments.only or crawler.name in arguments.only]
+    print(f"Python {platform.python_version()}; {WORKERS * THREADS} requests at a time")
+    for peer in PEERS:
+        if any(crawler.peer is peer for crawler in chosen):
+            print(peer.install(), flush=True)
+    chosen = [crawler for crawler in chosen if not crawler.peer or crawler.peer.ready()]
+    print(f"{os.cpu_count()} cores, load before: {os.getloadavg()[0]:.1f}\n\n{_HEAD}", flush=True)
     for checkout in {crawler.directory for crawler in crawlers}:
         compileall.compile_dir(checkout / "fscrawl", quiet=1)  # or the first run of each would do it
-    chosen = [crawler for crawler in crawlers if not arguments.only or crawler.name in arguments.only]
     with corpus.serve() as served, tempfile.TemporaryDirectory(prefix="fscrawl-speed-") as trees:
         for number, site in enumerate(s for s in served.sites if not arguments.sites or s.name in arguments.sites):
             _warm(site.root)

@@ -15,8 +15,9 @@ import fnmatch
 import ipaddress
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import islice
+
+import msgspec
 
 from fscrawl import urls
 from fscrawl.errors import UsageError
@@ -33,8 +34,7 @@ _NEAREST = 3
 _COMPARED = 5_000  # names that are compared letter by letter: some 100 ms
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(msgspec.Struct, frozen=True):
     """What somebody wrote for hosts.
 
     text        as they wrote it

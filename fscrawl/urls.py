@@ -19,6 +19,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
+from typing import NamedTuple
 
 import ada_url
 from publicsuffixlist import PublicSuffixList
@@ -55,11 +56,23 @@ _NO_PATH = re.compile(r"[?#\x00-\x20]|h[tps\t\n\r]*:(?!//)|\Z", re.IGNORECASE)
 _PLAIN = re.compile(r"(/|(?:\.\./)*+)((?:[\w~-][\w.~-]*+/)*+(?:[\w~-][\w.~-]*+)?)(\?[\w.~=&/+-]+)?\Z", re.ASCII)
 
 
-def normalise(url: str, base: str | None = None, *, drop_query: bool = False) -> str | None:
+class Spelling(NamedTuple):
+    """How the settings of a crawl spell URLs: the same page has one normal form.
+
+    drop_query   the query is no part of a URL
+    """
+
+    drop_query: bool = False
+
+
+USUAL = Spelling()
+
+
+def normalise(url: str, base: str | None = None, spelling: Spelling = USUAL) -> str | None:
     """Return the normal form of `url`, joined to `base` if given; None if it is not an http(s) URL that can be fetched.
 
     WHATWG rules (https://url.spec.whatwg.org/): scheme and host in lower case, IDNA, default port and dot segments
-    removed, unsafe characters percent-encoded. Fragment and credentials are dropped, with `drop_query` the query too.
+    removed, unsafe characters percent-encoded. Fragment and credentials are dropped, and what `spelling` says.
 
     >>> normalise("HTTP://User:pw@Example.COM:80/a/../b?q=1#top")
     'http://example.com/b?q=1'
@@ -68,21 +81,21 @@ def normalise(url: str, base: str | None = None, *, drop_query: bool = False) ->
     >>> normalise("mailto:me@example.com") is None
     True
     """
-    href = _href(url, base, drop_query=drop_query)
+    href = _href(url, base, spelling)
     return href if 0 < len(href) <= MAX_URL_CHARS else None
 
 
-def normalised(url: str, base: str | None = None, *, drop_query: bool = False) -> str:
+def normalised(url: str, base: str | None = None, spelling: Spelling = USUAL) -> str:
     """Do what `normalise` does, and tell why there is no normal form: "" if it is none, TOO_LONG if it is too long.
 
     >>> normalised("mailto:me@example.com"), normalised("ä" * 500, "http://example.com/")
     ('', ' ')
     """
-    href = _href(url, base, drop_query=drop_query)
+    href = _href(url, base, spelling)
     return href if len(href) <= MAX_URL_CHARS else TOO_LONG
 
 
-def _href(url: str, base: str | None, *, drop_query: bool) -> str:
+def _href(url: str, base: str | None, spelling: Spelling) -> str:
     """Return the normal form, however long it is; "" if there is none."""
     try:
         href = ada_url.join_url(base, url) if base is not None else ada_url.normalize_url(url)
@@ -96,7 +109,7 @@ def _href(url: str, base: str | None, *, drop_query: bool) -> str:
         href = _without_credentials(href)
     if "?" in href:
         bare, _, query = href.partition("?")
-        if drop_query or not query:
+        if spelling.drop_query or not query:
             href = bare
     return href
 
@@ -127,9 +140,9 @@ class Joiner:
     bounded by bytes, since pages decide how long references are.
     """
 
-    def __init__(self, *, drop_query: bool = False, memory_bytes: int = _JOINED_BYTES) -> None:
+    def __init__(self, spelling: Spelling = USUAL, *, memory_bytes: int = _JOINED_BYTES) -> None:
         """`memory_bytes`: the size of one of the two generations of the cache."""
-        self._drop_query = drop_query
+        self._spelling = spelling
         # Directory → reference → its normal form, or what `normalised` gives in its place. References of other
         # kinds are in groups with `#` at the end, which no directory has; those that name their host, in one group.
         self._joined: RecentGroups[str, str, str] = RecentGroups(memory_bytes)
@@ -182,7 +195,7 @@ class Joiner:
         found: dict[str, str] = {}
         for reference in references:
             if reference[:1] != "?" and 0 < len(reference) <= MAX_URL_CHARS:
-                joined = _appended(directory, reference, drop_query=self._drop_query)
+                joined = _appended(directory, reference, self._spelling)
                 if joined is not None:
                     found[reference] = joined
         items = list(found.items())
@@ -197,9 +210,9 @@ class Joiner:
         if joined is None:
             if len(reference) > MAX_URL_CHARS:  # a reference of megabytes is not even looked at
                 return TOO_LONG
-            joined = _appended(base, reference, drop_query=self._drop_query) if group == base else None
+            joined = _appended(base, reference, self._spelling) if group == base else None
             if joined is None:
-                joined = normalised(reference, base, drop_query=self._drop_query)
+                joined = normalised(reference, base, self._spelling)
         reference_bytes = len(reference) * (1 if reference.isascii() else 4)
         weight = _ITEM_BYTES + reference_bytes + len(joined)
         self._joined.put(group, reference, joined, weight, _GROUP_BYTES + len(group))
@@ -211,12 +224,12 @@ def _directory(base: str) -> str:
     return base[: base.rfind("/") + 1]
 
 
-def _appended(directory: str, reference: str, *, drop_query: bool) -> str | None:
+def _appended(directory: str, reference: str, spelling: Spelling) -> str | None:
     """Do what `normalise` does with a reference that needs no more than to be appended; None if it is another one.
 
     Most references are such, and a regular expression sees that in a tenth of the time.
 
-    >>> _appended("http://a.example/x/y/", "../z.html?q=1", drop_query=False)
+    >>> _appended("http://a.example/x/y/", "../z.html?q=1", USUAL)
     'http://a.example/x/z.html?q=1'
     """
     found = _PLAIN.match(reference)
@@ -230,7 +243,7 @@ def _appended(directory: str, reference: str, *, drop_query: bool) -> str | None
     up, path, query = found.groups("")
     if up:
         directory = _above(directory, up)
-    joined = directory + path if drop_query else directory + path + query
+    joined = directory + path if spelling.drop_query else directory + path + query
     return joined if len(joined) <= MAX_URL_CHARS else None
 
 

@@ -13,9 +13,9 @@ from collections.abc import Collection
 from fscrawl.errors import TreeBusyError
 from fscrawl.fleet.heartbeat import Permit
 from fscrawl.frontier.task import PageTask, RobotsTask, Task
+from fscrawl.handlers import costs
 from fscrawl.handlers.circles import is_unanswered
 from fscrawl.handlers.context import Context
-from fscrawl.handlers.costs import costly_s
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import Exchange, Known, Outcome, Returned, ReturnedError
 from fscrawl.handlers.pages import PageHandler
@@ -26,8 +26,7 @@ from fscrawl.handlers.robots import ProbeHandler, RobotsHandler
 from fscrawl.handlers.sessions import Opened
 from fscrawl.handlers.sitemaps import SitemapHandler
 from fscrawl.handlers.writer import Writer
-from fscrawl.http.answers import Fetched
-from fscrawl.http.failures import NoDescriptorsError
+from fscrawl.http.answers import Fetched, NoDescriptorsError
 from fscrawl.store import Tree
 from fscrawl.util.terminal import say_error
 
@@ -67,14 +66,13 @@ class Worker:
     def do(self, task: Task) -> Outcome:
         """Do one task; TreeError if the tree cannot be used."""
         begun_at = time.monotonic()
-        try:
-            outcome = self._attempt(task)
-        finally:
-            rests_s = costly_s()
-        if isinstance(outcome, Known | Returned) or (outcome.exchange is None and not rests_s):
+        costs.begin()
+        outcome = self._attempt(task)
+        costly_s = costs.costly_s()
+        if isinstance(outcome, Known | Returned) or (outcome.exchange is None and not costly_s):
             return outcome
         exchange = outcome.exchange or Exchange(None, "unknown")
-        return outcome._replace(exchange=exchange._replace(begun_at=begun_at, costly_s=rests_s))
+        return outcome._replace(exchange=exchange._replace(begun_at=begun_at, costly_s=costly_s))
 
     def _attempt(self, task: Task) -> Outcome:
         try:

@@ -19,7 +19,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from functools import cached_property, partial
 from pathlib import Path
 from types import ModuleType, UnionType
@@ -33,7 +32,7 @@ from fscrawl.commands import COMMANDS
 from fscrawl.commands.program import Program
 from fscrawl.config import settings
 from fscrawl.dataset import schema
-from fscrawl.http.error_classes import CLASSES, HELP
+from fscrawl.http.answers import CLASSES, HELP
 from fscrawl.parse.extensions import EXTENSIONS
 from fscrawl.storage.records import ErrorRecord, PageRecord, RenderRecord, RobotsRecord, TreeRecord
 
@@ -150,8 +149,8 @@ def setting_rows(section: str) -> str:
     return table(
         ["setting", "default", "meaning"],
         (
-            [code(each.name), code(written[f"{section}.{each.name}"]), cell(each.metadata["help"])]
-            for each in fields(getattr(settings.Settings(), section))
+            [code(name), code(written[f"{section}.{name}"]), cell(setting.help)]
+            for name, setting in settings.SECTIONS[section].items()
         ),
     )
 

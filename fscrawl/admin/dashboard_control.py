@@ -13,7 +13,7 @@ from fscrawl.config.seeds import line_of_seed, read_given, read_seeds
 from fscrawl.config.written_requests import line_of
 from fscrawl.errors import UsageError
 from fscrawl.fleet.heartbeat import new_machine_id
-from fscrawl.http.error_classes import CLASSES
+from fscrawl.http.answers import CLASSES
 from fscrawl.store import Tree
 from fscrawl.util.humanize import number_of
 

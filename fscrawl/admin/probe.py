@@ -20,7 +20,8 @@ import contextlib
 import errno
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from fscrawl import interrupts
 from fscrawl.errors import TreeError
@@ -37,8 +38,7 @@ _UNABLE = frozenset({errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL, err
 _ELSEWHERE = "put the tree on another file system (a local disk, NFS, sshfs of an OpenSSH server, GlusterFS)"
 
 
-@dataclass(frozen=True, slots=True)
-class Mount:
+class Mount(msgspec.Struct, frozen=True):
     """What was found. `kind`: the file system's type, "" if unknown. A time of None: not within a second."""
 
     kind: str

@@ -17,6 +17,7 @@ from fscrawl.api.paths import lasting, path_of
 from fscrawl.api.tables import arrow, columns_of, need_bodies, rows
 from fscrawl.dataset.page_files import read_path
 from fscrawl.errors import RecordError, UsageError, about
+from fscrawl.hostnames import candidates
 from fscrawl.request import parts_of
 from fscrawl.storage.flaws import flaw
 from fscrawl.storage.layout import ERRS, LINKS, is_key
@@ -217,8 +218,6 @@ class Crawl:
     def _places(self, url: str) -> Iterator[tuple[str, str]]:
         if is_key(url):
             return ((host, url) for host in self._tree.hosts(LINKS))
-        from fscrawl.hostnames import candidates  # noqa: PLC0415 - who iterates need not load it
-
         found = candidates(url)
         if not found:
             raise UsageError(f"page({url!r}): must be a URL, like https://example.org/, or a key")

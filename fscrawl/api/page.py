@@ -10,8 +10,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fscrawl import urls
-from fscrawl.dataset.page_files import is_noindex, is_whole, read_path, record_of
+from fscrawl.dataset.page_files import base32_sha1, is_noindex, is_whole, read_path, record_of
 from fscrawl.errors import PlantedError, RecordError, UsageError
+from fscrawl.parse.extensions import TEXTS
 from fscrawl.parse.headers import media_type
 from fscrawl.request import parts_of, url_of
 from fscrawl.storage.layout import HTMLS, LINKS, SETTINGS
@@ -231,8 +232,6 @@ class Page:
     @property
     def content_digest(self) -> str | None:
         """The SHA-1 of the body in base 32, as in WARC files; None without a body. It reads the body."""
-        from fscrawl.dataset.page_files import base32_sha1  # noqa: PLC0415 - few ask for it
-
         body = self._body_wanted()
         return None if body is None else base32_sha1(body)
 
@@ -442,8 +441,6 @@ class Page:
             return False
         if record.file is None:
             return True
-        from fscrawl.parse.extensions import TEXTS  # noqa: PLC0415
-
         return record.file in TEXTS
 
     def _text_of_pdf(self) -> str | None:

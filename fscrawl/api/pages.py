@@ -17,9 +17,11 @@ from functools import partial
 from itertools import chain, islice, repeat
 from typing import Any, NamedTuple, Self
 
+from fscrawl import hostnames
 from fscrawl.api.page import Page, Source
 from fscrawl.dataset.page_files import record_of
 from fscrawl.errors import RecordError, UsageError
+from fscrawl.request import url_of
 from fscrawl.storage.kinds import most_bytes
 from fscrawl.storage.layout import HTMLS, LINKS
 from fscrawl.storage.many_files import Keys
@@ -63,8 +65,6 @@ class Filters:
             return False
         if not self.hosts:
             return True
-        from fscrawl.request import url_of  # noqa: PLC0415 - most readers want all hosts
-
         return any(host.has(url_of(url)) for host in self.hosts)
 
 
@@ -72,8 +72,6 @@ def hosts_of(host: str | Iterable[str] | None) -> tuple[Any, ...]:
     """Read `host`: one or several, in any form, also patterns. UsageError if one is no host, or if there is none."""
     if host is None:
         return ()
-    from fscrawl import hostnames  # noqa: PLC0415
-
     try:
         given = [host] if isinstance(host, str) else list(host)
         if not given:  # it would mean all hosts, and whoever has filtered a list means none

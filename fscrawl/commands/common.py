@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fscrawl.commands.program import Parser, Program, without_secrets
-from fscrawl.config.credentials import is_name
 from fscrawl.errors import UsageError
-from fscrawl.request import METHODS
 from fscrawl.util.installed import command
 from fscrawl.util.text_lines import parted
 from fscrawl.util.toml_text import to_toml
@@ -178,7 +176,7 @@ def add_allow_env(parser: argparse.ArgumentParser) -> None:
 
 
 def _variable(text: str) -> str:
-    if not is_name(text):
+    if not (text.isascii() and text.isidentifier()):
         raise argparse.ArgumentTypeError("must be the name of an environment variable, without $ and value")
     return text
 
@@ -244,6 +242,8 @@ def asked_for(words: list[str]) -> str:
     """
     if not words:
         raise UsageError("which URL? give one, or a request like POST https://example.org/ a=1")
+    from fscrawl.request import METHODS  # noqa: PLC0415 - a tenth of a command's start, and most ask for no URL
+
     if len(words) > 1 and words[0].upper() not in METHODS:
         second = without_secrets(words[1])
         raise UsageError(f"{second}: there must be one URL, or a request like POST https://example.org/ a=1")

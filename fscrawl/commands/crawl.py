@@ -15,7 +15,7 @@ from fscrawl.commands.common import (
     file,
 )
 from fscrawl.commands.site_option import add_site
-from fscrawl.engine.worker_entry import PRELOADED
+from fscrawl.engine import PRELOADED
 from fscrawl.util.children import start_server
 
 _EXAMPLES = """\

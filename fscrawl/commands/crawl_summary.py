@@ -11,7 +11,7 @@ from fscrawl.config.settings import FILE
 from fscrawl.config.written_requests import line_of
 from fscrawl.engine.progress import Counts
 from fscrawl.engine.run import Result
-from fscrawl.http.error_classes import HELP
+from fscrawl.http.answers import HELP
 from fscrawl.monitor import not_stored
 from fscrawl.monitor.snapshot import Snapshot
 from fscrawl.util.humanize import number_of, size

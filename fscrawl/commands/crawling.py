@@ -7,9 +7,10 @@ import contextlib
 import sys
 import time
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from fscrawl import interrupts, store, urls
 from fscrawl.admin.probe import probe
@@ -24,6 +25,7 @@ from fscrawl.config.watcher import missing, parse_file, read_settings
 from fscrawl.engine.machine import Machine
 from fscrawl.engine.progress import Progress
 from fscrawl.engine.run import Options, Result
+from fscrawl.engine.side_process import describe
 from fscrawl.engine.usable import check_fits, check_usable
 from fscrawl.errors import NotATreeError, OutputError, TreeError, UsageError, reason
 from fscrawl.fleet.heartbeat import longest_permit_s, new_machine_id
@@ -54,9 +56,9 @@ def crawl(options: argparse.Namespace) -> int:
     options.set = assignments(options)
     options.seed += options.words
     result, work = run(options, Progress(options.mode, verbose=options.verbose))
-    from fscrawl.commands.crawl_summary import summary  # noqa: PLC0415 - only the end needs it
-
     if options.mode != "quiet" or result.exit_code:
+        from fscrawl.commands.crawl_summary import summary  # noqa: PLC0415 - only the end needs it
+
         has_documents = _has_any(options.root / FILES)
         lines = summary(
             options.root,
@@ -173,7 +175,7 @@ def _prepare(
     """
     tree, chosen = _open_or_create(root, assignments, given, progress, has_seeds=bool(given or code))
     tree.check_directories()
-    chosen = replace(chosen, code=code)
+    chosen = chosen.with_code(code)
     probe(tree, progress.warn)
     seeds, added = _seeds_of(tree, chosen, given, progress)
     check_usable(chosen, allow_env)  # before the machine leaves a trace
@@ -186,8 +188,6 @@ def _described(file: SiteFile, *, in_this_process: bool) -> tuple[SiteRules, ...
         from fscrawl.sites.code import load  # noqa: PLC0415 - most crawls have no site file
 
         return load(file)
-    from fscrawl.engine.site_process import describe  # noqa: PLC0415 - as above
-
     return describe(file)
 
 

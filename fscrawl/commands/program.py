@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from fscrawl import __version__, urls
+from fscrawl import __version__
 from fscrawl.commands import ALIASES, COMMANDS
 from fscrawl.commands.other_tools import command_of, option_of
 from fscrawl.errors import EXIT_USAGE, UsageError
@@ -88,7 +88,9 @@ def without_secrets(text: str) -> str:
     >>> without_secrets("unexpected argument fetch.auth={'a.example' = 'me:pw'}")
     'unexpected argument fetch.auth…'
     """
-    return _SECRET_VALUE.sub(r"\1…", urls.without_login(text))
+    from fscrawl.urls import without_login  # noqa: PLC0415 - a tenth of a command's start, for mistakes only
+
+    return _SECRET_VALUE.sub(r"\1…", without_login(text))
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
@@ -122,7 +124,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
 
 def _unknown_command(word: str) -> str:
     if "://" in word:
-        return f"the command comes first; type:  {command()} crawl --root DIR {urls.without_login(word)}"
+        return f"the command comes first; type:  {command()} crawl --root DIR {without_secrets(word)}"
     near = difflib.get_close_matches(word, [*COMMANDS, *ALIASES], 1)
     meant = command_of(word) or (near[0] if near else "")
     what = f"type:  {command()} {meant}" if meant else f"the commands are {', '.join(COMMANDS)}"

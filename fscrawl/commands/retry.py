@@ -9,7 +9,7 @@ from fscrawl import hostnames, interrupts
 from fscrawl.commands.common import Program, add_command, add_root, open_tree
 from fscrawl.config.watcher import settings_of
 from fscrawl.errors import EXIT_OK, UsageError
-from fscrawl.http.error_classes import CLASSES
+from fscrawl.http.answers import CLASSES
 from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.util.humanize import number_of
 from fscrawl.util.installed import command

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,7 +40,7 @@ def with_site(chosen: Settings, path: Path | None, root: Path | None) -> Setting
 
     file = read_file(path, root)
     with time_limit(MOST_LOADING_S):
-        return replace(chosen, code=load(file))
+        return chosen.with_code(load(file))
 
 
 def read_file(path: Path, root: Path | None) -> SiteFile:

@@ -101,17 +101,16 @@ def run(options: argparse.Namespace) -> int:
 @contextlib.contextmanager
 def _limited() -> Iterator[Reader]:
     """Give what reads a page within the limits of a crawl. It forks, so it comes before whatever starts threads."""
-    from fscrawl.engine import parse_process  # noqa: PLC0415 - a crawl need not load it here
-    from fscrawl.engine.parse_server import ParseServer  # noqa: PLC0415
-    from fscrawl.engine.parsing import Parsing  # noqa: PLC0415
+    from fscrawl.engine.parsing import Parsing  # noqa: PLC0415 - a crawl need not load it here
+    from fscrawl.engine.side_process import Forker  # noqa: PLC0415
 
-    server = ParseServer(parse_process.serve)
-    parsing = Parsing(server, on_wait=lambda: None, on_read=lambda: None)
+    forker = Forker()
+    parsing = Parsing(forker.start)
     try:
         yield parsing.read
     finally:
         parsing.close()
-        server.close()
+        forker.close()
 
 
 @contextlib.contextmanager

@@ -79,15 +79,6 @@ def names_variable(text: str) -> bool:
     return any(found[1] is None for found in _NAMED.finditer(text))
 
 
-def is_name(text: str) -> bool:
-    """Tell whether `text` can be the name of a variable.
-
-    >>> is_name("HOME"), is_name("A=1"), is_name("$A")
-    (True, False, False)
-    """
-    return re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", text) is not None
-
-
 def basic(text: str) -> str:
     """Return the value of an Authorization header for "user:password" (RFC 7617, in UTF-8).
 

@@ -7,7 +7,6 @@ what other machines do, so it must be edited where all of them see it: in `crawl
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields
 
 from fscrawl.config.settings import FILE, FIXED, SECTIONS, Settings, apply
 from fscrawl.errors import SettingsError
@@ -41,16 +40,16 @@ def check_same(current: Settings, assignments: Iterable[str], where: str) -> Non
     """
     wanted = apply(current, assignments)
     differing = []
-    for section in SECTIONS:
+    for section, known in SECTIONS.items():
         there, given = getattr(current, section), getattr(wanted, section)
-        for field in fields(there):
-            value = getattr(there, field.name)
-            if value == getattr(given, field.name):
+        for name, setting in known.items():
+            value = getattr(there, name)
+            if value == getattr(given, name):
                 continue
-            has = "another value" if field.metadata["secret"] else "none" if value is None else to_toml(value)
-            is_fixed = (section, field.name) in FIXED
+            has = "another value" if setting.secret else "none" if value is None else to_toml(value)
+            is_fixed = (section, name) in FIXED
             then = ", fixed when it was created; start a new tree elsewhere" if is_fixed else f"; edit {where}"
-            differing.append(SettingsError(f"the tree has {has}{then}", f"{section}.{field.name}"))
+            differing.append(SettingsError(f"the tree has {has}{then}", f"{section}.{name}"))
     if len(differing) == 1:
         raise differing[0]
     if differing:

@@ -14,8 +14,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
+
+import msgspec
 
 from fscrawl.config.credentials import Variables, expand
 
@@ -25,8 +26,7 @@ _REMEMBERED_HOSTS = 65536
 _RIGHT = 'a list of proxies such as "http://user:$FSCRAWL_PASSWORD@host:8080" or "socks5h://host:1080"'
 
 
-@dataclass(frozen=True, slots=True)
-class Proxy:
+class Proxy(msgspec.Struct, frozen=True):
     """`scheme`: "http" or "socks5h". `user`: None if it needs no login."""
 
     scheme: str
@@ -84,8 +84,7 @@ def check_proxies(values: Iterable[str]) -> str | None:
     return None
 
 
-@dataclass(slots=True)
-class _State:
+class _State(msgspec.Struct):
     uses: int = 0
     rests: int = 0  # in a row
     fails: int = 0  # of its own, in a row: it may also rest because a host did not answer in time

@@ -1,18 +1,19 @@
-"""The settings of a crawl: `crawl.toml` ↔ frozen dataclasses, one class for each section. Pure: no disk, no socket.
+"""The settings of a crawl: `crawl.toml` ↔ frozen structs, one class for each section. Pure: no disk, no socket.
 
-A setting is a field of one of the classes below. The field has its name, type and default; its metadata has the help
-text, which is also the comment in `crawl.toml`, and a check of the value (see `checks`).
+A setting is a field of one of the classes below. The field has its name, type and default. Its annotation has the help
+text, which is also the comment in `crawl.toml`, and a check of the value (see `checks`). They are read as they are, so
+this module has no `from __future__ import annotations`.
 
 Promise: reading checks every name and value. An unknown name or a bad value is a SettingsError that says where it is
 and what would be right. `parse` reads what `render` writes.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+from msgspec.structs import replace
 
 from fscrawl import __version__
 from fscrawl.config import checks, unknown
@@ -22,13 +23,13 @@ from fscrawl.config.credentials import check_auth
 from fscrawl.config.proxies import check_proxies
 from fscrawl.config.render_settings import RenderSettings
 from fscrawl.config.site_text import NOT_KEPT, TABLE, render_site
-from fscrawl.config.value_types import checked, written
-from fscrawl.config.value_types import setting as _setting
+from fscrawl.config.value_types import SECRET, checked, settings_of, written
 from fscrawl.errors import SettingsError
 from fscrawl.parse.follow import ELEMENTS, USUAL
 from fscrawl.parse.media_types import PDF, WITH_LINKS
 from fscrawl.storage.layout import SETTINGS
 from fscrawl.storage.records import TreeRecord
+from fscrawl.urls import Spelling
 from fscrawl.util.toml_file import TomlFile
 from fscrawl.util.toml_text import to_toml
 
@@ -41,211 +42,205 @@ NO_CONTACT = "(no contact given)"
 USER_AGENT = f"fscrawl/{__version__} {NO_CONTACT}"
 
 
-@dataclass(frozen=True, slots=True)
-class CrawlSettings:
+class CrawlSettings(msgspec.Struct, frozen=True):
     """Which pages to crawl, and in which order."""
 
-    scope: str = _setting(
-        "domain",
+    scope: Annotated[
+        str,
         'which hosts to crawl: "host" (those of the seeds), "domain" (all hosts of their registrable domains, by the'
         ' public suffix list) or "any"',
         checks.one_of("host", "domain", "any"),
-    )
-    allow: tuple[str, ...] = _setting(
-        (), "regular expressions; if there are any, a URL must match at least one", checks.expressions
-    )
-    deny: tuple[str, ...] = _setting(
-        (), "regular expressions; a URL that matches one of them is not crawled", checks.expressions
-    )
-    max_depth: int | None = _setting(
-        None, "how many links to follow from a seed: 0 fetches the seeds only", checks.at_least(0)
-    )
-    max_pages: int | None = _setting(None, "how many pages to store in all", checks.at_least(1))
-    max_pages_per_host: int | None = _setting(None, "how many pages to store of each host", checks.at_least(1))
-    max_hosts_per_domain: int = _setting(
-        10_000,
+    ] = "domain"
+    allow: Annotated[
+        tuple[str, ...], "regular expressions; if there are any, a URL must match at least one", checks.expressions
+    ] = ()
+    deny: Annotated[
+        tuple[str, ...], "regular expressions; a URL that matches one of them is not crawled", checks.expressions
+    ] = ()
+    max_depth: Annotated[
+        int | None, "how many links to follow from a seed: 0 fetches the seeds only", checks.at_least(0)
+    ] = None
+    max_pages: Annotated[int | None, "how many pages to store in all", checks.at_least(1)] = None
+    max_pages_per_host: Annotated[int | None, "how many pages to store of each host", checks.at_least(1)] = None
+    max_hosts_per_domain: Annotated[
+        int,
         "how many hosts of one registrable domain to crawl; some domains make up host names without end",
         checks.at_least(1),
-    )
-    follow_nofollow: bool = _setting(
-        False, "follow links marked rel=nofollow, and the links of pages that ask robots not to follow them"
-    )
-    sitemaps: bool = _setting(
-        True, "read the sitemaps that robots.txt names; their URLs count as seeds if they are in the scope"
-    )
-    stopped_labels: tuple[str, ...] = _setting(
-        (),
-        "labels of tasks to hold back; their URLs stay pending",
-        checks.labels,
-    )
-    order: str = _setting(
-        "breadth",
+    ] = 10_000
+    follow_nofollow: Annotated[
+        bool, "follow links marked rel=nofollow, and the links of pages that ask robots not to follow them"
+    ] = False
+    sitemaps: Annotated[
+        bool, "read the sitemaps that robots.txt names; their URLs count as seeds if they are in the scope"
+    ] = True
+    stopped_labels: Annotated[
+        tuple[str, ...], "labels of tasks to hold back; their URLs stay pending", checks.labels
+    ] = ()
+    order: Annotated[
+        str,
         'the order of a host\'s pages: "breadth" (first found first), "depth" (last found first) or "random"',
         checks.one_of("breadth", "depth", "random"),
-    )
-    partition: str = _setting(
-        "host",
+    ] = "breadth"
+    partition: Annotated[
+        str,
         'what is divided among the machines: "host", or "site" if hosts of a site share a log-in, or "url" for one'
         " large host that welcomes many machines; fixed when the tree is created",
         checks.one_of("host", "site", "url"),
-    )
-    drop_query: bool = _setting(False, "ignore the query of URLs: /page?a=1 and /page are the same page")
-    follow: tuple[str, ...] = _setting(
-        USUAL,
+    ] = "host"
+    drop_query: Annotated[bool, "ignore the query of URLs: /page?a=1 and /page are the same page"] = False
+    follow: Annotated[
+        tuple[str, ...],
         "the elements of a page whose references are links; more of them: " + ", ".join(ELEMENTS[len(USUAL) :]),
         checks.names_of("elements", ELEMENTS),
-    )
+    ] = USUAL
 
 
-@dataclass(frozen=True, slots=True)
-class PolitenessSettings:
+class PolitenessSettings(msgspec.Struct, frozen=True):
     """How fast a site is asked, and by whom."""
 
-    user_agent: str = _setting(
-        USER_AGENT,
-        "the User-Agent header; write an address here where site owners can reach you",
-        checks.header_value,
-    )
-    user_agents: tuple[str, ...] = _setting(
-        (),
+    user_agent: Annotated[
+        str, "the User-Agent header; write an address here where site owners can reach you", checks.header_value
+    ] = USER_AGENT
+    user_agents: Annotated[
+        tuple[str, ...],
         "only to test a site of your own: other User-Agent headers, one for each host in turn; the rules of robots.txt"
         " are still those for user_agent",
         checks.header_values,
-    )
-    robots: bool = _setting(True, "obey robots.txt")
-    delay: float = _setting(1.0, "seconds between two requests to one host", checks.at_least(0))
-    per_host: int = _setting(1, "how many requests to one host may run at the same time", checks.at_least(1))
-    adaptive: bool = _setting(True, "increase the delay of a host that is slow or fails, up to max_delay")
-    max_delay: float = _setting(
-        60.0, "the longest delay in seconds, even if robots.txt asks for a longer Crawl-delay", checks.at_least(0)
-    )
-    max_rest: float = _setting(
-        3600.0, "the longest pause of a host in seconds, even if its Retry-After asks for more", checks.at_least(0)
-    )
-    give_up_after: float = _setting(
-        60.0, "give up a host that has been failing for so many seconds", checks.at_least(0)
+    ] = ()
+    robots: Annotated[bool, "obey robots.txt"] = True
+    delay: Annotated[float, "seconds between two requests to one host", checks.at_least(0)] = 1.0
+    per_host: Annotated[int, "how many requests to one host may run at the same time", checks.at_least(1)] = 1
+    adaptive: Annotated[bool, "increase the delay of a host that is slow or fails, up to max_delay"] = True
+    max_delay: Annotated[
+        float, "the longest delay in seconds, even if robots.txt asks for a longer Crawl-delay", checks.at_least(0)
+    ] = 60.0
+    max_rest: Annotated[
+        float, "the longest pause of a host in seconds, even if its Retry-After asks for more", checks.at_least(0)
+    ] = 3600.0
+    give_up_after: Annotated[float, "give up a host that has been failing for so many seconds", checks.at_least(0)] = (
+        60.0
     )
 
 
-@dataclass(frozen=True, slots=True)
-class FetchSettings:
+class FetchSettings(msgspec.Struct, frozen=True):
     """Limits of one HTTP exchange."""
 
-    timeout: float = _setting(30.0, "seconds that one exchange may take, from request to end", checks.more_than_zero)
-    connect_timeout: float = _setting(
-        10.0,
+    timeout: Annotated[float, "seconds that one exchange may take, from request to end", checks.more_than_zero] = 30.0
+    connect_timeout: Annotated[
+        float,
         "seconds that a connection may take to open, and the first request for a robots.txt in all",
         checks.more_than_zero,
-    )
-    max_bytes: int = _setting(10485760, "the largest body in bytes, as received and decompressed", checks.at_least(1))
-    accept: tuple[str, ...] = _setting(
-        ("text/html", "application/xhtml+xml"),
+    ] = 10.0
+    max_bytes: Annotated[int, "the largest body in bytes, as received and decompressed", checks.at_least(1)] = 10485760
+    accept: Annotated[
+        tuple[str, ...],
         'media types to store, also "image/*" and "*/*"; any other type gets a record without a body',
         checks.media_ranges,
-    )
-    accept_links: tuple[str, ...] = _setting(
-        tuple(each for each in WITH_LINKS if each != PDF),
+    ] = ("text/html", "application/xhtml+xml")
+    accept_links: Annotated[
+        tuple[str, ...],
         "media types that are searched for links, if they are stored; application/pdf can be added (needs pypdf)",
         checks.names_of("media types that can be searched for links", WITH_LINKS),
-    )
-    retries: int = _setting(3, "how often to try again after a failure that may pass", checks.at_least(0))
-    retry_posts: bool = _setting(False, "try a POST or PATCH again, too, that the server may have done: for searches")
-    allow_addresses: tuple[str, ...] = _setting(
-        (),
+    ] = tuple(each for each in WITH_LINKS if each != PDF)
+    retries: Annotated[int, "how often to try again after a failure that may pass", checks.at_least(0)] = 3
+    retry_posts: Annotated[bool, "try a POST or PATCH again, too, that the server may have done: for searches"] = False
+    allow_addresses: Annotated[
+        tuple[str, ...],
         'networks to fetch from although they are private, or this computer: ["10.0.0.0/8", "127.0.0.0/8"]',
         check_networks,
-    )
-    headers: dict[str, str] = field(
-        default_factory=dict,
-        metadata={
-            "help": "additional request headers, sent to every host; $FSCRAWL_NAME stands for an environment variable",
-            "check": checks.headers,
-            "secret": True,
-        },
-    )
-    cookies: bool = _setting(True, "keep cookies in memory and send them back")
-    auth: dict[str, str] = field(
-        default_factory=dict,
-        metadata={
-            "help": 'user and password, by host: {"intranet.example" = "user:$FSCRAWL_PASSWORD"}',
-            "check": check_auth,
-            "secret": True,
-        },
-    )
-    proxies: tuple[str, ...] = _setting(
-        (),
+    ] = ()
+    headers: Annotated[
+        dict[str, str],
+        "additional request headers, sent to every host; $FSCRAWL_NAME stands for an environment variable",
+        checks.headers,
+        SECRET,
+    ] = {}
+    cookies: Annotated[bool, "keep cookies in memory and send them back"] = True
+    auth: Annotated[
+        dict[str, str],
+        'user and password, by host: {"intranet.example" = "user:$FSCRAWL_PASSWORD"}',
+        check_auth,
+        SECRET,
+    ] = {}
+    proxies: Annotated[
+        tuple[str, ...],
         'proxies, used in turn: "http://user:$FSCRAWL_PASSWORD@host:port" or "socks5h://host:port" (needs PySocks)',
         check_proxies,
-        secret=True,
-    )
-    proxy_uses: int | None = _setting(
-        None, "how many requests each worker process may send through each proxy", checks.at_least(1)
-    )
-    proxy_failures: int | None = _setting(
-        None,
+        SECRET,
+    ] = ()
+    proxy_uses: Annotated[
+        int | None, "how many requests each worker process may send through each proxy", checks.at_least(1)
+    ] = None
+    proxy_failures: Annotated[
+        int | None,
         "how often a proxy may fail in a row until each worker process drops it for good; absent: it only rests",
         checks.at_least(1),
-    )
-    ca_file: str | None = _setting(
-        None, "a PEM file of certificate authorities to trust instead of the usual ones", checks.file_name
-    )
+    ] = None
+    ca_file: Annotated[
+        str | None, "a PEM file of certificate authorities to trust instead of the usual ones", checks.file_name
+    ] = None
 
 
-@dataclass(frozen=True, slots=True)
-class ParseSettings:
+class ParseSettings(msgspec.Struct, frozen=True):
     """How HTML is read."""
 
-    parser: str = _setting(
-        "lexbor",
+    parser: Annotated[
+        str,
         '"lexbor"; or "html5lib", the reference parser, through Beautiful Soup: some fifty times slower',
         checks.one_of("lexbor", "html5lib"),
-    )
+    ] = "lexbor"
 
 
-@dataclass(frozen=True, slots=True)
-class FleetSettings:
+class FleetSettings(msgspec.Struct, frozen=True):
     """How machines share the work."""
 
-    shards: int = _setting(
-        512, "how many parts the work is divided into; fixed when the tree is created", checks.between(1, 1_000_000)
-    )
-    beat: float = _setting(10.0, "seconds between two heartbeats of a machine", checks.more_than_zero)
-    dead_after: float = _setting(
-        60.0, "seconds without a heartbeat after which a machine counts as dead", checks.more_than_zero
-    )
+    shards: Annotated[
+        int, "how many parts the work is divided into; fixed when the tree is created", checks.between(1, 1_000_000)
+    ] = 512
+    beat: Annotated[float, "seconds between two heartbeats of a machine", checks.more_than_zero] = 10.0
+    dead_after: Annotated[
+        float, "seconds without a heartbeat after which a machine counts as dead", checks.more_than_zero
+    ] = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class StoreSettings:
+class StoreSettings(msgspec.Struct, frozen=True):
     """How files are written."""
 
-    fsync: bool = _setting(False, "flush each file to the disk before it is published; then it survives a power loss")
-    patience: float = _setting(
-        300.0,
+    fsync: Annotated[bool, "flush each file to the disk before it is published; then it survives a power loss"] = False
+    patience: Annotated[
+        float,
         "seconds to wait while the file system has a fault that may pass (no server, a stale handle, an I/O error);"
         " then the machine stops with exit code 75",
         checks.at_least(0),
-    )
+    ] = 300.0
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True):
     """All settings of a crawl, by section."""
 
-    crawl: CrawlSettings = field(default_factory=CrawlSettings)
-    politeness: PolitenessSettings = field(default_factory=PolitenessSettings)
-    fetch: FetchSettings = field(default_factory=FetchSettings)
-    parse: ParseSettings = field(default_factory=ParseSettings)
-    render: RenderSettings = field(default_factory=RenderSettings)
-    fleet: FleetSettings = field(default_factory=FleetSettings)
-    store: StoreSettings = field(default_factory=StoreSettings)
-    sites: tuple[SiteRules, ...] = ()  # the [[site]] tables, which are no section
-    code: tuple[SiteRules, ...] = ()  # the classes of the site file, which `crawl.toml` does not have
+    crawl: CrawlSettings = msgspec.field(default_factory=CrawlSettings)
+    politeness: PolitenessSettings = msgspec.field(default_factory=PolitenessSettings)
+    fetch: FetchSettings = msgspec.field(default_factory=FetchSettings)
+    parse: ParseSettings = msgspec.field(default_factory=ParseSettings)
+    render: RenderSettings = msgspec.field(default_factory=RenderSettings)
+    fleet: FleetSettings = msgspec.field(default_factory=FleetSettings)
+    store: StoreSettings = msgspec.field(default_factory=StoreSettings)
+    sites: "tuple[SiteRules, ...]" = ()  # the [[site]] tables, which are no section
+    code: "tuple[SiteRules, ...]" = ()  # the classes of the site file, which `crawl.toml` does not have
 
     @property
-    def rules(self) -> tuple[SiteRules, ...]:
+    def rules(self) -> "tuple[SiteRules, ...]":
         """All sites. For each URL the first one counts that has its host."""
         return (*self.code, *self.sites)
+
+    @property
+    def spelling(self) -> Spelling:
+        """How URLs are spelled."""
+        return Spelling(self.crawl.drop_query)
+
+    def with_code(self, code: "tuple[SiteRules, ...]") -> "Settings":
+        """Give the same settings with the classes of another site file."""
+        return replace(self, code=code)
 
     @property
     def reads_sitemaps(self) -> bool:
@@ -253,7 +248,9 @@ class Settings:
         return self.crawl.sitemaps and self.politeness.robots
 
 
-SECTIONS = tuple(section.name for section in fields(Settings) if section.name not in ("sites", "code"))
+SECTIONS = {  # the settings of each
+    name: settings_of(section) for name, section in Settings.__annotations__.items() if name not in ("sites", "code")
+}
 FIXED = (("crawl", "partition"), ("fleet", "shards"))  # when the tree is created
 
 
@@ -311,16 +308,16 @@ def render(settings: Settings, *, secrets: bool = True) -> str:
     `secrets`: also write the values that may hold passwords; without them a comment says that there was one.
     """
     lines = ["# The settings of this crawl, for all machines. You can edit this file while they run."]
-    for section in SECTIONS:
+    for section, known in SECTIONS.items():
         lines += ["", f"[{section}]"]
         group = getattr(settings, section)
-        for setting in fields(group):
-            value = getattr(group, setting.name)
-            lines.append(f"# {setting.metadata['help']}")
-            if value and setting.metadata["secret"] and not secrets:
-                lines.append(f"# {setting.name} =  {NOT_KEPT}")
+        for name, setting in known.items():
+            value = getattr(group, name)
+            lines.append(f"# {setting.help}")
+            if value and setting.secret and not secrets:
+                lines.append(f"# {name} =  {NOT_KEPT}")
             else:
-                lines.append(f"# {setting.name} =" if value is None else f"{setting.name} = {to_toml(value)}")
+                lines.append(f"# {name} =" if value is None else f"{name} = {to_toml(value)}")
     for site in settings.sites:
         lines += ["", *render_site(site.table, secrets=secrets)]
     return "\n".join([*lines, "", END]) + "\n"
@@ -337,21 +334,20 @@ def fixed_by(record: TreeRecord) -> Settings:
 
 def names() -> list[str]:
     """Return the full names of all settings, `section.name`."""
-    return [f"{section}.{f.name}" for section in SECTIONS for f in fields(getattr(Settings(), section))]
+    return [f"{section}.{name}" for section, known in SECTIONS.items() for name in known]
 
 
 def _with(settings: Settings, section: str, name: str, value: Any, where: str = "") -> Settings:
-    group = getattr(settings, section) if section in SECTIONS else None
-    found = None if group is None else {f.name: f for f in fields(group)}.get(name)
-    if group is None or found is None:
+    found = SECTIONS.get(section, {}).get(name)
+    if found is None:
         raise SettingsError(unknown.setting(section, name, names()), unknown.full_name(section, name), where)
     try:
         new = checked(found, value)
     except ValueError as error:
-        is_secret = found.metadata["secret"] or _may_have_login(value)
+        is_secret = found.secret or _may_have_login(value)
         shown = "" if is_secret else f"{written(value)}: "
         raise SettingsError(f"{shown}must be {error}", f"{section}.{name}", where) from None
-    return replace(settings, **{section: replace(group, **{name: new})})
+    return replace(settings, **{section: replace(getattr(settings, section), **{name: new})})
 
 
 def _may_have_login(value: Any) -> bool:

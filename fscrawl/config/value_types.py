@@ -1,11 +1,12 @@
-"""How a setting is declared, a field of a dataclass, and the types of settings: which values of TOML fit them. Pure."""
+"""How a setting is declared, in the annotation of its field, and the types of settings: which TOML fits them. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import Field, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
+
+import msgspec
 
 from fscrawl.config.checks import Check
 from fscrawl.util.toml_text import to_toml
@@ -15,9 +16,24 @@ _POWERS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 _MOST = 10**18  # whole numbers are below it
 
 
-def setting(default: Any, help_: str, check: Check | None = None, *, secret: bool = False) -> Any:
-    """Declare a setting. `secret`: no message shows its value."""
-    return field(default=default, metadata={"help": help_, "check": check, "secret": secret})
+class Setting(NamedTuple):
+    """What the annotation of a setting says: `Annotated[type, help, check, SECRET]`.
+
+    SECRET: no message shows its value.
+    """
+
+    type: Any
+    help: str
+    check: Check | None = None
+    secret: bool = False
+
+
+SECRET = True
+
+
+def settings_of(section: type[msgspec.Struct]) -> dict[str, Setting]:
+    """Give the settings of a section by their names."""
+    return {name: Setting(*get_args(annotation)) for name, annotation in section.__annotations__.items()}
 
 
 def written(value: Any) -> str:
@@ -97,21 +113,21 @@ class _Type(NamedTuple):
 
 _WHOLE_NUMBER = _Type("a whole number", _is_whole_number, int, _as_whole_number, "10")
 _TEXT = _Type("a string", _is_text, str, _as_text, '"text"')
-_TYPES = {
-    "bool": _Type("true or false", lambda value: isinstance(value, bool), bool, _as_truth),
-    "int": _WHOLE_NUMBER,
-    "int | None": _WHOLE_NUMBER,
-    "float": _Type("a number of seconds", _is_number, float, _as_number, "2.5"),
-    "str": _TEXT,
-    "str | None": _TEXT,
-    "tuple[str, ...]": _Type(
+_TYPES: dict[Any, _Type] = {
+    bool: _Type("true or false", lambda value: isinstance(value, bool), bool, _as_truth),
+    int: _WHOLE_NUMBER,
+    int | None: _WHOLE_NUMBER,
+    float: _Type("a number of seconds", _is_number, float, _as_number, "2.5"),
+    str: _TEXT,
+    str | None: _TEXT,
+    tuple[str, ...]: _Type(
         "a list of strings",
         lambda value: isinstance(value, list) and all(map(_is_text, value)),
         tuple,
         _as_list,
         '["a", "b"]',
     ),
-    "dict[str, str]": _Type(
+    dict[str, str]: _Type(
         "a table of strings",
         lambda value: isinstance(value, dict) and all(map(_is_text, value.values())),
         dict,
@@ -120,14 +136,13 @@ _TYPES = {
 }
 
 
-def checked(setting: Field[Any], value: Any) -> Any:
-    """Return a value of TOML as the field of a settings class holds it; ValueError with what it must be."""
-    kind = _TYPES[str(setting.type)]
-    check = setting.metadata["check"]
+def checked(setting: Setting, value: Any) -> Any:
+    """Return a value of TOML as the field of a section holds it; ValueError with what it must be."""
+    kind, check = _TYPES[setting.type], setting.check
     if not kind.fits(value):
         in_a_list = [value] if kind.meant is _as_list and _is_text(value) else None
         problem = check(tuple(in_a_list)) if check and in_a_list else None  # what was meant would not do either
-        raise ValueError(problem or kind.right(value, secret=setting.metadata["secret"]))
+        raise ValueError(problem or kind.right(value, secret=setting.secret))
     value = kind.convert(value)
     right = (check(value) if check else None) or _size(value)
     if right:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 
 from fscrawl.config import settings
 from fscrawl.config.edited_text import EditedText, Faults
@@ -225,7 +224,7 @@ class EditWatcher:
         if edited is None:
             return False
         self._text = self._used = text
-        edited = replace(edited, code=self.settings.code)
+        edited = edited.with_code(self.settings.code)
         changed, self.settings = edited != self.settings, edited
         self.origins = origins(edited.rules)
         self.settings_at = timestamp(time.time())
@@ -339,6 +338,6 @@ def _say_nothing(message: str) -> None:
 
 def _means(tree: Tree, text: str, current: Settings) -> bool:
     try:
-        return replace(settings.parse(text, settings.FILE, tree.record), code=current.code) == current
+        return settings.parse(text, settings.FILE, tree.record).with_code(current.code) == current
     except SettingsError:
         return False

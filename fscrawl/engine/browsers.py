@@ -11,10 +11,11 @@ import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from fscrawl import interrupts
 from fscrawl.config.render_settings import RenderSettings

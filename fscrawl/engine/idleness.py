@@ -8,14 +8,16 @@ Vocabulary:
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from fscrawl import urls
 from fscrawl.config.settings import PolitenessSettings
-from fscrawl.frontier.host_scheduler import Fails, HostScheduler
 from fscrawl.store import PAUSE
 from fscrawl.util.humanize import number_of, span
 from fscrawl.util.installed import command
+
+if TYPE_CHECKING:  # `status` says a word of this, too, and has no frontier
+    from fscrawl.frontier.host_scheduler import Fails, HostScheduler
 
 _IDLE_S = 10.0
 _PACED_S = 30.0

@@ -28,7 +28,7 @@ from fscrawl.engine.outcomes import Bookkeeper
 from fscrawl.engine.pool import Pool, most_slow
 from fscrawl.engine.progress import Counts, Progress
 from fscrawl.engine.run import Ending, Options, Result
-from fscrawl.engine.site_process import Seeds, seeds_here
+from fscrawl.engine.side_process import Seeds, seeds_here
 from fscrawl.engine.usable import check_edit
 from fscrawl.engine.watchdog import Watchdog
 from fscrawl.errors import EXIT_BY_SIGNAL, EXIT_OK, EXIT_UNUSABLE_RESULT, FscrawlError, NoBrowserError

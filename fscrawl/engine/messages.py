@@ -5,9 +5,10 @@ It is apart from `worker_process`, since the machine need not load what fetches 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Self
+
+import msgspec
 
 from fscrawl.errors import TreeError
 from fscrawl.fleet.heartbeat import Permit
@@ -20,13 +21,11 @@ from fscrawl.storage.retrying import Retrying
 from fscrawl.store import Tree
 
 
-@dataclass(frozen=True, slots=True)
-class Drain:
+class Drain(msgspec.Struct, frozen=True):
     """Give back the tasks that no thread has begun: each comes back as `Returned`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(msgspec.Struct, frozen=True):
     """End, when the threads have done what is in the inbox."""
 
 
@@ -54,8 +53,7 @@ Answer = Outcome | TreeUnusable
 Sent = Answer | Parked
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerSetup:
+class WorkerSetup(msgspec.Struct, frozen=True):
     """What a worker process needs to work on its tree. It has the tree's `record`, so it need not read it.
 
     `browsers`: the address of the machine's keepers, "" if it has none.

@@ -44,15 +44,14 @@ from fscrawl.handlers.outcome import (
     Unchanged,
 )
 from fscrawl.handlers.records import error_record
-from fscrawl.http.answers import Failed
-from fscrawl.http.error_classes import line_to_allow
+from fscrawl.http.answers import Failed, line_to_allow
 from fscrawl.politeness.outage import Outage
+from fscrawl.politeness.pace import backoff_s
 from fscrawl.store import Tree
 from fscrawl.util.terminal import plain
 
 _FIGURES = {"page": "stored", "redirect": "other", "other": "other"}  # all else is the class of a failure
-_FIRST_BACKOFF_S = 1.0
-_MOST_DOUBLINGS = 30
+_RESTS = 200.0  # times what an answer costs beyond the usual: for that, a site gets so small a part of a processor
 _FEW_LINKS = 100  # of a page: they are taken in at once, in a millisecond
 _LINKS_AT_ONCE = 250  # some milliseconds; on a busy computer it may take ten times as long
 _MOST_WAITING = 200_000  # links that are not taken in yet: those of two of the largest pages
@@ -257,7 +256,8 @@ class Bookkeeper:
         if self._outage.is_on:
             self._finish(task, exchange.asked_at, End.BACK)
         else:
-            self._finish(task, exchange.asked_at, End.AGAIN, at=self._next_try_at(task.attempt))
+            pause_s = backoff_s(task.attempt, self._settings().politeness, self._rng)
+            self._finish(task, exchange.asked_at, End.AGAIN, at=time.monotonic() + pause_s)
 
     def _failed_for_good(self, outcome: FailedForGood) -> None:
         task, exchange = outcome.task, outcome.exchange
@@ -429,7 +429,7 @@ class Bookkeeper:
         if rest_s:
             self._frontier.scheduler.rest(task.host, now + rest_s, "retry-after")
         if exchange.costly_s:
-            self._frontier.scheduler.rest(task.host, now + min(exchange.costly_s, longest_s), "costly")
+            self._frontier.scheduler.charge(task.host, _RESTS * exchange.costly_s, now)
         if exchange.health == "unknown":
             return
         if exchange.health == "answered":
@@ -451,12 +451,6 @@ class Bookkeeper:
             f"{len(hosts)} hosts in a row have not answered (the last error: {plain(message)}): is the network gone?"
             " Until a host answers, only a probe is sent from time to time"
         )
-
-    def _next_try_at(self, attempt: int) -> float:
-        """Backoff with jitter: 1, 2, 4 … s, half of it at random. A rest of the host counts besides."""
-        longest_s: float = self._settings().politeness.max_delay
-        backoff_s = min(_FIRST_BACKOFF_S * 2.0 ** min(attempt - 1, _MOST_DOUBLINGS), longest_s)
-        return time.monotonic() + backoff_s * self._rng.uniform(0.5, 1.0)
 
 
 # -- pages whose many links are told later

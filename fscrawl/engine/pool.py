@@ -34,7 +34,7 @@ from multiprocessing.connection import Connection
 from typing import NamedTuple, TypeGuard
 
 from fscrawl import interrupts
-from fscrawl.engine import frames, worker_entry
+from fscrawl.engine import PRELOADED, frames, worker_entry
 from fscrawl.engine.messages import Answer, Begun, Drain, Message, Parked, Sent, Stop, WorkerSetup
 from fscrawl.engine.shared_cookies import SharedCookies
 from fscrawl.errors import FscrawlError
@@ -87,7 +87,7 @@ class Pool:
         `delay_s`: of a host, seconds between two requests; what killed a worker may just have been asked for.
         """
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(list(worker_entry.PRELOADED))
+        self._context.set_forkserver_preload(list(PRELOADED))
         self._setup = setup
         self._config = config
         self._hung_after_s = hung_after_s

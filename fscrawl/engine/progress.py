@@ -11,8 +11,9 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, Self, TextIO
+
+import msgspec
 
 from fscrawl.handlers.outcome import Replaced
 from fscrawl.request import body_text, read, shown
@@ -22,8 +23,7 @@ from fscrawl.util.progress import LINE_EVERY_S, ProgressLine
 from fscrawl.util.terminal import plain, say_json
 
 
-@dataclass
-class Counts:
+class Counts(msgspec.Struct):
     """What this run has done, and what is left to do.
 
     pages, redirects, others    records stored by this run, by kind
@@ -64,10 +64,10 @@ class Counts:
     state: str = ""
     without_page: str = ""
     private: str = ""
-    errors: Counter[str] = field(default_factory=Counter)
-    replaced: Counter[str] = field(default_factory=Counter)
-    cut: Counter[str] = field(default_factory=Counter)
-    kept: Counter[str] = field(default_factory=Counter)
+    errors: Counter[str] = msgspec.field(default_factory=Counter)
+    replaced: Counter[str] = msgspec.field(default_factory=Counter)
+    cut: Counter[str] = msgspec.field(default_factory=Counter)
+    kept: Counter[str] = msgspec.field(default_factory=Counter)
 
     def add(self, kind: Kind, size: int) -> None:
         """Count a stored record. `size`: bytes of its body."""
@@ -162,7 +162,7 @@ class Progress:
         now = time.monotonic()
         rate = (counts.pages - self._pages_shown) / max(now - self._shown, 1e-9)
         self._shown, self._pages_shown = now, counts.pages
-        self._print_json("progress", **vars(counts), pages_per_s=round(rate, 1))
+        self._print_json("progress", **msgspec.structs.asdict(counts), pages_per_s=round(rate, 1))
 
     def event(self, url: str, what: str, **facts: Any) -> None:
         """Show what came of one URL, or of the request that is spelled so, with --verbose."""
@@ -204,7 +204,9 @@ class Progress:
             with self._reader():
                 self._line.end(stays=True)
         elif self._mode == "json":
-            self._print_json("end", **vars(counts), elapsed_s=round(time.monotonic() - self._began, 3))
+            self._print_json(
+                "end", **msgspec.structs.asdict(counts), elapsed_s=round(time.monotonic() - self._began, 3)
+            )
 
     def _print_json(self, event: str, **facts: Any) -> None:
         with self._reader():

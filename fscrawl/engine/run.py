@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from fscrawl.engine.progress import Counts
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(msgspec.Struct, frozen=True):
     """How one machine takes part.
 
     workers          how many processes; 0: one worker, in the machine's own process
@@ -32,8 +32,7 @@ class Options:
 Ending = Literal["finished", "interrupted", "stopped", "max_pages"]
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(msgspec.Struct, frozen=True):
     """How a run ended: what it did, its exit code, and why it ended.
 
     "finished": nothing is left. "stopped": by STOP. "max_pages": `crawl.max_pages` is reached. `fault`: the mistake in

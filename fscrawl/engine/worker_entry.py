@@ -62,18 +62,3 @@ def _tells_why_it_fails() -> Iterator[None]:
     except Exception as error:
         say_error(f"a worker ends: {type(error).__name__}: {error}")
         raise
-
-
-# -- what the server loads, from which workers are forked, while the machine begins
-
-
-# With `worker_process`, what multiprocessing and the executor load in a child that begins.
-PRELOADED = (
-    "concurrent.futures.process",
-    "encodings.idna",  # the first look-up of a name loads it
-    "multiprocessing.popen_forkserver",
-    "multiprocessing.sharedctypes",
-    "multiprocessing.synchronize",
-    "fscrawl.engine.worker_entry",
-    "fscrawl.engine.worker_process",
-)

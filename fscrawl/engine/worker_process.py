@@ -25,10 +25,10 @@ from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
-from fscrawl.engine import frames, parse_process
+from fscrawl.engine import frames
 from fscrawl.engine.messages import Answer, Begun, Drain, Message, Parked, Sent, Stop, TreeUnusable, WorkerSetup
-from fscrawl.engine.parse_server import ParseServer, ServerGoneError
 from fscrawl.engine.parsing import Parsing
+from fscrawl.engine.side_process import Forker, ForkerGoneError, Start, by_server
 from fscrawl.errors import PlantedError, TreeError
 from fscrawl.frontier.task import PageTask, ProbeTask, Task
 from fscrawl.handlers.crawl_config import CrawlConfig
@@ -61,24 +61,24 @@ _EXIT_MEMORY = 71  # EX_OSERR: this process can no longer be trusted with a page
 _connection: Connection
 _setup: WorkerSetup
 _config: CrawlConfig
-_parse_server: ParseServer
+_forker: Forker
 
 
 def start(connection: Connection, setup: WorkerSetup, config: CrawlConfig) -> None:
     """Set up a new worker process. What is passed here is inherited by the fork; an open pipe must be."""
-    global _connection, _setup, _config, _parse_server
+    global _connection, _setup, _config, _forker
     keep_freed_memory()
     look_for_cycles_rarely()
     for number in SIGNALS:  # they reach the whole process group; the machine decides
         signal.signal(number, signal.SIG_IGN)
     _load(config)
-    _connection, _setup, _config, _parse_server = connection, setup, config, ParseServer(parse_process.serve)
+    _connection, _setup, _config, _forker = connection, setup, config, Forker()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)  # blocked until here
     end_with_parent(0)  # also when the machine dies before it has said what to do
 
 
 def _load(config: CrawlConfig) -> None:
-    """Run the site file before the processes that read pages are forked: then each of them has it."""
+    """Run the site file before the process beside this one is forked: then it has it."""
     if not config.settings.code:
         return
     from fscrawl.sites.code import load  # noqa: PLC0415 - it loads the parsers
@@ -96,7 +96,8 @@ def serve(number: int, workers: int) -> None:
     """
     pin(number, workers)  # not the processes beside this one, which have one thread each
     try:
-        _WorkerProcess(_connection, _setup, _config, _parse_server).run()
+        _WorkerProcess(_connection, _setup, _config, _forker.start).run()
+        _forker.close()
     except (EOFError, ConnectionError):
         os._exit(0)
 
@@ -107,9 +108,8 @@ def serve_here(connection: Connection, setup: WorkerSetup, config: CrawlConfig) 
     The user's code runs here, too, as in a debugger. What else would be read in a process beside it still is.
     """
     _load(config)
-    server = ParseServer(parse_process.serve, has_threads=True)
     with contextlib.suppress(EOFError, ConnectionError):
-        _WorkerProcess(connection, setup, config, server, owns_process=False).run()
+        _WorkerProcess(connection, setup, config, by_server, owns_process=False).run()
 
 
 class _WorkerProcess:
@@ -118,7 +118,7 @@ class _WorkerProcess:
         connection: Connection,
         setup: WorkerSetup,
         config: CrawlConfig,
-        parse_server: ParseServer,
+        start_beside: Start,
         *,
         owns_process: bool = True,
     ) -> None:
@@ -126,8 +126,7 @@ class _WorkerProcess:
         self._connection = connection
         self._owns_process = owns_process
         self._setup = setup
-        self._parse_server = parse_server
-        self._parsing = Parsing(parse_server, self._park, lambda: None, rules_here=not owns_process)
+        self._parsing = Parsing(start_beside, self._park, rules_here=not owns_process)
         self._opened = Opened()
         self._worker = self._new_worker(config)
         self._inbox: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
@@ -163,7 +162,6 @@ class _WorkerProcess:
         for thread in self._threads:
             thread.join()
         self._parsing.close()
-        self._parse_server.close()
 
     def _serve(self) -> None:
         frames.send(self._connection, Begun(os.getpid()))
@@ -270,7 +268,7 @@ class _WorkerProcess:
         except TreeError as error:
             self._tree_unusable = True
             return TreeUnusable(task, error)
-        except (MemoryError, ServerGoneError):
+        except (MemoryError, ForkerGoneError):
             if self._owns_process:
                 os._exit(_EXIT_MEMORY)
             return self._failed(task, "internal", "memory is short")

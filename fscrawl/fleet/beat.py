@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
+
+import msgspec
 
 from fscrawl.storage.records import timestamp
 
@@ -26,8 +27,7 @@ _MOST_DEAD_AFTER_S = 600.0  # somebody's line must not let a machine count as li
 Signed = int  # a sum that may have become less
 
 
-@dataclass(frozen=True, slots=True)
-class Hello:
+class Hello(msgspec.Struct, frozen=True):
     """Who writes a log.
 
     boot     the id of the boot of the machine's kernel; processes with the same `boot` and `pidns` see each other
@@ -48,8 +48,7 @@ class Hello:
     format: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Beat:
+class Beat(msgspec.Struct, frozen=True):
     """The counters of one machine at one moment.
 
     number        of this beat; None in a goodbye
@@ -92,7 +91,7 @@ class Beat:
     pages: Signed = 0
     stored: int = 0
     bytes: Signed = 0
-    errors: Mapping[str, int] = field(default_factory=dict)
+    errors: Mapping[str, int] = msgspec.field(default_factory=dict)
     pending: int = 0
     in_flight: int = 0
     hosts: int = 0
@@ -112,8 +111,7 @@ class Beat:
         return sum(self.errors.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Goodbye:
+class Goodbye(msgspec.Struct, frozen=True):
     """The end of a log.
 
     counters    the last ones
@@ -234,7 +232,7 @@ _READERS: dict[Any, Callable[[Any], Any]] = {  # by the types of fields; None: i
 
 def _keys_of(kind: type[Hello | Beat], first: str) -> list[tuple[str, str, Callable[[Any], Any]]]:
     """Give each field with its key in a line, in the line's order, and with what reads it. `first`: the first key."""
-    names = [(each.name, _READERS[each.type]) for each in fields(kind) if each.name != "at"]
+    names = [(name, _READERS[type_]) for name, type_ in kind.__annotations__.items() if name != "at"]
     return [(name, first if name == names[0][0] else name, read) for name, read in names]
 
 

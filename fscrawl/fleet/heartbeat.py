@@ -19,8 +19,9 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
+
+from msgspec.structs import replace
 
 from fscrawl.errors import FscrawlError
 from fscrawl.fleet.beat import Beat, Goodbye, Hello, Line, command_log, line_of

@@ -16,8 +16,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+import msgspec
 
 from fscrawl.errors import PlantedError
 from fscrawl.fleet.beat import HELLO_BYTES, Beat, Goodbye, Hello, goodbye_of, hello_in, parse_lines
@@ -152,8 +153,7 @@ class Heard(NamedTuple):
     planted: bool = False
 
 
-@dataclass
-class Peer:
+class Peer(msgspec.Struct):
     """What is known of another machine, from the beginning and the end of its log.
 
     offset       so far the log has been read
@@ -171,7 +171,7 @@ class Peer:
     looked_at: float = float("-inf")
     offset: int = 0
     greeting: Hello | None = None
-    beats: list[Beat] = field(default_factory=list)
+    beats: list[Beat] = msgspec.field(default_factory=list)
     bye: Goodbye | None = None
     gone: bool = False
     planted: bool = False

@@ -22,8 +22,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, KeysView, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
+
+import msgspec
 
 from fscrawl.errors import MemoryGone
 from fscrawl.fleet.assignment import assign
@@ -41,8 +42,7 @@ _MOST_DROPS = 256  # in one look: the main loop waits for them
 _GLANCE = 1 / 3  # of `dead_after`: the normal time between two looks at other machines' logs
 
 
-@dataclass
-class Changes:
+class Changes(msgspec.Struct):
     """The changes that a look at the leases has found.
 
     adopted   shards that another machine handed over to this one
@@ -50,8 +50,8 @@ class Changes:
               been away and come back: then it is adopted, too, and must be taken anew
     """
 
-    adopted: list[int] = field(default_factory=list)
-    lost: list[int] = field(default_factory=list)
+    adopted: list[int] = msgspec.field(default_factory=list)
+    lost: list[int] = msgspec.field(default_factory=list)
 
 
 class Fleet:

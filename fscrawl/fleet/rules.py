@@ -18,16 +18,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from fscrawl.config.settings import CrawlSettings, Settings
-from fscrawl.config.watcher import EditWatcher
 from fscrawl.frontier.flags import Flags
 from fscrawl.frontier.scope import Scope, members_of
 from fscrawl.sites.rules import NO_SITES, Sites, near_to
 from fscrawl.urls import site
+
+if TYPE_CHECKING:
+    from fscrawl.config.watcher import EditWatcher  # workers need these rules, and not what reads edits
 
 _DIGITS = 16
 STOPPED = "stopped_labels"  # what `Rules.refuses` gives for a task that a user has stopped

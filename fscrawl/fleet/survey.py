@@ -30,7 +30,6 @@ from fscrawl.frontier.flags import SITEMAP, SITEMAP_PART, Flags, flags_of, label
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.shards import Location, StoredOnTree
 from fscrawl.labels import sound
-from fscrawl.politeness import robots
 from fscrawl.sites.rules import by_present_rules
 from fscrawl.storage.caches import CACHES_LIVE_S
 from fscrawl.storage.flaws import misplaced, unsayable
@@ -218,7 +217,9 @@ class Survey:
         base = urls.normalise(record.url)
         if base is None or urls.host(base) != host or not 200 <= record.status < 300:
             return ()
-        return self._ledger.rules.chosen.sitemaps(robots.Rules(record.text, "").sitemaps, base)
+        from fscrawl.politeness.robots import Rules  # noqa: PLC0415 - it loads protego, in 5 ms; most crawls survey nothing
+
+        return self._ledger.rules.chosen.sitemaps(Rules(record.text, "").sitemaps, base)
 
     def _leave_to_worker(self, page: PageRecord) -> None:
         """Let a worker read a page, in place of this survey, and tell it."""

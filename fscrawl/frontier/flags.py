@@ -19,17 +19,18 @@ last. A failed sitemap is still a sitemap.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from urllib.parse import quote, unquote
+
+import msgspec
+from msgspec.structs import replace
 
 from fscrawl.labels import escaped, unescaped
 
 SITEMAP, SITEMAP_PART = "sitemap", "sitemap-part"  # values of `Flags.sitemap`
 
 
-@dataclass(frozen=True, slots=True)
-class Flags:
+class Flags(msgspec.Struct, frozen=True):
     """The flags of one URL. `NO_FLAGS` is the only one without any, so that `is` is enough to compare with it."""
 
     sitemap: str = ""

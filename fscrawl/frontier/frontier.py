@@ -102,9 +102,8 @@ class Frontier:
         left out, too, and is not remembered (None): it is for the caller to remember whether the logs have it.
         `foreign`: a page of another host links to it.
         """
-        name, digest, number = location or self.location(url)
+        name, fingerprint, number = location or self.location(url)
         shard = self._held.get(number) or self.hold(number)
-        fingerprint = int.from_bytes(digest[:8])
         wanted_again = flags is not NO_FLAGS and flags.wanted_again
         limit = self._settings.crawl.max_depth
         if limit is not None:
@@ -134,8 +133,8 @@ class Frontier:
 
     def leave_out_as_too_deep(self, url: str) -> None:
         """Count a URL that is beyond `max_depth`."""
-        _, digest, number = self.location(url)
-        self._leave_out_as_too_deep(self._held.get(number), int.from_bytes(digest[:8]))
+        _, fingerprint, number = self.location(url)
+        self._leave_out_as_too_deep(self._held.get(number), fingerprint)
 
     def _leave_out_as_too_deep(self, shard: Shard | None, fingerprint: int) -> None:
         if shard is None or not shard.table.is_known(fingerprint):  # else there is a shorter way to it
@@ -165,7 +164,7 @@ class Frontier:
         """Give where a normal form belongs."""
         host = self._by_name.get(probable_host(url))
         if host is not None and host.shard is not None:
-            return Location(host.name, urls.digest(url), host.shard)
+            return Location(host.name, urls.fingerprint_of(url), host.shard)
         return self._shards.locate(url)
 
     def unknown(self, links: Iterable[str], always: Container[str]) -> list[tuple[str, Location]]:
@@ -182,14 +181,14 @@ class Frontier:
             if host is None or host.shard is None:
                 found.append((url, self._shards.locate(url)))
                 continue
-            digest = urls.digest(url)
+            fingerprint = urls.fingerprint_of(url)
             shard = held.get(host.shard)
             if shard is None or shard.table.deep or shard.beyond or url in always:
                 is_known = False
             else:
-                is_known = shard.table.is_known(int.from_bytes(digest[:8]))
+                is_known = shard.table.is_known(fingerprint)
             if not is_known:
-                found.append((url, Location(host.name, digest, host.shard)))
+                found.append((url, Location(host.name, fingerprint, host.shard)))
         return found
 
     def holds(self, shard: int) -> bool:
@@ -335,7 +334,7 @@ class Frontier:
             if end is End.TOLD:
                 self.tell(task)
             elif end is End.FAILED and shard in self._held:
-                self._held[shard].table.failed(urls.fingerprint(task.key))
+                self._held[shard].table.failed(task.fingerprint)
         self.scheduler.finish(task.host, asked_at, stored=stored)
 
     def tell(self, task: PageTask) -> None:
@@ -343,7 +342,7 @@ class Frontier:
         number = self.shard_of(task)
         if (shard := self._held.get(number)) is None:
             return
-        fingerprint = urls.fingerprint(task.key)
+        fingerprint = task.fingerprint
         shard.table.told(fingerprint, task.depth)
         if shard.table.deep and not shard.table.settled(fingerprint):
             host = self._by_name.get(task.host) or self._meet(task.host, task.url, number, shard)

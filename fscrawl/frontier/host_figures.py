@@ -29,7 +29,7 @@ class Cause(StrEnum):
     GIVEN_UP     it failed for too long; what waits for it is written down as failed
     PAUSED       by a sign, PAUSE.<host>
     RETRY_AFTER  its answer asked for a pause
-    COSTLY       it takes much of the processor in vain: by its robots.txt, or by bodies that are too large
+    COSTLY       its answers take more of the processor than those for people do (see `handlers.costs`)
     FAILING      it failed many times in a row, or has no robots.txt that can be fetched
     PROBED       the network was gone, and this host was asked whether it is back
     TOLD         another machine had it before, and said that it must rest

@@ -30,6 +30,8 @@ from fscrawl.frontier.url_table import Standing
 from fscrawl.util.distinct import LeftOut
 
 _MOST_GIVEN_UP = 10_000  # hosts of which it is known why
+_MAY_OWE_S = 20.0  # of rest: an answer may have had bad luck, or be the first one of its worker
+_MOST_OWED_S = 600.0  # one page of a site may be odd
 _PAUSED_S = 1.0  # then a host that is paused is looked at again
 
 
@@ -59,6 +61,7 @@ class HostScheduler:
         self._now = 0.0  # when a task was last taken
         self._rests: dict[str, float] = {}  # host, met or not → until when it was told to rest
         self._why: dict[str, str] = {}  # of these: a cause of `host_figures`, for people
+        self._owed_until: dict[int, float] = {}  # by site: the time at which it owes nothing any more
         self._stats = HostStats()
 
     def __len__(self) -> int:
@@ -144,6 +147,7 @@ class HostScheduler:
             if self.paused and self.is_paused(host):
                 host.ready_at = max(host.ready_at, now + _PAUSED_S)
                 self._next_task.drop_settled(host)  # nobody waits for a host of which nothing is left to do
+            host.ready_at = max(host.ready_at, self._owed_until.get(host.site, 0.0) - _MAY_OWE_S)
             limit = self.settings.crawl.max_pages_per_host
             task = None
             if _turn_at(host) <= now:
@@ -318,6 +322,15 @@ class HostScheduler:
         if host is not None:
             host.ready_at = max(host.ready_at, until)
 
+    def charge(self, name: str, rest_s: float, now: float) -> None:
+        """An answer was costly: all hosts of its site together have no turn for so long, beyond `_MAY_OWE_S`."""
+        host = self._by_name.get(name)
+        if host is not None:
+            until = max(self._owed_until.get(host.site, now), now) + rest_s
+            most_s = min(_MOST_OWED_S, self.settings.politeness.max_rest)
+            self._owed_until[host.site] = min(until, now + most_s)
+            self.rest(name, self._owed_until[host.site] - _MAY_OWE_S, "costly")
+
     def rests(self, now: float) -> dict[str, float]:
         """Give the hosts that were told to rest, with the seconds that remain; another thread may call this."""
         return {name: until - now for name, until in self._rests.copy().items() if until > now}
@@ -333,6 +346,7 @@ class HostScheduler:
     def forget_past_rests(self, now: float) -> None:
         self._rests = {name: until for name, until in self._rests.items() if until > now}
         self._why = {name: why for name, why in self._why.items() if name in self._rests}
+        self._owed_until = {site: until for site, until in self._owed_until.items() if until > now}
         self.places.forget_past(now)
 
     @property
@@ -477,7 +491,7 @@ class NextTask:
                 self._hosts.put_first(host, task)
                 host.ready_at = max(host.ready_at, now + _LISTING_PAUSE_S)
                 return None
-            self._cut.add("max_pages_per_host", urls.fingerprint(task.key))
+            self._cut.add("max_pages_per_host", task.fingerprint)
         return None
 
     def _stored_first(self, host: Host, now: float) -> PageTask | None:

@@ -29,9 +29,9 @@ from fscrawl.config.settings import CrawlSettings
 from fscrawl.frontier.flags import Flags
 from fscrawl.frontier.queue import Line, Queue, Scratch
 from fscrawl.frontier.task import PageTask
+from fscrawl.politeness import ROBOTS_VALID_S
 from fscrawl.politeness.pace import SIZE_BYTES as PACE_BYTES
 from fscrawl.politeness.pace import Pace
-from fscrawl.politeness.robots import VALID_S
 
 _MEMORY_BYTES = 32 * 1024 * 1024  # of pending lines
 _ALWAYS = float("inf")  # open: nobody asks for its robots.txt
@@ -97,7 +97,7 @@ class Host:
         """Open the host if nobody wants its robots.txt (any more). Else close it if that is not known, or too old."""
         if not wanted:
             self.is_open, self.opened_at = True, _ALWAYS
-        elif self.opened_at == _ALWAYS or now - self.opened_at > VALID_S:
+        elif self.opened_at == _ALWAYS or now - self.opened_at > ROBOTS_VALID_S:
             self.is_open = False
 
     @property

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from fscrawl.config.settings import CrawlSettings
 from fscrawl.request import is_spelling, url_of
-from fscrawl.urls import MAX_URL_CHARS, bad_port, hostname, normalise, site
+from fscrawl.urls import MAX_URL_CHARS, bad_port, hostname, normalise, origin, site
 from fscrawl.util.expressions import Expressions
 
 BAD_PORT = "bad-port"  # what `Scope.refuses` gives for a bad port, which no setting permits
@@ -21,8 +22,9 @@ TRAP = "trap"  # and for a path that grows without end
 BAD_REQUEST = "bad-request"
 # In printable ASCII; programs read / ? # @ \ before the first slash in different ways.
 _URL = re.compile(r"https?://[!\"$-.0->A-\[\]-~]++/[!-~]*+\Z")
-_REPEATS_FROM = 4  # slashes in a URL; with fewer, its path cannot repeat itself
+_ORIGINS = 1000  # of which is remembered whether they belong to the crawl; each has 2,000 characters at most
 _MOST_SEGMENTS, _MOST_REPEATS = 32, 3  # of a path. In /a/b/a/b/a/b two segments repeat three times
+_REPEATS_FROM = _MOST_REPEATS + 3  # slashes in a URL, the first of `//` too; with fewer, nothing in it repeats itself
 # One to three segments that are repeated, one time directly after the other.
 _REPEATED = re.compile(rf"/((?:[^/?]+/){{1,3}})\1{{{_MOST_REPEATS},}}")
 WHY_TRAP = f"its path has more than {_MOST_SEGMENTS} segments, or some more than {_MOST_REPEATS} times in a row"
@@ -49,6 +51,8 @@ class Scope:
         self._members = members_of(self.mode, seeds)
         self._allow = Expressions(crawl.allow) if crawl.allow else None
         self._deny = Expressions(crawl.deny) if crawl.deny else None
+        # The links of a page lead to few hosts: to remember what was said of one saves half of the time of a link.
+        self._refuses_origin = lru_cache(_ORIGINS)(self._judge_origin)
 
     def refuses(self, url: str) -> str | None:
         """Give what keeps a URL out of the crawl: a setting, BAD_PORT, TRAP or BAD_REQUEST. None if it belongs to it.
@@ -69,19 +73,21 @@ class Scope:
             return self._refuses_request(url)
         if _URL.match(url) is None or len(url) > MAX_URL_CHARS:
             return BAD_REQUEST
-        if self.mode != "any":
-            name = hostname(url)
-            if (name if self.mode == "host" else site(name)) not in self._members:
-                return "scope"
-        if bad_port(url) is not None:
-            return BAD_PORT
-        if url.count("/") > _REPEATS_FROM and _is_trap(url.partition("?")[0]):
+        if (rule := self._refuses_origin(origin(url))) is not None:
+            return rule
+        if url.count("/") >= _REPEATS_FROM and _is_trap(url.partition("?")[0]):
             return TRAP
         if self._deny is not None and self._deny.matches(url):
             return "deny"
         if self._allow is not None and not self._allow.matches(url):
             return "allow"
         return None
+
+    def _judge_origin(self, url_origin: str) -> str | None:
+        """Do what `refuses` does, by scheme, host and port alone."""
+        if self.mode != "any" and not self.names(f"{url_origin}/"):
+            return "scope"
+        return BAD_PORT if bad_port(f"{url_origin}/") is not None else None
 
     def names(self, url: str) -> bool:
         """Tell whether the scope names the host of a URL. `scope = "any"` names none.

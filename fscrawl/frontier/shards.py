@@ -3,7 +3,7 @@
 Vocabulary:
   shard       a part of all URLs; one machine at a time holds it. A URL's host decides its shard, with
               `partition = "site"` only the end of the host's name, with `partition = "url"` the key in its place
-  location    where a URL belongs: its host directory, its digest, its shard
+  location    where a URL belongs: its host directory, its fingerprint, its shard
   known, told, there, settled
               see `url_table`: each shard has a table of its own
   ripe        a listing that shows all that the holder before has stored: it was made some time after the take
@@ -28,15 +28,11 @@ from fscrawl.store import Tree
 
 
 class Location(NamedTuple):
-    """Where a URL belongs: its host directory, its digest, its shard."""
+    """Where a URL belongs: its host directory, its fingerprint, its shard."""
 
     host: str
-    digest: bytes
+    fingerprint: int
     shard: int
-
-    @property
-    def fingerprint(self) -> int:
-        return int.from_bytes(self.digest[:8])
 
 
 def probable_host(url: str) -> str:
@@ -100,9 +96,8 @@ class Shards:
 
     def locate(self, url: str) -> Location:
         """Give where a normal form belongs."""
-        digest = urls.digest(url)
-        name = urls.host(url)
-        return Location(name, digest, self.number(name, digest[:12].hex() if self.by_url else ""))
+        key, name = urls.key(url), urls.host(url)
+        return Location(name, urls.fingerprint(key), self.number(name, key))
 
     def number(self, host: str, key: str) -> int:
         """Give the shard of a URL. `key`: only looked at with `partition = "url"`."""
@@ -127,7 +122,7 @@ class Shards:
     def standing(self, task: PageTask, shard: int | None) -> Standing:
         """Tell what is known of a task's URL. `shard`: None if its host does not tell it."""
         number = self.number(task.host, task.key) if shard is None else shard
-        return self.held[number].table.standing(urls.fingerprint(task.key))
+        return self.held[number].table.standing(task.fingerprint)
 
     def is_robots_first(self, host: str) -> bool:
         """Tell whether a host is asked for its robots.txt even if only stored pages are to be told."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any, NamedTuple
 
+from fscrawl import urls
 from fscrawl.frontier.flags import NO_FLAGS, Flags
 
 
@@ -31,6 +32,11 @@ class PageTask(NamedTuple):
     attempt: int
     check: bool = True
     flags: Flags = NO_FLAGS
+
+    @property
+    def fingerprint(self) -> int:
+        """The first 64 bits of its key, by which the frontier knows it."""
+        return urls.fingerprint(self.key)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle without the flags if there are none: measured, less time than the default, which looks them up."""

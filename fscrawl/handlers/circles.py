@@ -14,8 +14,6 @@ page once more.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fscrawl import urls
 from fscrawl.errors import RecordError, TreeError
 from fscrawl.frontier.flags import Flags
@@ -70,8 +68,7 @@ def _circle(tree: Tree, url: str, target: str) -> list[PageRecord]:
     return steps
 
 
-@dataclass(frozen=True, slots=True)
-class Kept(Failed):
+class Kept(Failed, frozen=True):
     """Why a stored page that redirects now is kept. `first`: what must be known to decide otherwise; None: nothing."""
 
     first: PageTask | None = None

@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
 from fscrawl.fleet.heartbeat import Permit
 from fscrawl.frontier.places import ADDRESS_DELAY_S
 from fscrawl.frontier.scope import Scope
-from fscrawl.handlers.costs import IN_VAIN, in_vain
+from fscrawl.handlers import costs
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.fresh_links import FreshLinks
 from fscrawl.handlers.meaning import health_of
@@ -88,7 +90,7 @@ class Context:
         self.permitted = permit.holds if permit is not None else _always
         self.hops = Hops(scope.refuses, settings.politeness.delay, self.permitted)
         self.robots_cache = RobotsCache(tree, self.fetcher, settings.politeness.user_agent, self.hops)
-        self.joiner = urls.Joiner(drop_query=settings.crawl.drop_query)
+        self.joiner = urls.Joiner(settings.spelling)
         self.fresh_links = FreshLinks(links, self.chosen)
         self.sites = Sites(settings.rules)
         by_itself = asking(self.fetcher, self.hops, self.robots_cache, obey=settings.politeness.robots)
@@ -100,7 +102,8 @@ class Context:
         self._follow = chosen(settings.crawl.follow)
         self._agent = product_token(settings.politeness.user_agent)
         self.read = read
-        self._unnamed = NO_MEANING if self.accept.may_be_unnamed else frozenset({""})
+        unnamed = NO_MEANING if self.accept.may_be_unnamed else frozenset({""})
+        self._limits = replace(self.fetcher.limits, wants=partial(_is_wanted, self.accept, unnamed))
 
     def ask(self, url: str, conditions: Mapping[str, str] | None = None) -> tuple[Fetched | Failed, float]:
         """Ask a host for a page; give its answer, and when the request had surely reached the host.
@@ -109,14 +112,9 @@ class Context:
         ReturnedError without a permit, before the request or when its answer has come.
         """
         self.need_permit()
-        began_s = time.thread_time()  # of the processor
-        if "#" in url:
-            answer = self._send(read(url), conditions)
-        else:
-            answer = self.fetcher.get(url, conditions, wants_body=self._wants_body)
+        answer = self._send(read(url), conditions) if "#" in url else self.fetcher.get(url, conditions, self._limits)
         at = asked_at(answer)
-        if isinstance(answer, Failed) and answer.class_ in IN_VAIN:
-            in_vain(time.thread_time() - began_s)
+        costs.expect(costs.usual_answer_s(len(answer.body or b"") if isinstance(answer, Fetched) else 0))
         self.need_permit(at)
         return answer, at
 
@@ -137,12 +135,12 @@ class Context:
         """Send a request that is no plain GET."""
         conditions = conditions if asked.method == "GET" else None
         if not asked.session:
-            return self.fetcher.send(asked, conditions, wants_body=self._wants_body)
+            return self.fetcher.send(asked, conditions, self._limits)
         jar = self.sessions.jar(asked, self._opener_of(asked.url))
         if isinstance(jar, Failed):
             return replace(jar, unsent=True)
         self.need_permit()  # it may have been opened just now
-        return self.fetcher.send(asked, conditions, jar=jar, wants_body=self._wants_body)
+        return self.fetcher.send(asked, conditions, self._limits, jar=jar)
 
     def _opener_of(self, url: str) -> Code | None:
         rules = self.sites.of(url)
@@ -197,7 +195,7 @@ class Context:
             agent=self._agent,
             refresh=first(headers, "refresh"),
             parser=reader,
-            drop_query=self.settings.crawl.drop_query,
+            spelling=self.settings.spelling,
             is_plain="#" not in asked,
             site=None if rules is None else OfSite(rules, asked, status, headers),
             follow=self._follow,
@@ -216,7 +214,7 @@ class Context:
 
     def sitemap(self, body: bytes, url: str, content_type: str | None) -> ParsedSitemap:
         """Read a sitemap. UnreadableError if it takes too long. `url`: its own; `content_type`: of its answer."""
-        found = self.read(Reading(body, url, content_type, None, SITEMAP, drop_query=False), self.joiner)
+        found = self.read(Reading(body, url, content_type, None, SITEMAP), self.joiner)
         assert isinstance(found, ParsedSitemap)
         return found
 
@@ -228,10 +226,11 @@ class Context:
             return NO_LINKS
         return PDF if type_ == media_types.PDF else FEED
 
-    def _wants_body(self, status: int, headers: dict[str, str]) -> bool:
-        """Tell whether the body is read: if the answer is good, and its type is wanted or says nothing."""
-        named = media_type(headers)
-        return is_final(status, headers) and (named in self.accept or named in self._unnamed)
+
+def _is_wanted(accept: Ranges, unnamed: frozenset[str], status: int, headers: dict[str, str]) -> bool:
+    """Tell whether the body is read: if the answer is good, and its type is wanted or says nothing."""
+    named = media_type(headers)
+    return is_final(status, headers) and (named in accept or named in unnamed)
 
 
 def _network_rules(fetcher: Fetcher, by_itself: Asking, scope: Scope, settings: Settings) -> NetworkRules:

@@ -1,54 +1,92 @@
-"""What a host takes of the processor without a page to show for it, and for how long it must rest for that.
+"""What an answer costs: the seconds of processors, and of browsers, that it takes beyond the usual.
 
-A robots.txt may be made so that each page takes a tenth of a second to be allowed or forbidden. A page that is
-forbidden is not asked for, so the next one could come at once. And a body of some kilobytes may inflate to more than
-its limit: it takes ten milliseconds and a thread until that is known, and nothing is stored.
+The machine lets the site of its host wait for a multiple of that (`HostScheduler.charge`), whatever it was that took so
+long: a page that stops the parser, a robots.txt that takes a tenth of a second to go by, a body that inflates to
+more than its limit, a script that keeps a browser busy.
+
+Vocabulary:
+  usual     what the answer takes at most if it is made for people. Of 7,000 pages of manuals, with up to 10 MB or
+            18,000 links, none takes more than six tenths of that to be read
+  beside    what other processes have done for the task of this thread
+
+Promise: a page for people costs nothing for which its site would have to wait.
 """
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import threading
 import time
-from collections.abc import Iterator
 
-_LONG_S = 0.002  # a robots.txt for people takes some microseconds, or with thousands of wildcards some milliseconds
-_RESTS = 100.0  # times as long, so one host takes a hundredth of a processor at most
-IN_VAIN = frozenset({"too-large", "decode"})  # classes of failures whose bodies may have been decoded for long
-_LONG_IN_VAIN_S = 0.005  # to read a body as large as the limit without decoding takes hardly more
-_RESTS_IN_VAIN = 1000.0  # it brings nothing, and hundreds of hosts may do the same
-_MOST_IN_VAIN_S = 60.0  # of rest: the limit may be large, and the computer slow
+from fscrawl.parse.links import extract
+from fscrawl.urls import Joiner
 
-
-class _Taken(threading.local):
-    """Processor time that the host of this thread's task has taken, by its robots.txt, and by answers in vain."""
-
-    by_robots_s = 0.0
-    in_vain_s = 0.0
-
-
-_taken = _Taken()
+_USUAL_S = 0.005
+_USUAL_S_PER_BYTE = 4e-8
+_USUAL_S_PER_LINK = 4e-6
+_USUAL_TASK_S = 0.003
+_USUAL_ANSWER_S = 0.002
+_USUAL_ANSWER_S_PER_BYTE = 4e-8
+_MOST_LINKS = 20_000  # more of them are no longer usual
+# PDF: the links of manuals of 0.1 to 9 MB take at most six tenths. Sitemaps are compressed to a fiftieth and less: one
+# of 50,000 URLs with seven images each takes eight tenths.
+_TIMES_SLOWER = {"html5lib": 50.0, "pdf": 10.0, "sitemap": 20.0}
+_STANDARD = b"<p>A paragraph with <a href=/a/b>a link</a>, and <em>other</em> words in it.\n" * 800
+_STANDARD_S = 0.00135  # what it takes to read on the computer of `usual_s`
 
 
-@contextlib.contextmanager
-def of_robots() -> Iterator[None]:
-    """Count the time of what is done here."""
-    began_s = time.thread_time()
-    try:
-        yield
-    finally:
-        _taken.by_robots_s += time.thread_time() - began_s
+def usual_s(size_bytes: int, parser: str = "lexbor", links: int = 0) -> float:
+    """Give how many seconds a page takes at most that is made for people, on the computer where that was measured.
+
+    >>> round(usual_s(100_000), 3), round(usual_s(100_000, "lexbor", 1000), 3)
+    (0.009, 0.013)
+    """
+    usual = _USUAL_S + _USUAL_S_PER_BYTE * size_bytes + _USUAL_S_PER_LINK * min(links, _MOST_LINKS)
+    return usual * _TIMES_SLOWER.get(parser, 1.0)
 
 
-def in_vain(seconds: float) -> None:
-    """Count the time that an answer has taken which is a failure of one of the classes `IN_VAIN`."""
-    _taken.in_vain_s += seconds
+def usual_answer_s(size_bytes: int) -> float:
+    """Give the same for all that is done for an answer beside reading it: it is fetched, stored and told of."""
+    return _USUAL_ANSWER_S + _USUAL_ANSWER_S_PER_BYTE * size_bytes
+
+
+@functools.cache
+def slowness() -> float:
+    """Give how many times longer this computer takes than the one of `usual_s`; at least 1. It takes some ms, once."""
+    took_s = []
+    for _ in range(3):
+        began_s = time.thread_time()
+        extract(_STANDARD, "http://a.example/", Joiner())
+        took_s.append(time.thread_time() - began_s)
+    return max(1.0, min(took_s) / _STANDARD_S)
+
+
+class _Task(threading.local):
+    """That of this thread."""
+
+    began_s = beside_s = usual_s = 0.0
+
+
+_task = _Task()
+
+
+def begin() -> None:
+    """Count anew: a task begins."""
+    _task.began_s, _task.beside_s, _task.usual_s = time.thread_time(), 0.0, _USUAL_TASK_S
+
+
+def beside(seconds: float) -> None:
+    """Count what another process has done for this thread's task."""
+    _task.beside_s += seconds
+
+
+def expect(seconds: float) -> None:
+    """Count what is usual for a part of this thread's task, on the computer of `usual_s`."""
+    _task.usual_s += seconds
 
 
 def costly_s() -> float:
-    """Give the seconds for which the host of this thread's task must rest, and forget them; 0 for most hosts."""
-    by_robots_s, in_vain_s = _taken.by_robots_s, _taken.in_vain_s
-    _taken.by_robots_s = _taken.in_vain_s = 0.0
-    rest_s = _RESTS * by_robots_s if by_robots_s >= _LONG_S else 0.0
-    more_s = _RESTS_IN_VAIN * in_vain_s if in_vain_s >= _LONG_IN_VAIN_S else 0.0
-    return rest_s + min(more_s, _MOST_IN_VAIN_S)
+    """Give what this thread's task has taken so far beyond the usual; 0 for nearly all."""
+    took_s = time.thread_time() - _task.began_s + _task.beside_s
+    over_s = took_s - _task.usual_s
+    return max(0.0, took_s - _task.usual_s * slowness()) if over_s > 0 else 0.0

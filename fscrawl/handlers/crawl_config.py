@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+
+import msgspec
 
 from fscrawl.config.settings import Settings
 from fscrawl.fleet.rules import LinkRules
 from fscrawl.frontier.scope import Scope
 
 
-@dataclass(frozen=True, slots=True)
-class CrawlConfig:
+class CrawlConfig(msgspec.Struct, frozen=True):
     """What a worker must know of the crawl. It is sent to the worker processes, again after each edit.
 
     seeds        normal forms on all hosts that count as those of seeds

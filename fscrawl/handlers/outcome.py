@@ -35,7 +35,8 @@ class Exchange(NamedTuple):
     rest_s      seconds that Retry-After asks for, 0 without it
     begun_at    monotonic time when a thread began the task, so before the host was asked; `Worker.do` sets it
     address     the host's IP address, "" if it is not known
-    costly_s    seconds for which the host must rest, for what it took of the processor in vain; `Worker.do` sets it
+    costly_s    seconds that the answer has taken of processors and browsers beyond the usual (see `costs`); `Worker.do`
+                sets it
     """
 
     asked_at: float | None
@@ -138,7 +139,7 @@ class FailedForGood(NamedTuple):
     """It failed and is not tried again; for a page, the error record is in the tree.
 
     exchange   None if the host was not asked
-    class_     the error class (see `http.error_classes`)
+    class_     the error class (see `http.answers`)
     failed_at  of a page: the time in its error record
     replaced   the failure that this one replaces; None: there was none
     """

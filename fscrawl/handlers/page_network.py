@@ -27,7 +27,7 @@ from fscrawl.handlers.sessions import Asking
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.cookies import Jar
 from fscrawl.http.dates import parse_date, rest_s
-from fscrawl.http.fetch import Bounds, Fetcher
+from fscrawl.http.fetch import Fetcher
 from fscrawl.parse.headers import listed, pairs
 from fscrawl.render.may_ask import Whom, refused_to, whom
 from fscrawl.render.messages import Answer, Ask, Pairs
@@ -36,6 +36,7 @@ from fscrawl.util.lru import Lru
 
 _MOST_HOSTS = 1000  # whose last request is remembered
 _NOT_NOW = (429, 503)
+_ALL = "all that a rendered page loads"
 _RESTS_S = 10.0  # without Retry-After
 # Ours, or of the connection; the cookies go by the jar.
 _NOT_SENT = frozenset(
@@ -194,12 +195,13 @@ class PageNetwork:
         return may_ask and not self._is_over and time.monotonic() < self._until
 
     def _fetch(self, ask: Ask, url: str, jar: _RequestJar) -> Fetched | Failed:
-        bounds = Bounds(max(0.1, self._until - time.monotonic()), max(1, self._rules.max_bytes - self.loaded))
+        left_s, left_bytes = self._until - time.monotonic(), self._rules.max_bytes - self.loaded
+        limits = self._rules.fetcher.limits.within(max(0.1, left_s), max(1, left_bytes), _ALL)
         type_, headers = _sent(ask.headers)
         is_own = urls.origin(url) == urls.origin(self._url)
         asked = Request(url, ask.method, type_, ask.body)
         answer = self._rules.fetcher.send(
-            asked, headers, jar=jar, bounds=bounds, logs_in=is_own, public_only=self._public_only
+            asked, headers, limits, jar=jar, logs_in=is_own, public_only=self._public_only
         )
         with self._counting:
             self.requests[urls.shown_host(urls.host(url))] += 1

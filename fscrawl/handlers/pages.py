@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace as replaced
 
 from msgspec.structs import replace
 
@@ -17,8 +16,7 @@ from fscrawl.handlers.reading import UnreadableError
 from fscrawl.handlers.records import stored_record
 from fscrawl.handlers.robots import refusal_of
 from fscrawl.handlers.writer import Writer
-from fscrawl.http.answers import Failed
-from fscrawl.http.error_classes import CLASSES
+from fscrawl.http.answers import CLASSES, Failed
 from fscrawl.labels import sound
 from fscrawl.sites.rules import by_present_rules
 from fscrawl.storage.records import SITEMAP, PageRecord
@@ -53,7 +51,7 @@ class PageHandler:
         if failure is None or failure.failed_at == task.flags.retry_of:
             return task
         if failure.again:
-            return task._replace(flags=replaced(task.flags, retry_of=failure.failed_at))
+            return task._replace(flags=replace(task.flags, retry_of=failure.failed_at))
         return Known(task, failed_at=failure.failed_at)
 
     def report(self, task: PageTask, record: PageRecord) -> Known:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from fscrawl.http.answers import Failed
 from fscrawl.parse import feeds, links, pdf, sitemaps
@@ -13,7 +14,7 @@ from fscrawl.parse.links import ParsedPage
 from fscrawl.parse.trees import UnusualPageError
 from fscrawl.sites.page import Answer
 from fscrawl.sites.rules import SiteRules
-from fscrawl.urls import Joiner
+from fscrawl.urls import USUAL, Joiner, Spelling
 
 # Readers of documents, beside the parsers of HTML.
 FEED, PDF, SITEMAP, NO_LINKS = "feed", "pdf", "sitemap", "none"
@@ -29,7 +30,7 @@ class OfSite(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """A page to read. `content_type`, `refresh`: HTTP headers; `drop_query`, `follow`: settings.
+    """A page to read. `content_type`, `refresh`: HTTP headers; `follow`: a setting.
 
     robots_tag what X-Robots-Tag asks of this crawler
     agent      its name, in lower case: a page may ask things of it alone
@@ -46,7 +47,7 @@ class Reading(NamedTuple):
     content_type: str | None
     robots_tag: str | None
     parser: str
-    drop_query: bool
+    spelling: Spelling = USUAL
     is_plain: bool = True
     site: OfSite | None = None
     follow: frozenset[str] | None = None
@@ -56,8 +57,7 @@ class Reading(NamedTuple):
     query_encoding: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedSitemap(ParsedPage):
+class ParsedSitemap(ParsedPage, frozen=True):
     """The URLs of a sitemap, as its links, and the further sitemaps that it names."""
 
     sitemaps: tuple[str, ...] = ()

@@ -8,12 +8,14 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from hashlib import sha256
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from fscrawl import urls
 from fscrawl.config.settings import Settings
+from fscrawl.handlers import costs
 from fscrawl.handlers.meaning import bad_status
 from fscrawl.handlers.outcome import ReturnedError
 from fscrawl.handlers.page_network import Network, PageNetwork
@@ -43,6 +45,7 @@ Render = Callable[[Job, Callable[[Ask], Answer]], Rendered | Trouble | GaveWay]
 
 _NOFOLLOW = frozenset({"nofollow", "none"})
 _HOSTS = 10_000
+_USUAL_S = 3.0  # of the processor, in a browser: most pages take less than one
 _LARGE_BYTES = 2_000_000  # a DOM that is larger is not looked through: there must be something in it
 _TRIED, _SAMPLED = 5, 20  # so many renderings without any gain, and only each so-many-th page is still tried
 
@@ -209,6 +212,8 @@ class Rendering:
             raise ReturnedError(network.asked_at or asked_at) from None
         finally:
             network.close()
+        costs.beside(rendered.processor_s)
+        costs.expect(_USUAL_S)
         if isinstance(rendered, GaveWay):
             return self._in_browser(job, request, jar, answer, network.asked_at or asked_at)
         return rendered, network

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from fscrawl import urls
 from fscrawl.frontier.task import PageTask, ProbeTask, RobotsTask
@@ -12,7 +13,7 @@ from fscrawl.handlers import costs
 from fscrawl.handlers.context import Context
 from fscrawl.handlers.meaning import health_of, is_silence
 from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Health, Probed, Returned, RobotsKnown
-from fscrawl.http.answers import Failed
+from fscrawl.http.answers import Failed, nothing
 from fscrawl.http.dates import rest_s
 from fscrawl.politeness.robots import ROBOTS_PATH
 from fscrawl.politeness.robots_cache import forbidden
@@ -28,11 +29,6 @@ def refusal_of(context: Context, task: PageTask) -> Failed | Returned | None:
     """
     if not context.settings.politeness.robots:
         return None
-    with costs.of_robots():
-        return _refusal_of(context, task)
-
-
-def _refusal_of(context: Context, task: PageTask) -> Failed | Returned | None:
     rules, was_asked = context.robots_cache.rules_for(task.host, task.url)
     if isinstance(rules, Failed) and context.permitted():
         return replace(rules, unsent=True)  # the page was not asked for
@@ -43,10 +39,9 @@ def _refusal_of(context: Context, task: PageTask) -> Failed | Returned | None:
 
 def is_named(context: Context, task: PageTask) -> bool:
     """Tell whether the host's own robots.txt names a sitemap. Then it is meant to be read."""
-    with costs.of_robots():  # it may name tens of thousands
-        rules, _ = context.robots_cache.rules_for(task.host, task.url)
-        base = urls.origin(task.url) + ROBOTS_PATH
-        return not isinstance(rules, Failed) and any(urls.normalise(each, base) == task.url for each in rules.sitemaps)
+    rules, _ = context.robots_cache.rules_for(task.host, task.url)
+    base = urls.origin(task.url) + ROBOTS_PATH
+    return not isinstance(rules, Failed) and any(urls.normalise(each, base) == task.url for each in rules.sitemaps)
 
 
 class RobotsHandler:
@@ -58,6 +53,7 @@ class RobotsHandler:
         began = time.monotonic()
         rules, was_asked = self._context.robots_cache.rules_for(task.host, task.url, self._patience_s(task))
         asked_at = time.monotonic()
+        costs.expect(costs.usual_answer_s(0))
         if isinstance(rules, Failed):
             health: Health = "silent" if is_silence(rules) else "failing"
             exchange = Exchange(asked_at, health, 0.0, rest_s(rules.headers))
@@ -91,7 +87,7 @@ class ProbeHandler:
     def fetch(self, task: ProbeTask) -> Probed:
         """Ask for robots.txt, whose body is not read."""
         url = urls.origin(task.url) + ROBOTS_PATH
-        answer = self._context.fetcher.get(url, wants_body=lambda status, headers: False)  # noqa: ARG005
+        answer = self._context.fetcher.get(url, limits=replace(self._context.fetcher.limits, wants=nothing))
         asked_at = time.monotonic()
         if isinstance(answer, Failed):
             return Probed(task, Exchange(asked_at, health_of(answer)), answer.class_, answer.message)

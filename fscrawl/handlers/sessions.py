@@ -22,8 +22,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import NamedTuple, Protocol
+
+from msgspec.structs import replace
 
 from fscrawl import urls
 from fscrawl.handlers.meaning import bad_status, is_redirect, redirected

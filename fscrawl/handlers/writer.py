@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import time
-from dataclasses import replace
 from hashlib import sha256
+
+from msgspec.structs import replace
 
 from fscrawl.errors import RecordError, TreeError
 from fscrawl.frontier.task import PageTask

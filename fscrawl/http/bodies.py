@@ -5,9 +5,9 @@ Vocabulary:
   piece     at most some 100 KB of a body. A coding reads pieces and yields pieces, however far they inflate
   part      a gzip member or a zstd frame. A body may consist of several, one after the other
 
-Promise: at most `max_bytes` are received, come out of any coding, or are held in memory; in addition some pieces, and
-the window of the coding, at most 16 MiB. The decoders of urllib3 limit their output, but not what they keep (an endless
-deflate stream without output, layers of codings) nor what they have read.
+Promise: at most `max_bytes` of the limits are received, come out of any coding, or are held in memory; in addition some
+pieces, and the window of the coding, at most 16 MiB. The decoders of urllib3 limit their output, but not what they keep
+(an endless deflate stream without output, layers of codings) nor what they have read.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import io
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
-from http.client import HTTPException
-from typing import TYPE_CHECKING
 
 import brotli
 
+from fscrawl.http.answers import CodingError, ExchangeError, Limits, ProtocolError, TooLargeError
+from fscrawl.http.wire import Reply
 from fscrawl.parse.headers import listed
 
 if sys.version_info >= (3, 14):
@@ -29,14 +29,11 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-if TYPE_CHECKING:
-    from fscrawl.http.wire import Reply
-
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 
 _PIECE_BYTES = 65536
 _BEGIN_BYTES = 1445  # of a body: browsers look at so many, too (https://mimesniff.spec.whatwg.org/#resource-header)
-_DRAIN_BYTES = 65536  # an unwanted body is read if it is this small, to keep the connection
+_DRAIN = Limits(0.0, 65536)  # an unwanted body is read if it is this small, to keep the connection
 _TRANSFER_CODINGS: tuple[list[str], ...] = ([], ["chunked"], ["identity"], ["identity", "chunked"])
 _MAX_CODINGS = 5
 # Codings that nobody has asked for: of IANA's registry of content codings, and others that servers have had.
@@ -48,30 +45,6 @@ _NOT_UNDONE = frozenset(
 )
 _MAX_PARTS = 1000  # each needs a new decoder; a body of empty parts would keep the processor busy
 _WINDOW_LOG = 23  # 8 MiB, which RFC 9659 allows; zstd itself would accept 128 MiB
-
-
-class TooLargeError(Exception):
-    """More was received, or came out of a coding, than is allowed."""
-
-
-class CodingError(ValueError):
-    """The body does not have the coding that its header names, or nobody here can undo it."""
-
-
-class CutShortError(ValueError):
-    """The body ended before its coding did."""
-
-
-def content_length(headers: dict[str, str]) -> int | None:
-    """Return the length in the header, or None if there is none. `headers`: names in lower case.
-
-    >>> content_length({"content-length": "12"}), content_length({"content-length": "-1"}), content_length({})
-    (12, None, None)
-    """
-    text = headers.get("content-length", "")
-    if not (text.isdecimal() and text.isascii()):
-        return None
-    return int(text) if len(text) <= 18 else 10**18  # int() raises for 4,301 digits
 
 
 def codings(headers: dict[str, str]) -> list[str]:
@@ -93,77 +66,70 @@ def codings(headers: dict[str, str]) -> list[str]:
     return names[::-1]
 
 
-def read_prefix(reply: Reply, headers: dict[str, str], max_bytes: int) -> bytes:
-    """Read the first `max_bytes` of a body. If it is longer, its connection is closed: the body may never end."""
-    pieces: Iterable[bytes] = reply.pieces(_PIECE_BYTES)
-    for name in codings(headers):
-        pieces = _decoded(pieces, name)
-    body = io.BytesIO()
-    for piece in pieces:
-        body.write(piece)
-        if body.tell() > max_bytes:
-            reply.close()
-            break
-    else:
-        reply.release()
-    return body.getvalue()[:max_bytes]
-
-
-def read_body(
-    reply: Reply, status: int, headers: dict[str, str], max_bytes: int, setting: str = "fetch.max_bytes"
-) -> bytes:
-    """Read the body of an answer, and give its connection back. `setting`: that of the limit.
-
-    Raises TooLargeError, CodingError, CutShortError, or what its connection raises.
-    """
-    if status == 204 or status < 200:
-        skip_body(reply, status, headers)
-        return b""
+def read_body(reply: Reply, limits: Limits) -> bytes:
+    """Read the body of an answer, and give its connection back. Raises ExchangeError, or what its connection raises."""
+    length, headers = reply.length, reply.headers
     transfer = listed(headers.get("transfer-encoding", ""))
-    if transfer not in _TRANSFER_CODINGS:
-        raise HTTPException(f"the transfer coding {', '.join(transfer)[:40]!a} is unknown")
-    length = None if transfer else content_length(headers)
-    if length is not None and length > max_bytes:
-        raise TooLargeError(f"Content-Length is {length}, more than the limit of {max_bytes} bytes ({setting})")
-    names = codings(headers)
-    if length is not None and not names:  # it cannot inflate: one read, no copies
-        whole: bytes = reply.whole()
+    if transfer not in _TRANSFER_CODINGS and length != 0:
+        raise ProtocolError(f"the transfer coding {', '.join(transfer)[:40]!a} is unknown")
+    is_larger = length is not None and length > limits.max_bytes
+    if is_larger and not limits.cuts:
+        raise TooLargeError(
+            f"Content-Length is {length}, more than the limit of {limits.max_bytes} bytes ({limits.setting})"
+        )
+    if length is not None and not is_larger and "content-encoding" not in headers:  # one read, no copies
+        whole = reply.whole()
         reply.release()
         return whole
-    pieces = _limited(reply.pieces(_PIECE_BYTES), max_bytes, setting)
-    for name in names:
-        pieces = _limited(_decoded(pieces, name), max_bytes, setting)
     body = io.BytesIO()  # grows in place and gives its buffer away; joining a list would make a second copy
-    for piece in pieces:
-        body.write(piece)
+    try:
+        for piece in _pieces(reply, limits):
+            body.write(piece)
+    except TooLargeError:
+        if not limits.cuts:
+            raise
+        reply.close()  # the body may never end
     reply.release()
     return body.getvalue()
 
 
-def skip_body(reply: Reply, status: int, headers: dict[str, str], *, looks: bool = False) -> bytes:
+def skip_body(reply: Reply, *, looks: bool = False) -> bytes:
     """Do not use a body. Read it if it is small, to keep the connection; else close the connection.
 
-    `looks`: give its first bytes; b"" if they cannot be had.
+    `looks`: give its first bytes, as far as they can be had.
     """
-    length = 0 if status in (204, 304) else content_length(headers)
-    is_small = length is not None and length <= _DRAIN_BYTES and "transfer-encoding" not in headers
-    with contextlib.suppress(OSError, HTTPException, ValueError, TooLargeError):  # nobody wants it
-        if status >= 200 and is_small:
-            begins = read_prefix(reply, headers, _DRAIN_BYTES) if looks else reply.whole()
+    begins = io.BytesIO()
+    is_small = reply.length is not None and reply.length <= _DRAIN.max_bytes
+    with contextlib.suppress(OSError, ExchangeError):  # nobody wants it
+        if is_small and not looks:
+            reply.whole()
             reply.release()
-            return begins if looks else b""
-        if looks and length != 0:
-            return read_prefix(reply, headers, _BEGIN_BYTES)
+        elif looks:
+            for piece in _pieces(reply, _DRAIN):
+                begins.write(piece)
+                if begins.tell() >= _BEGIN_BYTES and not is_small:
+                    break
+            else:
+                reply.release()
     reply.close()
-    return b""
+    return begins.getvalue()[:_BEGIN_BYTES]
 
 
-def _limited(pieces: Iterable[bytes], max_bytes: int, setting: str) -> Iterator[bytes]:
-    total = 0
+def _pieces(reply: Reply, limits: Limits) -> Iterator[bytes]:
+    """Give the pieces of a body without its codings; TooLargeError behind as much as it may have."""
+    pieces = _limited(reply.pieces(_PIECE_BYTES), limits)
+    for name in codings(reply.headers):
+        pieces = _limited(_decoded(pieces, name), limits)
+    return pieces
+
+
+def _limited(pieces: Iterable[bytes], limits: Limits) -> Iterator[bytes]:
+    left = limits.max_bytes
     for piece in pieces:
-        total += len(piece)
-        if total > max_bytes:
-            raise TooLargeError(f"the body is larger than the limit of {max_bytes} bytes ({setting})")
+        if len(piece) > left:
+            yield piece[:left]
+            raise TooLargeError(f"the body is larger than the limit of {limits.max_bytes} bytes ({limits.setting})")
+        left -= len(piece)
         yield piece
 
 
@@ -275,7 +241,7 @@ class _Stream:
     def finish(self) -> None:
         unfinished = self._part is not None and not self._part.ended
         if unfinished and (self._parts == 1 or self._has_output):
-            raise CutShortError(f"the body ended in the middle of its {self._name} coding")
+            raise ProtocolError(f"the body ended in the middle of its {self._name} coding")
 
 
 def _decoded(pieces: Iterable[bytes], name: str) -> Iterator[bytes]:

@@ -18,7 +18,6 @@ is not kept, nor its session (`is_heavy`).
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import os
 import socket
 import ssl
@@ -28,7 +27,7 @@ import sys
 import threading
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from fscrawl.errors import SettingsError
 from fscrawl.util.lru import Lru
@@ -40,26 +39,34 @@ _BYTES_RECEIVED = struct.Struct("128xQ")  # in Linux's struct tcp_info
 
 Host = tuple[str, int]  # name and port
 
-_trusting = threading.Lock()
+_reading = threading.Lock()
 
 
-def context_for(ca_file: str | None, sockets: type[ResumingSocket]) -> ssl.SSLContext:
-    """Give the TLS context of all connections. A user's certificate authorities are read again if their file changed.
+class Trust:
+    """Whom connections trust: the usual certificate authorities, or those of a user.
 
-    Reading them takes 15 ms of processor time, and each edit of the settings makes new connections. The usual ones are
-    read when the first connection needs them, a user's at once: then a mistake in them is named.
+    To read them takes 15 ms of processor time. So those of a user are read again only if their file has changed, and
+    the usual ones when the first connection needs them. A user's are read at once: then a mistake in them is named.
     """
-    if ca_file is None:
-        _check_usual_authorities()
-        context = _context_of(None, ())
-    else:
+
+    def __init__(self, ca_file: str | None) -> None:
+        self._file = ca_file
+        self._version: tuple[int, ...] = ()
+        self._context: ssl.SSLContext | None = None
         try:
-            context = _context_of(ca_file, _version_of(ca_file))
-            _trust(context)
+            if ca_file is not None:
+                self._version = _version_of(ca_file)
+            if ca_file is not None or os.environ.get("SSLKEYLOGFILE"):
+                self.context()
         except (OSError, ValueError) as error:
-            raise SettingsError(f"fetch.ca_file: no certificates can be read from {ca_file!a}: {error}") from error
-    context.sslsocket_class = sockets
-    return context
+            what = f"fetch.ca_file: no certificates can be read from {ca_file!a}: {error}" if ca_file else str(error)
+            raise SettingsError(what) from error
+
+    def context(self) -> ssl.SSLContext:
+        """Give the context of all connections. OSError if the usual authorities cannot be read: they may be again."""
+        with _reading:
+            self._context = self._context or _context_of(self._file, self._version)
+            return self._context
 
 
 def _version_of(path: str) -> tuple[int, ...]:
@@ -74,13 +81,25 @@ def _context_of(path: str | None, version: tuple[int, ...]) -> ssl.SSLContext:  
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # certificates are needed, and must be for the host's name
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.hostname_checks_common_name = False
-    if sys.version_info >= (3, 13):  # the defaults of Python and of urllib3 there
+    if sys.version_info >= (3, 13):  # the defaults of Python there
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN | ssl.VERIFY_X509_STRICT
-    _log_keys(context)
     context.post_handshake_auth = True
     context.set_alpn_protocols(["http/1.1"])
-    context.trusts_later = path or ""  # type: ignore[attr-defined]
+    _log_keys(context)
+    if path is None:
+        _trust_usual(context)
+    else:
+        context.load_verify_locations(path)
     return context
+
+
+def _trust_usual(context: ssl.SSLContext) -> None:
+    try:
+        import certifi  # noqa: PLC0415 - a crawl of http hosts does not need it
+
+        context.load_verify_locations(certifi.where())
+    except (OSError, ImportError) as error:  # an upgrade may remove them for a moment
+        raise OSError(f"the usual certificate authorities cannot be read: {error}") from error
 
 
 def _log_keys(context: ssl.SSLContext) -> None:
@@ -91,54 +110,6 @@ def _log_keys(context: ssl.SSLContext) -> None:
             context.keylog_filename = path
         except OSError as error:
             raise SettingsError(f"SSLKEYLOGFILE: no keys can be written to {path!a}: {error}") from error
-
-
-def _check_usual_authorities() -> None:
-    """Raise SettingsError if they are surely missing. Nothing is loaded for that: crawls of http hosts need none."""
-    found = importlib.util.find_spec("certifi")
-    path = Path((found and found.origin) or "certifi").with_name("cacert.pem")
-    if found is None or not (path.is_file() or _can_be_read(_usual_authorities())):  # distributions have them elsewhere
-        raise SettingsError(f"the usual certificate authorities are missing ({path}): install the package certifi anew")
-
-
-def _can_be_read(path: str) -> bool:
-    return os.access(path, os.R_OK) and Path(path).is_file()
-
-
-def _usual_authorities() -> str:
-    import certifi  # noqa: PLC0415 - a crawl of http hosts does not need it
-
-    return certifi.where()
-
-
-def _trust(context: Any) -> None:
-    """Read the certificate authorities of a context, if that was not done yet."""
-    with _trusting:
-        if context.trusts_later == "":
-            _trust_usual(context)
-        elif context.trusts_later is not None:
-            context.load_verify_locations(context.trusts_later)
-        context.trusts_later = None
-
-
-def _trust_usual(context: ssl.SSLContext) -> None:
-    try:
-        context.load_verify_locations(_usual_authorities())
-    except ssl.SSLError:
-        raise
-    except (OSError, ImportError) as error:  # they were there when the machine began, and may be again
-        raise OSError(f"the usual certificate authorities cannot be read: {error}") from error
-
-
-class ResumingSocket(ssl.SSLSocket):
-    """Offers the session that the plain socket brings along (see `Sessions.offer`)."""
-
-    @classmethod
-    def _create(cls, sock: socket.socket, *args: Any, session: ssl.SSLSession | None = None, **more: Any) -> Self:
-        _trust(more["context"])
-        session = session or getattr(sock, "resumes", None)
-        made: Self = super()._create(sock, *args, session=session, **more)  # type: ignore[misc]
-        return made
 
 
 def is_heavy(sock: socket.socket) -> bool:
@@ -156,17 +127,18 @@ class Sessions:
     def __init__(self) -> None:
         self._sessions: Lru[Host, ssl.SSLSession] = Lru(MOST_SESSIONS)
 
-    def offer(self, host: Host, sock: Any) -> None:
-        """Let the handshake that follows on a connected socket resume the session of this host, if there is one."""
-        sock.resumes = self._sessions.get(host)
+    def secured(self, sock: socket.socket, host: Host, context: ssl.SSLContext) -> ssl.SSLSocket:
+        """Do the handshake on a connected socket, whose timeout holds for it; resume the host's session, if any."""
+        # Certificates do not have the dot at the end of a name.
+        return context.wrap_socket(sock, server_hostname=host[0].rstrip("."), session=self._sessions.get(host))
 
     def keep(self, host: Host, sock: Any) -> None:
-        """Keep the session of a connection that is about to be closed. `sock` may be any socket, or None."""
+        """Keep the session of a connection that is about to be closed."""
         with contextlib.suppress(ssl.SSLError, OSError):
-            session = getattr(sock, "session", None)
+            session = sock.session
             if session is not None and (session.has_ticket or session.id):
                 self._sessions.put(host, session)
 
     def forget(self, host: Host) -> None:
-        """Offer nothing to a host with which a handshake has failed."""
+        """Offer nothing to a host with which a handshake, or the first exchange behind it, has failed."""
         self._sessions.pop(host)

@@ -1,230 +1,203 @@
-"""What goes over a connection: the bytes of a request, and the answer that is read behind them.
+"""What goes over a connection: a request, and the answer that is read behind it, within the limits of their exchange.
 
-`http.client` reads bodies, but not chunks (see `chunks`). Heads are written and read here: its own way, and those of
-urllib3 and requests around it, cost more than all the rest of an exchange.
+Vocabulary:
+  exchange    one request and its answer; a thread works on one exchange at a time
+  deadline    monotonic time at which the whole exchange must be over: name, connection, TLS, head and body together
+
+Promise: nothing waits beyond the deadline; only the system's resolver may take longer. A connection with an unread rest
+of an answer, or with bytes behind one, is never used again.
 """
 
 from __future__ import annotations
 
 import io
-import re
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
-from http.client import HTTPException, HTTPResponse, UnknownProtocol
-from typing import Any, NamedTuple
+import math
+import select
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
 
-from fscrawl.http import chunks
-from fscrawl.http.heads import BadHeadError, Head, HeadLines, check_framing
+from fscrawl.config import addresses
+from fscrawl.http.answers import ProtocolError
+from fscrawl.http.framing import chunks, content_length, ends_connection, read_head
+from fscrawl.parse.headers import listed
 
-_MAX_INFORMATIONAL = 20  # a server may send 103 Early Hints a few times
-_NAME = re.compile(rb"[^:\s][^:\r\n]*\Z")
-_LINE_END = re.compile(rb"[\r\n]")
-_WITHOUT_BODY = frozenset({204, 304})
+_WITHOUT_BODY = frozenset({101, 204, 304})
 
 
-class Headers(MutableMapping[str, "str | bytes"]):
-    """The headers of a request by name, whatever its capitals. They are sent as they were written last.
+class Exchange:
+    """What connections must know of an exchange, and what they note of it.
 
-    >>> headers = Headers({"accept": "a", "X": "b"})
-    >>> headers["Accept"] = "c"
-    >>> list(headers.items()), "x" in headers
-    ([('Accept', 'c'), ('X', 'b')], True)
+    public_only   it may go to public addresses only, whatever the settings permit
+    address       IP address of the host; "" before it is connected to, and if a proxy is asked
+    is_sent       some of the request may have left
     """
 
-    def __init__(self, given: Mapping[str, str | bytes] | None = None) -> None:
-        self._values: dict[str, tuple[str, str | bytes]] = {}
-        self.update(given or {})
+    __slots__ = ("_deadline", "address", "is_sent", "public_only")
 
-    def __getitem__(self, name: str) -> str | bytes:
-        return self._values[name.lower()][1]
+    def __init__(self, seconds: float, *, public_only: bool = False) -> None:
+        """`seconds`: that it may take from now on."""
+        self._deadline = time.monotonic() + seconds
+        self.public_only = public_only
+        self.address = ""
+        self.is_sent = False
 
-    def __setitem__(self, name: str, value: str | bytes) -> None:
-        self._values[name.lower()] = name, value
+    def left_s(self) -> float:
+        """Give the seconds until the deadline; TimeoutError if it is over."""
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the exchange took longer than fetch.timeout")
+        return left
 
-    def __delitem__(self, name: str) -> None:
-        del self._values[name.lower()]
-
-    def __iter__(self) -> Iterator[str]:
-        return (name for name, _ in self._values.values())
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def copy(self) -> Headers:
-        """Return the same headers, to be changed."""
-        return Headers(self)
+    def may_reach(self, address: str) -> bool:
+        """Tell whether it may go to an address that the settings permit."""
+        return not self.public_only or addresses.is_public(address)
 
 
-class Written(NamedTuple):
-    """Headers as the lines of a request. `has_host`: one of them names its host."""
+class Connection:
+    """A connected socket. `address`: of the host that it leads to; "" behind a proxy."""
 
-    lines: bytes
-    has_host: bool
+    def __init__(
+        self, sock: Any, address: str = "", *, on_close: Callable[[Any], None] | None = None, is_kept: bool = True
+    ) -> None:
+        """`on_close`: called with the socket before it is closed. `is_kept`: it may be used for another exchange."""
+        sock.setblocking(False)  # a timeout of the socket itself would cost two more calls of the system at each read
+        self.sock = sock
+        self.address = address
+        self._on_close = on_close
+        self._is_kept = is_kept
+        self._poll = select.poll()
+        self._poll.register(sock, select.POLLIN)
 
+    def ask(self, method: str, request: bytes, exchange: Exchange, done: Callable[[Reply], None]) -> Reply:
+        """Send a request, and read the head of the answer. `done`: as for `Reply`."""
+        self._send(request, exchange)
+        self._wait(exchange)
+        return Reply(self, method, exchange, done)
 
-class Outgoing(NamedTuple):
-    """A request to a normal form. `lines`: its headers, written already if many requests have the same ones."""
+    def _send(self, data: bytes, exchange: Exchange) -> None:
+        left = memoryview(data)
+        while left:
+            try:
+                left = left[self.sock.send(left) :]
+            except (BlockingIOError, ssl.SSLWantWriteError):
+                self._wait(exchange, select.POLLOUT)
+            except ssl.SSLWantReadError:
+                self._wait(exchange)
+            except BrokenPipeError:  # the server may have answered before it had read all
+                return
 
-    url: str
-    headers: Headers
-    method: str = "GET"
-    body: bytes | None = None
-    lines: Written | None = None
+    def receive_into(self, buffer: Any, exchange: Exchange) -> int:
+        """Read what comes; 0 at the end of the connection."""
+        while True:
+            try:
+                received: int = self.sock.recv_into(buffer)
+            except (BlockingIOError, ssl.SSLWantReadError):
+                self._wait(exchange)
+            except ssl.SSLWantWriteError:
+                self._wait(exchange, select.POLLOUT)
+            else:
+                exchange.left_s()
+                return received
 
+    def _wait(self, exchange: Exchange, event: int = select.POLLIN) -> None:
+        poll = self._poll
+        if event != select.POLLIN:
+            poll = select.poll()
+            poll.register(self.sock, event)
+        if not poll.poll(math.ceil(1000 * exchange.left_s())):
+            raise TimeoutError("the exchange took longer than fetch.timeout")
 
-def written(headers: Mapping[str, str | bytes]) -> Written:
-    """Write headers as lines. Raises ValueError for one that is no line.
+    @property
+    def is_quiet(self) -> bool:
+        """Tell whether the host has neither closed it nor sent anything that nobody wants."""
+        return not self._poll.poll(0)
 
-    >>> written({"Accept": "text/html"})
-    Written(lines=b'Accept: text/html\\r\\n', has_host=False)
-    """
-    found = [(_bytes(name), _bytes(value)) for name, value in headers.items()]
-    for name, value in found:
-        if not _NAME.match(name) or _LINE_END.search(value):
-            raise ValueError(f"the header {name[:40]!r} of the request cannot be sent")
-    lines = b"".join(b"%b: %b\r\n" % each for each in found)
-    return Written(lines, any(name.lower() == b"host" for name, _ in found))
+    @property
+    def may_wait(self) -> bool:
+        """Tell whether it may be used again: what is left in its TLS layer would be taken for the next answer."""
+        return self._is_kept and not (isinstance(self.sock, ssl.SSLSocket) and self.sock.pending())
 
-
-def request_bytes(method: str, target: str, host: str, headers: Written, body: bytes | None) -> bytes:
-    """Write a request. `target`: path and query, or a whole URL; `host`: with its port, if it is not the usual one."""
-    to = "" if headers.has_host else f"Host: {host}\r\n"
-    return b"%b%b\r\n%b" % (f"{method} {target} HTTP/1.1\r\n{to}".encode("ascii"), headers.lines, body or b"")
-
-
-def host_and_port(authority: str, scheme: str) -> tuple[str, int]:
-    """Split the authority of a normal form.
-
-    >>> host_and_port("a.example", "https"), host_and_port("[::1]:80", "http")
-    (('a.example', 443), ('[::1]', 80))
-    """
-    host, colon, port = authority.rpartition(":")
-    if colon and port.isdecimal():
-        return host, int(port)
-    return authority, 443 if scheme == "https" else 80
-
-
-def _bytes(text: str | bytes) -> bytes:
-    return text if isinstance(text, bytes) else text.encode("latin-1")
+    def close(self) -> None:
+        if self._on_close is not None:
+            self._on_close(self.sock)
+        self.sock.close()
 
 
 class _Incoming(io.RawIOBase):
-    """What comes in over a socket. It ends with `end`: then nothing is read any more."""
+    """What comes in over a connection, as a file. After `end`, nothing is read any more."""
 
-    def __init__(self, sock: Any) -> None:
-        self._sock = sock
-
-    def makefile(self, _: str) -> io.BufferedReader:
-        """Give a file to read from, as a socket does."""
-        return io.BufferedReader(self)
+    def __init__(self, connection: Connection, exchange: Exchange) -> None:
+        self._connection: Connection | None = connection
+        self._exchange = exchange
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        received: int = 0 if self._sock is None else self._sock.recv_into(buffer)
-        return received
+        return 0 if self._connection is None else self._connection.receive_into(buffer, self._exchange)
 
     def end(self) -> None:
-        self._sock = None
+        self._connection = None
 
 
-class Reply(HTTPResponse):
+class Reply:
     """An answer as it comes in. Its connection is given back when the body was read, or closed.
 
-    head        the headers
-    is_whole    the body was read, and the connection can be used again
+    raw, headers   as of `Head`, and as all others read them
+    length         of the body; None: it ends with its last chunk, or with the connection
     """
 
-    head: Head
+    def __init__(self, connection: Connection, method: str, exchange: Exchange, done: Callable[[Reply], None]) -> None:
+        """Read the head. Raises ExchangeError, or what a connection raises.
 
-    def __init__(self, sock: Any, method: str, done: Callable[[Reply], None]) -> None:
-        """`done`: called once, when the answer is not needed any more."""
-        self._incoming = _Incoming(sock)
-        super().__init__(self._incoming, method=method)  # type: ignore[arg-type]  # it needs a file, no socket
-        self._done: Callable[[Reply], None] | None = done
-
-    def begin(self) -> None:
-        """Read the head, and skip all informational answers: `http.client` takes 103 for the final one.
-
-        Raises BadHeadError for a head that is not clear, or HTTPException.
+        `done`: called once, when the answer is not needed any more.
         """
-        if (plain := Head.read_plain(self.fp)) is not None:
-            self._set("HTTP/1.1", *plain)
-            return
-        file = self.fp
-        self.fp = lines = HeadLines(file)  # type: ignore[assignment]
-        try:
-            for _ in range(_MAX_INFORMATIONAL + 1):
-                version, status, reason = self._read_status()  # type: ignore[attr-defined]
-                head = Head.read(lines)
-                if not 100 <= status < 200 or status == 101:
-                    break
-            else:
-                raise BadHeadError("the server sent too many informational (1xx) answers")
-        finally:
-            if self.fp is not None:  # it is None when the connection was closed
-                self.fp = file
-        self._set(version, status, reason, head)
-
-    def _set(self, version: str, status: int, reason: str, head: Head) -> None:
-        """Set what the head says."""
-        check_framing(head)
-        self.code = self.status = status
-        self.reason = reason.strip()
-        self.version = _version(version)
-        self.head = head
-        self.headers = self.msg = head  # type: ignore[assignment]
-        self._find_end()
-
-    def _find_end(self) -> None:
-        """Find out where the body ends, and whether the connection ends with it."""
-        self.chunked = self.head.listed("transfer-encoding")[-1:] == ["chunked"]
-        self.will_close = self._ends()
-        self.length = None if self.chunked else _length(self.head)
-        if self.status in _WITHOUT_BODY or 100 <= self.status < 200:
-            self.length, self.chunked = 0, False
-        if self.length is None and not self.chunked:
-            self.will_close = True
-
-    def _ends(self) -> bool:
-        """Tell whether the server ends the connection with this answer (RFC 9112 9.3)."""
-        options = self.head.listed("connection")
-        if "close" in options or self.version == 11:
-            return "close" in options
-        is_kept = "keep-alive" in (*options, *self.head.listed("proxy-connection"))
-        return not (is_kept or self.head.get("keep-alive"))
+        self._incoming = _Incoming(connection, exchange)
+        self._file = io.BufferedReader(self._incoming)
+        self._done: Callable[[Reply], None] | None = done
+        head = read_head(self._file)
+        minor, self.status, self.raw = head
+        self.headers = head.texts()
+        coding = self.raw.get("transfer-encoding")
+        self._is_chunked = coding is not None and listed(coding)[-1:] == ["chunked"]
+        self.length = None if self._is_chunked else content_length(self.raw)
+        if self.status in _WITHOUT_BODY or method == "HEAD":
+            self._is_chunked, self.length = False, 0
+        self._left = self.length
+        has_end = self._is_chunked or self.length is not None
+        self._may_go_on = has_end and self.status != 101 and not ends_connection(minor, self.raw)
 
     @property
     def is_whole(self) -> bool:
-        return self.isclosed() and not self.will_close
+        """Tell whether the body was read, and the connection can be used again.
+
+        What has come behind it is nobody's answer, so then it cannot (RFC 9112 9.2).
+        """
+        self._incoming.end()
+        return self._may_go_on and self._left == 0 and not self._file.peek()
 
     def whole(self) -> bytes:
-        """Read the body. IncompleteRead if it ends early."""
-        return self.read()
+        """Read a body whose length is known."""
+        length, self._left = self._left or 0, 0
+        body = self._file.read(length)
+        if len(body) < length:
+            raise ProtocolError(f"the connection ended {length - len(body)} bytes before the body did")
+        return body
 
     def pieces(self, size: int) -> Iterator[bytes]:
-        """Read the body in pieces of at most `size` bytes. HTTPException if it ends early."""
-        if self.chunked:
-            if self.fp is not None:
-                yield from chunks.pieces(self.fp, size)
-                self._close_conn()
+        """Read the body in pieces of at most `size` bytes."""
+        if self._is_chunked:
+            yield from chunks(self._file, size)
+            self._left = 0
             return
-        while piece := self.read(size):
+        while piece := self._file.read(size if self._left is None else min(size, self._left)):
+            if self._left is not None:
+                self._left -= len(piece)
             yield piece
-        if self.length:
-            raise HTTPException(f"the connection ended {self.length} bytes before the body did")
-
-    def _close_conn(self) -> None:
-        """End reading: `http.client` calls this when the body is over.
-
-        What has come behind it is nobody's answer, so the connection cannot be used again (RFC 9112 9.2).
-        """
-        file = self.fp
-        self.fp = None  # type: ignore[assignment]  # so `isclosed` knows
-        self._incoming.end()
-        if not self.will_close and file.peek():
-            self.will_close = True
-        file.close()
+        if self._left:
+            raise ProtocolError(f"the connection ended {self._left} bytes before the body did")
 
     def release(self) -> None:
         """Give the connection back, or close it if it cannot be used again."""
@@ -234,24 +207,5 @@ class Reply(HTTPResponse):
 
     def close(self) -> None:
         """Close the connection: an unread rest of a body must not be taken for the next answer."""
-        self.will_close = True
-        super().close()
+        self._may_go_on = False
         self.release()
-
-
-def _version(text: str) -> int:
-    """Return the version as `http.client` counts it. Some servers say 0.9, and mean 1.0."""
-    if text in ("HTTP/1.0", "HTTP/0.9"):
-        return 10
-    if text.startswith("HTTP/1."):
-        return 11
-    raise UnknownProtocol(text)
-
-
-def _length(head: Head) -> int | None:
-    """Return Content-Length; None if there is none, or it is no number: then the body ends with the connection."""
-    try:
-        length = int(head.get("content-length") or "")
-    except ValueError:
-        return None
-    return length if length >= 0 else None

@@ -17,8 +17,10 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
@@ -48,8 +50,7 @@ _MOST_FIELDS_S = 30.0  # for the fields and items of the page
 _NOWHERE = Path("/nonexistent")
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(msgspec.Struct, frozen=True):
     """What came of one URL.
 
     url       the spelling of the request

@@ -7,8 +7,9 @@ Vocabulary:
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
 from typing import Literal
+
+import msgspec
 
 from fscrawl.fleet.beat import Beat, Goodbye, Hello, parse_lines
 from fscrawl.fleet.status_file import EMPTY, StatusFile
@@ -20,8 +21,7 @@ State = Literal["alive", "left", "dead"]
 _NO_COUNTERS = Beat()
 
 
-@dataclass
-class MachineStatus:
+class MachineStatus(msgspec.Struct):
     """A machine, as its log shows it.
 
     grown_at    when its log was last seen to grow, by the observer's monotonic clock
@@ -34,7 +34,7 @@ class MachineStatus:
     name: str
     offset: int = 0
     hello: Hello | None = None
-    history: deque[Beat] = field(default_factory=lambda: deque(maxlen=_HISTORY_BEATS))
+    history: deque[Beat] = msgspec.field(default_factory=lambda: deque(maxlen=_HISTORY_BEATS))
     goodbye: Goodbye | None = None
     state: State = "dead"
     grown_at: float = 0.0

@@ -15,9 +15,10 @@ import hashlib
 import json
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from fscrawl.fleet.beat import Beat, Goodbye, Hello, Line, parse_lines
 from fscrawl.fleet.machinery import Machinery

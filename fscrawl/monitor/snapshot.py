@@ -17,12 +17,12 @@ import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
 from itertools import islice
 from typing import Literal
 
+import msgspec
 from msgspec.structs import replace
 
 from fscrawl import urls
@@ -77,8 +77,7 @@ def _without_pending(figures: Figures) -> Figures:
     return {label: replace(figure, pending=0) for label, figure in figures.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True):
     """The crawl at one moment.
 
     now                UNIX time
@@ -105,7 +104,7 @@ class Snapshot:
     by_url: bool = False
     stopped_labels: tuple[str, ...] = ()
     seed_labels: frozenset[str] = frozenset()
-    not_stored: NotStored = field(default_factory=NotStored)
+    not_stored: NotStored = msgspec.field(default_factory=NotStored)
 
     def alive(self) -> list[MachineStatus]:
         return [machine for machine in self.machines if machine.state == "alive"]

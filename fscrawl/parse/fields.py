@@ -22,10 +22,11 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
+
+import msgspec
 
 from fscrawl.parse import selectors
 from fscrawl.parse.columns import OF_ITEMS
@@ -41,8 +42,7 @@ class Mistake(ValueError):  # noqa: N818 - of the user
     """What is wrong with the rules of a site."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(msgspec.Struct, frozen=True):
     """A column of the dataset. `type` is one of `TYPES`; with `many` the values are lists of this type."""
 
     name: str
@@ -55,8 +55,7 @@ class Column:
         return f"{self.type}[]" if self.many else self.type
 
 
-@dataclass(frozen=True, slots=True)
-class Extracted:
+class Extracted(msgspec.Struct, frozen=True):
     """The values of one page, or of one item.
 
     values    column → str, int (64 bits), float (finite), bool, datetime (UTC), or a list of them that is not empty
@@ -71,8 +70,7 @@ class Extracted:
     missing: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Items:
+class Items(msgspec.Struct, frozen=True):
     """The items of one page. `more`: there were more than MOST. `fault`: why the rest could not be read; at most 200
     characters.
     """
@@ -96,8 +94,7 @@ def extract(fields: Sequence[Field], page: Document) -> Extracted:
     return Extracted(values, bad, tuple(name for each in fields if (name := each.column.name) not in values))
 
 
-@dataclass(frozen=True, slots=True)
-class ItemRules:
+class ItemRules(msgspec.Struct, frozen=True):
     """What the items of a page are, and their fields."""
 
     each: Css | XPath | JsonPath
@@ -182,8 +179,7 @@ def convert(type_: str, text: str) -> Any:
     return _CONVERT[type_](text)
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(msgspec.Struct, frozen=True):
     """How to fill a column from a page."""
 
     column: Column

@@ -56,15 +56,6 @@ def flatten(body: bytes) -> bytes:
     return _UNNEEDED.sub(b" ", _FORMATTING_TAG.sub(b"", _TAG.sub(_without_crowd, body)))
 
 
-def without_options(body: bytes) -> bytes:
-    """Return a page without the tags of options, since lexbor goes through all options of a list for each of them.
-
-    >>> without_options(b"<div><select><option value='>'>a</option><OPTION>b</select>")
-    b'<div><select> a  b</select>'
-    """
-    return _OPTION.sub(b" ", body)
-
-
 def suits_html5lib(body: bytes) -> bool:
     """Return whether html5lib can read a page in reasonable time: it is in Python, and slow for nested elements.
 
@@ -232,8 +223,6 @@ _UNCOUNTED = frozenset(
 _NEEDED = b"a|area|base|link|meta|title|template|script|style|textarea|xmp|iframe|noembed|noframes|plaintext"
 # No "<" inside a tag: so a match ends before the next tag, and all of them take time in proportion to the page.
 _UNNEEDED = re.compile(rb"""</?(?!(?:%s)[\s/>])[a-z](?:[^<>"']|"[^"<]*"|'[^'<]*')*>""" % _NEEDED, re.IGNORECASE)
-
-_OPTION = re.compile(rb"""</?opt(?:ion|group)(?=[\s/>])(?:[^<>"']|"[^"<]*"|'[^'<]*')*>""", re.IGNORECASE)
 
 
 def _too_deep(body: bytes, stray: int = 0) -> bool:

@@ -11,9 +11,10 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
+
+import msgspec
 
 SAMPLE_CHARS = 2000  # of the beginning of a text; a third of a millisecond. More made no answer better
 MIN_BYTES = 60  # of letters in UTF-8: a text of 60 Latin letters or 20 Chinese characters
@@ -26,8 +27,7 @@ _NO_WORDS = re.compile(r"[a-z_]*\d\w*", re.ASCII | re.IGNORECASE)  # 0x3f, v2, a
 _NAMES = {"als": "gsw"}
 
 
-@dataclass(frozen=True, slots=True)
-class Language:
+class Language(msgspec.Struct, frozen=True):
     """A language that was found.
 
     code    of ISO 639-1, or 639-3 where that has none: "en", "zh", "ckb"

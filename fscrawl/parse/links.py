@@ -17,8 +17,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
+import msgspec
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from fscrawl.parse.directives import directives_of
@@ -47,8 +47,7 @@ _XHTML = "http://www.w3.org/1999/xhtml"
 _Element = tuple[str, dict[str, str | None]]
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedPage:
+class ParsedPage(msgspec.Struct, frozen=True):
     """The title, links and directives of a page.
 
     encoding    WHATWG name of the page's encoding, in the spelling of webencodings: "utf-8", "shift_jis"; "" for a
@@ -305,15 +304,14 @@ def _read_html5lib(
 # Elements to links
 
 
-@dataclass(slots=True)
-class _Found:
+class _Found(msgspec.Struct):
     """What the elements of a page say, before any reference is resolved."""
 
     base: str | None = None
-    follow: list[str] = field(default_factory=list)
-    nofollow: list[str] = field(default_factory=list)
-    canonical: list[str] = field(default_factory=list)
-    robots: dict[str, list[str]] = field(default_factory=dict)  # by the name of the meta element
+    follow: list[str] = msgspec.field(default_factory=list)
+    nofollow: list[str] = msgspec.field(default_factory=list)
+    canonical: list[str] = msgspec.field(default_factory=list)
+    robots: dict[str, list[str]] = msgspec.field(default_factory=dict)  # by the name of the meta element
     has_roots: bool = False
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from fscrawl.parse.legacy_encodings import encode_query
 from fscrawl.urls import MAX_URL_CHARS, TOO_LONG, Joiner
@@ -13,8 +14,7 @@ _FEW = 2000  # references that are joined at once: they are no more than 4,000,0
 MAX_CHARS = 8_000_000  # of all links of a page: short references may stand below a base of 2,000 characters
 
 
-@dataclass(slots=True)
-class LinkBudget:
+class LinkBudget(msgspec.Struct):
     """How many characters of links may still be kept of a page, and how many references were left out as too long."""
 
     chars: int = MAX_CHARS

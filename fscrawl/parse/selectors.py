@@ -24,10 +24,11 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
+import msgspec
+from msgspec.structs import replace
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from fscrawl.parse.html_limits import limit_html
@@ -104,8 +105,7 @@ class Part(Document):
         return self._budget
 
 
-@dataclass(frozen=True, slots=True)
-class Css:
+class Css(msgspec.Struct, frozen=True):
     """The elements that `path` selects: an attribute of them, their own text nodes, or their whole text."""
 
     path: str
@@ -150,8 +150,7 @@ class Css:
                 yield _whole_text(node, _lexbor_content, budget)
 
 
-@dataclass(frozen=True, slots=True)
-class XPath:
+class XPath(msgspec.Struct, frozen=True):
     """The result of an expression: strings, the whole text of elements, numbers and booleans as XPath writes them."""
 
     expression: str
@@ -191,8 +190,7 @@ class XPath:
                 yield of_element(item)
 
 
-@dataclass(frozen=True, slots=True)
-class JsonPath:
+class JsonPath(msgspec.Struct, frozen=True):
     """A path, as it is written. Paths can be pickled."""
 
     path: str
@@ -243,8 +241,7 @@ class JsonPath:
         return self.values(*documents)
 
 
-@dataclass(frozen=True, slots=True)
-class Regex:
+class Regex(msgspec.Struct, frozen=True):
     """The first group, or all that matches, in the source of a page."""
 
     pattern: str

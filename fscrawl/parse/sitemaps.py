@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain
+
+import msgspec
 
 from fscrawl.parse.bounded_xml import BLANK, ERRORS, MAX_DEPTH, Source, Stop, local, read_xml, texts_of
 from fscrawl.urls import MAX_URL_CHARS, TOO_LONG, normalised
@@ -37,8 +38,7 @@ _PAGES = frozenset({("url", "loc"), ("item", "link")})
 _SITEMAPS = frozenset({("sitemap", "loc")})
 
 
-@dataclass(frozen=True, slots=True)
-class Sitemap:
+class Sitemap(msgspec.Struct, frozen=True):
     """The URLs that a sitemap lists: normal forms, unique, in its order.
 
     pages       from <url>, from the entries of a feed, or from a text sitemap

@@ -17,9 +17,9 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 
+import msgspec
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from fscrawl.parse.html_limits import limit_html
@@ -27,8 +27,7 @@ from fscrawl.parse.inline_style import declared
 from fscrawl.parse.trees import tree
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(msgspec.Struct, frozen=True):
     """The text of a page, and its language.
 
     text        lines joined by "\\n"; only preformatted text and main content have empty lines

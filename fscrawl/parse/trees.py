@@ -10,9 +10,9 @@ many elements open. To count that beforehand costs a fifth of the parsing and mo
 Python has. So the parser itself is the count: it is fed in pieces, and as long as their pace is ordinary nothing is
 wrong. Where it is not, `html_limits` looks exactly, and what it returns is parsed.
 
-Promise: `tree` gives for any page that the parser reads at an ordinary pace the same tree as LexborHTMLParser. Other
-pages lose their options and are limited by `limit_html`; if that does not help, by `flatten`. Both keep links and
-words. If even that does not help, the tree ends where the parser was stopped. Each of the three attempts ends after
+Promise: `tree` gives for any page that the parser reads at an ordinary pace the same tree as LexborHTMLParser without
+events (see `_parser`). Other pages are limited by `limit_html`; if that does not help, by `flatten`. Both keep links
+and words. If even that does not help, the tree ends where the parser was stopped. Each of the three attempts ends after
 20 ms of processor time, 60 ns for each byte, and one piece. While one page is fed, the other threads wait.
 """
 
@@ -22,14 +22,20 @@ import ctypes
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 
+import msgspec
 import selectolax
 import selectolax.lexbor
-from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode, SelectolaxError
+from selectolax.lexbor import (
+    LexborCSSSelector,
+    LexborDocumentOptions,
+    LexborHTMLParser,
+    LexborNode,
+    SelectolaxError,
+)
 
-from fscrawl.parse.html_limits import flatten, limit_html, tag_bytes, uncrowded, without_options
+from fscrawl.parse.html_limits import flatten, limit_html, tag_bytes, uncrowded
 
 _STANDARD = b"<!DOCTYPE html>"  # a document that is not in quirks mode. A page without a doctype changes that itself
 _HARMLESS_BYTES = 2048  # nothing that fits in here takes more than 10 ms and 10 MB
@@ -71,12 +77,12 @@ def tree(html: bytes, *, scripting: bool = False, only_usual: bool = False) -> L
     """
     try:
         if len(html) <= _HARMLESS_BYTES:
-            return LexborHTMLParser(html, scripting=scripting)
+            return _parser(html, scripting=scripting)
         library = _library()
         if library is None:
             if only_usual:  # nobody knows how long this will take
                 raise UnusualPageError
-            return LexborHTMLParser(limit_html(html), scripting=scripting)
+            return _parser(limit_html(html), scripting=scripting)
         return _limited(library, html, scripting=scripting, only_usual=only_usual)
     except SelectolaxError as error:  # the parser accepts any bytes, so memory is short
         raise MemoryError(str(error)) from error
@@ -100,6 +106,15 @@ def select_first(page: LexborHTMLParser, css: str) -> LexborNode | None:
     return found[0] if found else None
 
 
+def _parser(html: bytes, *, scripting: bool) -> LexborHTMLParser:
+    """Parse a whole page. No events: all that they do to a tree is to copy chosen options into `<selectedcontent>`.
+
+    That is what a page shows, not what it says, and html5lib does not do it. For each option, lexbor goes through all
+    options before it: 20,000 of them in 180 KB took 4 s, and 57 s with something to copy.
+    """
+    return LexborHTMLParser(html, scripting=scripting, options=LexborDocumentOptions.WO_EVENTS)
+
+
 def _limited(library: _Library, html: bytes, *, scripting: bool, only_usual: bool) -> LexborHTMLParser:
     found, whole = _fed(library, html, scripting=scripting, longest=_LONG_BYTES if only_usual else None)
     if only_usual and not whole:
@@ -107,7 +122,7 @@ def _limited(library: _Library, html: bytes, *, scripting: bool, only_usual: boo
     for limit in (limit_html, flatten):
         if not whole:
             del found  # before the next one needs as much memory
-            html = limit(without_options(html))
+            html = limit(html)
             found, whole = _fed(library, html, scripting=scripting)
     return found
 
@@ -116,8 +131,7 @@ def _limited(library: _Library, html: bytes, *, scripting: bool, only_usual: boo
 # C has a parser that is fed. https://lexbor.com/documentation/ says what the functions do.
 
 
-@dataclass(frozen=True, slots=True)
-class _Library:
+class _Library(msgspec.Struct, frozen=True):
     begin: Callable[[int], int]
     feed: Callable[[int, int, int], int]
     end: Callable[[int], int]
@@ -152,7 +166,7 @@ _SAMPLES = (b"<!DOCTYPE html><title>a</title><p>b<table><td>c<noscript><b>", b"<
 
 def _same(library: _Library, page: bytes) -> bool:
     found, whole = _fed(library, page, scripting=False)
-    return whole and found.html == LexborHTMLParser(page).html
+    return whole and found.html == _parser(page, scripting=False).html
 
 
 def _function(library: ctypes.CDLL, name: str, result: type, *arguments: type) -> Callable[..., int]:
@@ -169,7 +183,7 @@ def _fed(
 
     `longest`: it is stopped before a tag of more bytes; None: tags may have any length.
     """
-    found = LexborHTMLParser(_STANDARD, scripting=scripting)
+    found = _parser(_STANDARD, scripting=scripting)
     assert found.root is not None
     document = library.parent(found.root.mem_id)
     assert document is not None

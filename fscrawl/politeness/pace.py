@@ -13,6 +13,7 @@ delay of 0, for a site of one's own, stays 0.
 
 from __future__ import annotations
 
+import random
 import struct
 
 from fscrawl.config.settings import PolitenessSettings
@@ -21,6 +22,7 @@ _BREAK_AFTER = 10
 _FAILING = 3  # failures in a row
 _QUICK_S = 1.0  # a slower host is not worth a thread that others could use
 _FIRST_PAUSE_S = 10.0
+_FIRST_BACKOFF_S = 1.0
 _SMOOTHING = 0.2  # weight of the latest answer
 _MAX_TROUBLE = 6.0  # doublings: 64 times the delay
 _RELIEF = 0.25  # four answers make up for one failure
@@ -141,3 +143,12 @@ class Pace:
     def failures(self) -> int:
         """Failures in a row."""
         return self._failures
+
+
+def backoff_s(attempt: int, settings: PolitenessSettings, rng: random.Random) -> float:
+    """Give the seconds from a failed attempt of a page to the next: 1, 2, 4 …, up to half of them less at random.
+
+    A rest of its host counts besides.
+    """
+    longest_s = min(_FIRST_BACKOFF_S * 2.0 ** min(attempt - 1, _MAX_DOUBLINGS), settings.max_delay)
+    return longest_s * rng.uniform(0.5, 1.0)

@@ -16,10 +16,12 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from fscrawl import urls
-from fscrawl.http.answers import Failed, Fetched
+from fscrawl.http.answers import Failed, Fetched, Limits
 from fscrawl.http.dates import rest_s
-from fscrawl.http.fetch import Bounds, Fetcher
+from fscrawl.http.fetch import Fetcher
 from fscrawl.parse.headers import REDIRECTS, locations
 from fscrawl.politeness.robots import ROBOTS_PATH
 
@@ -73,18 +75,17 @@ def follow(
     allows: Callable[[str], bool] = lambda url: True,  # noqa: ARG005
     *,
     delay_s: float = 0.0,
-    max_prefix_bytes: int | None = None,
-    bounds: Bounds | None = None,
+    limits: Limits | None = None,
     most_hops: int = MOST_HOPS,
 ) -> Followed:
     """Fetch a robots.txt or a sitemap, and follow its redirects at home.
 
-    `allows`: what robots.txt says; `delay_s`: what it asks for; `max_prefix_bytes`: read no more of the body.
-    `bounds`: of each request.
+    `allows`: what robots.txt says; `delay_s`: what it asks for; `limits`: of each request.
     """
     home, hop = urls.host(url), 0
+    limits = replace(limits or fetcher.limits, wants=_is_good)
     while True:
-        answer = fetcher.get(url, wants_body=_is_good, max_prefix_bytes=max_prefix_bytes, bounds=bounds)
+        answer = fetcher.get(url, limits=limits)
         if isinstance(answer, Failed) or answer.status not in REDIRECTS:
             return Followed(answer, hops=hop)
         places = locations(answer.headers)

@@ -18,18 +18,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from sys import getsizeof
 from typing import NamedTuple
 from urllib.parse import quote
 
+import msgspec
 from protego import Protego
 
 from fscrawl.urls import MAX_URL_CHARS
 
 ROBOTS_PATH = "/robots.txt"
 MAX_BYTES = 512_000  # RFC 9309 2.5: at least 500 KiB must be read; the rest is ignored
-VALID_S = 24 * 3600.0  # RFC 9309 2.4: then it must be asked for again
 
 _MAX_LINE_CHARS = 200  # of a line as messages show it; its rule counts whole
 _RULE_BYTES = 120  # measured: a rule without its strings
@@ -115,10 +114,9 @@ class Rules:
 # Groups: RFC 9309 2.2.1
 
 
-@dataclass(slots=True)
-class _Group:
-    rules: list[_Rule] = field(default_factory=list)
-    requests: list[str] = field(default_factory=list)  # lines of Crawl-delay, Request-rate
+class _Group(msgspec.Struct):
+    rules: list[_Rule] = msgspec.field(default_factory=list)
+    requests: list[str] = msgspec.field(default_factory=list)  # lines of Crawl-delay, Request-rate
 
 
 def product_token(name: str) -> str:
@@ -132,12 +130,11 @@ def product_token(name: str) -> str:
     return token or ("*" if name.split(maxsplit=1)[:1] == ["*"] else "")
 
 
-@dataclass(slots=True)
-class _Run:
+class _Run(msgspec.Struct):
     """Consecutive user-agent lines, as far as they name one of the `wanted` groups."""
 
     wanted: frozenset[str]
-    names: set[str] = field(default_factory=set)
+    names: set[str] = msgspec.field(default_factory=set)
     is_open: bool = True
 
     def add(self, name: str) -> None:

@@ -13,13 +13,15 @@ import time
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from fscrawl import urls
 from fscrawl.http.answers import Failed, Fetched
-from fscrawl.http.fetch import Bounds, Fetcher
+from fscrawl.http.fetch import Fetcher
+from fscrawl.politeness import ROBOTS_VALID_S
 from fscrawl.politeness.redirects import MOST_HOPS, Hops, follow
-from fscrawl.politeness.robots import MAX_BYTES, ROBOTS_PATH, VALID_S, Rules
+from fscrawl.politeness.robots import MAX_BYTES, ROBOTS_PATH, Rules
 from fscrawl.storage.records import RobotsRecord, timestamp
 from fscrawl.store import Tree
 from fscrawl.util.lru import Lru
@@ -68,7 +70,7 @@ class RobotsCache:
         rules, until = self._known.get(host) or (None, 0.0)
         return rules if time.monotonic() < until else None
 
-    def _remember(self, host: str, rules: Rules, for_s: float = VALID_S) -> Rules:
+    def _remember(self, host: str, rules: Rules, for_s: float = ROBOTS_VALID_S) -> Rules:
         self._known.put(host, (rules, time.monotonic() + for_s), _ENTRY_BYTES + rules.size_bytes)
         return rules
 
@@ -76,7 +78,7 @@ class RobotsCache:
         record = self._fresh(host)
         if record is None:
             return None
-        return self._remember(host, self._read(record), min(VALID_S - _age_s(record.fetched_at), VALID_S))
+        return self._remember(host, self._read(record), min(ROBOTS_VALID_S - _age_s(record.fetched_at), ROBOTS_VALID_S))
 
     def _fresh(self, host: str) -> RobotsRecord | None:
         """Read the stored file if it is less than a day old. A clock that is wrong by minutes does no harm here.
@@ -86,7 +88,7 @@ class RobotsCache:
         record = self._tree.robots(host)
         if record is None or record.status == 0 or record.status >= 500 or record.status == 429:
             return None
-        return record if abs(_age_s(record.fetched_at)) < VALID_S else None
+        return record if abs(_age_s(record.fetched_at)) < ROBOTS_VALID_S else None
 
     def _read(self, record: RobotsRecord) -> Rules:
         return Rules(record.text if 200 <= record.status < 300 else "", self._user_agent)
@@ -106,15 +108,15 @@ class RobotsCache:
         if not self._hops.permitted():  # the look into the tree before this may have lasted for long
             return _STOOD_STILL
         url, now = origin + ROBOTS_PATH, timestamp(time.time())
-        bounds = Bounds(seconds)
-        found = follow(self._fetcher, url, self._hops, max_prefix_bytes=MAX_BYTES, bounds=bounds, most_hops=most_hops)
+        limits = replace(self._fetcher.limits.within(seconds), max_bytes=MAX_BYTES, cuts=True)
+        found = follow(self._fetcher, url, self._hops, limits=limits, most_hops=most_hops)
         if not self._hops.permitted():  # perhaps a redirect was not followed, and the answer means nothing
             return _STOOD_STILL
         chain = (*before, host)
         other = self._of_other_host(chain, found.target, most_hops - found.hops) if found.target else None
         if isinstance(other, Failed):
             return other
-        record = self._meant(url, now, found.answer) if other is None else replace(other, url=url)
+        record = self._meant(url, now, found.answer) if other is None else msgspec.structs.replace(other, url=url)
         if isinstance(record, RobotsRecord):
             self._tree.put_robots(host, record)
         return record
@@ -173,7 +175,7 @@ def _age_s(moment: str) -> float:
     try:
         return (datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds()
     except (ValueError, TypeError):
-        return VALID_S
+        return ROBOTS_VALID_S
 
 
 def forbidden(rules: Rules, url: str) -> Failed | None:

@@ -7,7 +7,6 @@ time begins when a keeper has accepted it.
 from __future__ import annotations
 
 import contextlib
-import math
 import socket
 import threading
 import time
@@ -16,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from fscrawl import urls
-from fscrawl.render.lanes import Lanes
+from fscrawl.render.lanes import Lanes, is_quick
 from fscrawl.render.messages import (
     Answer,
     Ask,
@@ -66,7 +65,7 @@ def render(
         except (EOFError, OSError) as error:
             return _has_ended(error)
         found = _rendered(sock, job, fetch)
-        lanes.note(host, found.seconds if isinstance(found, Rendered) else math.inf)
+        lanes.note(host, is_quick=isinstance(found, Rendered) and is_quick(found.seconds, found.processor_s))
         return found
 
 

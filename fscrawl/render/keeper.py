@@ -27,7 +27,7 @@ from typing import Any
 from fscrawl.render import page
 from fscrawl.render.chromium import Chromium, remove_left_directories
 from fscrawl.render.devtools import DevToolsError
-from fscrawl.render.lanes import QUICK_S, Lane
+from fscrawl.render.lanes import Lane, is_quick
 from fscrawl.render.messages import (
     LENGTH,
     NO_BROWSER,
@@ -73,6 +73,7 @@ class _Keeper:
         self._setup = setup
         self._chromium: Chromium | None = None
         self._pages = 0  # of this browser
+        self._used_s = 0.0  # of the processor, by its page
         self._ahead_s = 0.0  # by which slow pages have had more of this browser than quick ones
         self._is_useless = False
         self._has_started = False  # some browser has
@@ -144,13 +145,15 @@ class _Keeper:
                 f"the browser {self._setup.executable} does not start: {error or 'it says nothing'}", retry=True
             )
         self._pages += 1
+        self._used_s = 0.0
         rendering = asyncio.create_task(page.run(chromium.devtools, job, line.ask))
         watching = asyncio.create_task(self._watch(chromium, lane))
         is_over = False
         try:
             await asyncio.wait([watching, rendering], return_when=asyncio.FIRST_COMPLETED)
             is_over = not watching.done()
-            return rendering.result() if is_over else watching.result()
+            found = rendering.result() if is_over else watching.result()
+            return found._replace(processor_s=self._used_s)
         finally:
             watching.cancel()
             rendering.cancel()
@@ -163,16 +166,18 @@ class _Keeper:
 
     async def _watch(self, chromium: Chromium, lane: Lane) -> Trouble | GaveWay:
         """Wait until a page must end: it fills the memory, or takes long while others wait."""
-        quick_until = time.monotonic() + QUICK_S
+        began = time.monotonic()
         before_s = chromium.usage().processor_s
         while True:
             await asyncio.sleep(_LOOK_S)
             usage = chromium.usage()
+            self._used_s = max(self._used_s, usage.processor_s - before_s)  # a process that has ended is in it no more
             if usage.memory_bytes > self._setup.memory_bytes:
                 return Trouble("its browser took more memory than a page may have", retry=False)
-            if lane is Lane.QUICK and time.monotonic() > quick_until and self._is_waited_for():
+            is_slow = not is_quick(time.monotonic() - began, self._used_s)
+            if lane is Lane.QUICK and is_slow and self._is_waited_for():
                 return GaveWay()
-            if usage.processor_s - before_s > _USUAL_S:
+            if self._used_s > _USUAL_S:
                 chromium.lower_priority()
 
     def _is_waited_for(self) -> bool:

@@ -121,6 +121,7 @@ class Rendered(NamedTuple):
     went_to     URLs that the page wanted to go to by itself
     errors      what its scripts complained of
     screenshot  PNG; b"" without one
+    processor_s     that its browser has taken; the same in `Trouble` and in `GaveWay`
     """
 
     dom: bytes
@@ -130,6 +131,7 @@ class Rendered(NamedTuple):
     went_to: tuple[str, ...]
     errors: tuple[str, ...]
     screenshot: bytes = b""
+    processor_s: float = 0.0
 
 
 class Trouble(NamedTuple):
@@ -137,10 +139,13 @@ class Trouble(NamedTuple):
 
     message: str
     retry: bool
+    processor_s: float = 0.0
 
 
 class GaveWay(NamedTuple):
     """The page has taken long while others waited. It is rendered anew when it is its turn again."""
+
+    processor_s: float = 0.0
 
 
 class GivenUpError(Exception):

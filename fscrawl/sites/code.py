@@ -14,10 +14,11 @@ import difflib
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import ModuleType
 from typing import Any
+
+import msgspec
 
 from fscrawl import urls
 from fscrawl.labels import MAX_CHARS, is_label
@@ -122,8 +123,7 @@ def _line_of(file: SiteFile, error: BaseException, method: str = "") -> str:
     return f"{where}: {method + ': ' if method else ''}{what}"
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(msgspec.Struct, frozen=True):
     """The methods of one class of a site file. It is plain data: the file is run where a method is called.
 
     number        of the class in the file

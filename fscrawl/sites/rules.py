@@ -15,12 +15,12 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from fscrawl import urls
 from fscrawl.hostnames import pattern_covers
@@ -99,8 +99,7 @@ class NoRedirect(NamedTuple):
         return f"expect = {shown(self.text)}: it redirects to {target}" if compiled(self.pattern).search(target) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class SiteRules:
+class SiteRules(msgspec.Struct, frozen=True):
     """One site. What its class does by a method is asked of `code`; the rest are the values here.
 
     name           "[[site]] 1 (a.example)", or "class Shop in site.py"
@@ -115,7 +114,7 @@ class SiteRules:
 
     name: str
     hosts: tuple[str, ...]
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
     seeds: tuple[SeedUrls, ...] = ()
     follow: tuple[Follow, ...] | None = None
     expect: tuple[Expected | NoRedirect, ...] = ()
@@ -124,15 +123,17 @@ class SiteRules:
     columns: tuple[Column, ...] = ()
     item_columns: tuple[Column, ...] = ()
     code: Code | None = None
-    table: Mapping[str, Any] = field(default_factory=dict)
-    digest: str = field(init=False, compare=False)  # of all that decides about `understand`; "" if nothing does
+    table: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    digest: str = ""  # of all that decides about `understand`, from which it follows; "" if nothing does
 
     def __post_init__(self) -> None:
+        if self.digest:  # a copy, here or in another process: it decides as what it was made from
+            return
         digest = "" if self.code is None else self.code.file.digest
         if self.code is None and (self.follow is not None or self.expect):
             follow = None if self.follow is None else [each.text for each in self.follow]
             digest = _digest_of([follow, [each.text for each in self.expect]])
-        object.__setattr__(self, "digest", digest)
+        msgspec.structs.force_setattr(self, "digest", digest)
 
     def for_pages(self) -> SiteRules:
         """Give the part that reads pages: it is sent to another process with each of them."""

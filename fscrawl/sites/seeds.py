@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import date, timedelta
 from urllib.parse import quote
+
+import msgspec
 
 from fscrawl import urls
 from fscrawl.util.text_lines import sound_lines
@@ -33,8 +34,7 @@ _BEHIND_HOST = re.compile(r"[a-z]+://[^/?#]+[/?#]", re.IGNORECASE)
 _EXAMPLES = "a range such as {1..100} or {2024-01-01..2024-12-31}, or a file such as {names.txt}"
 
 
-@dataclass(frozen=True, slots=True)
-class Numbers:
+class Numbers(msgspec.Struct, frozen=True):
     """`width`: to fill with zeros; 0: without."""
 
     first: int
@@ -49,8 +49,7 @@ class Numbers:
         return (f"{number:0{self.width}}" for number in range(self.first, self.last + 1, self.step))
 
 
-@dataclass(frozen=True, slots=True)
-class Dates:
+class Dates(msgspec.Struct, frozen=True):
     """`step`: days."""
 
     first: date
@@ -64,8 +63,7 @@ class Dates:
         return ((self.first + timedelta(day * self.step)).isoformat() for day in range(self.count(lists)))
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(msgspec.Struct, frozen=True):
     """The lines of a file."""
 
     name: str
@@ -77,8 +75,7 @@ class Listed:
         return (quote(line.text, safe="") for line in sound_lines(lists(self.name)))
 
 
-@dataclass(frozen=True, slots=True)
-class SeedUrls:
+class SeedUrls(msgspec.Struct, frozen=True):
     """An entry of `seeds`. `values`: what stands between `before` and `after`; None: nothing."""
 
     text: str

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from fscrawl.errors import UsageError
 
@@ -18,8 +19,7 @@ class SiteFault(UsageError):  # noqa: N818 - a fault of the file, and no error o
     """A mistake in the site file. The text is one line that names file and line."""
 
 
-@dataclass(frozen=True, slots=True)
-class SiteFile:
+class SiteFile(msgspec.Struct, frozen=True):
     """A site file: the path by which the user names it, and its text as it was read."""
 
     path: str

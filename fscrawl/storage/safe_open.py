@@ -20,9 +20,10 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 from typing import overload
+
+import msgspec
 
 from fscrawl.errors import UnfitDirectoryError, UnfitFileError
 from fscrawl.storage.kinds import most_bytes
@@ -48,8 +49,7 @@ _WHAT = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """A file or directory below a root. `path`: names with slashes between, relative to the root."""
 
     root: str

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from fscrawl.config.render_settings import RenderSettings
 from fscrawl.engine import browsers as module

@@ -8,10 +8,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from fscrawl.engine.messages import TreeUnusable
 from fscrawl.engine.pool import KilledWorker, Pool

@@ -262,8 +262,8 @@ def test_files_that_cannot_be_used(root: Path, tmp_path: Path, text: str, said: 
     assert not root.exists()
 
 
-IMPATIENT = "import fscrawl.engine.parsing\nfscrawl.engine.parsing._PATIENT_S = 0.2\n"
-QUICK = f"{IMPATIENT}import fscrawl.engine.site_process\nfscrawl.engine.site_process.MOST_WAIT_S = 3.0\n"
+IMPATIENT = "import fscrawl.engine.parsing\nfscrawl.engine.parsing._LIMIT_S = 0.2\n"
+QUICK = f"{IMPATIENT}import fscrawl.engine.side_process\nfscrawl.engine.side_process.MOST_WAIT_S = 3.0\n"
 
 
 @pytest.mark.proof

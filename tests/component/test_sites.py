@@ -191,9 +191,6 @@ def test_what_is_wrong_is_said_in_one_line(root: Path) -> None:
         assert "crawl.toml" in done.err
 
 
-PATIENT = "import fscrawl.engine.parsing\nfscrawl.engine.parsing._PATIENT_S = 0.2\n"
-
-
 @pytest.mark.gate
 def test_killed_in_the_middle(root: Path) -> None:
     """A crawl of ranges that is killed goes on where it was: all is stored, and hardly anything fetched twice."""

@@ -199,7 +199,7 @@ def test_rules_that_never_end(
     line: str,
 ) -> None:
     """They are stopped as in a crawl, and shown as the failure that a crawl would record."""
-    monkeypatch.setattr(parsing, "_PATIENT_S", 0.1)
+    monkeypatch.setattr(parsing, "_LIMIT_S", 0.1)
     file = tmp_path / "site.py"
     file.write_text(ENDLESS.replace("METHOD", method) + f"        {line}\n")
     assert cli.main(["try", web.url("127.0.30.1"), "--site", str(file), *LOCAL]) == 1

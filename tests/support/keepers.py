@@ -53,3 +53,9 @@ def done(found: Rendered | Trouble | GaveWay) -> Rendered:
     assert isinstance(found, Rendered), found
     assert found.ended == "done"
     return found
+
+
+def trouble(found: Rendered | Trouble | GaveWay) -> tuple[str, bool]:
+    """Give what a page's trouble is, and whether another try may help."""
+    assert isinstance(found, Trouble), found
+    return found.message, found.retry

@@ -2,8 +2,9 @@
 
 import json
 from collections import Counter
-from dataclasses import replace
 from types import SimpleNamespace
+
+from msgspec.structs import replace
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings, apply, render

@@ -102,9 +102,9 @@ MUTATIONS = {
         "tests/unit/test_frontier.py",
     ),
     "guard of addresses": Mutation(
-        "http/fetch.py",
-        "self._permits = lambda address: permits(address) and may_reach(address)",
-        "self._permits = lambda address: True",
+        "http/dialling.py",
+        "return self._permits(address) and exchange.may_reach(address)",
+        "return True",
         "tests/component/fetch/test_fetch_guard.py",
     ),
     "digest": Mutation(
@@ -115,8 +115,8 @@ MUTATIONS = {
     ),
     "size of a body": Mutation(
         "http/bodies.py",
-        "        if total > max_bytes:\n",
-        "        if total < 0:\n",
+        "        if len(piece) > left:\n",
+        "        if len(piece) < 0:\n",
         "tests/component/fetch/test_fetch_codings.py",
     ),
     "delay": Mutation(

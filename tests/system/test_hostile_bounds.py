@@ -15,7 +15,7 @@ from tests.support.web import HTML, Request, Response, Web
 
 MEMORY_BYTES = 600_000_000  # of all processes together
 TREE_BYTES = 100_000_000  # without the bodies
-DEADLINE_S = 480.0  # what reads large pages has the lowest priority: on a busy computer, it gets what others leave over
+DEADLINE_S = 480.0  # what reads large pages stands back for others, and this computer may be busy
 
 BASE_PAGES, BASE_CHARS = 61, 9_000_000
 REDIRECTS, LOCATION_CHARS = 300, 60_000

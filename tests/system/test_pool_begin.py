@@ -26,7 +26,7 @@ time.sleep(60)
 INTERRUPTED = """
 import multiprocessing, os, signal, sys, time
 from concurrent.futures import ProcessPoolExecutor
-from fscrawl.engine.worker_entry import PRELOADED
+from fscrawl.engine import PRELOADED
 from fscrawl.util.children import start_server
 
 start_server(PRELOADED)

@@ -8,11 +8,11 @@ import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from fscrawl.engine import pool as pools_module
 from fscrawl.engine.pool import Pool

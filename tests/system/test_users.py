@@ -17,7 +17,7 @@ HOST = "127.0.7.21"
 
 USERS = """
 import os, sys
-from dataclasses import replace
+from msgspec.structs import replace
 from pathlib import Path
 from tests.support.first_page import PAGE, fill
 

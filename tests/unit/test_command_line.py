@@ -212,6 +212,31 @@ def test_no_command_loads_what_it_does_not_need() -> None:
     assert not heavy & loaded(f"{settings}from fscrawl.commands.program import Program; Program()")
 
 
+def test_a_crawl_begins_without_what_it_does_not_need() -> None:
+    """Neither the machine nor the server of its workers loads what a plain crawl never uses.
+
+    Before that server is started, not even URLs and settings are loaded: it should begin as soon as possible.
+    """
+    unused = {
+        "asyncio",
+        "bs4",
+        "dataclasses",
+        "html5lib",
+        "lxml",
+        "pypdf",
+        "re2",
+        "requests",
+        "rich",
+        "tqdm",
+        "urllib3",
+    }
+    of_workers = {"email", "html", "http", "protego", "selectolax", "ssl", "xml"}
+    machine = loaded("import fscrawl.cli, fscrawl.commands.crawling")
+    assert not machine & (unused | of_workers)
+    assert not loaded("import fscrawl.engine.preload") & unused
+    assert not loaded("import fscrawl.cli, fscrawl.commands.crawl") & {"ada_url", "msgspec", "fscrawl.config.settings"}
+
+
 def test_one_command_loads_no_other() -> None:
     """The options of a command are read without the modules of all others, and the list of commands without any."""
     code = "from fscrawl.commands.program import Program; Program({})"

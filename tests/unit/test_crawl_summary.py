@@ -8,7 +8,7 @@ import pytest
 from fscrawl.commands.crawl_summary import summary
 from fscrawl.engine.progress import Counts
 from fscrawl.engine.run import Ending, Result
-from fscrawl.http.error_classes import CLASSES, HELP
+from fscrawl.http.answers import CLASSES, HELP
 from fscrawl.util.installed import command
 from tests.support.beats import Logs
 

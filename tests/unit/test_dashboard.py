@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from fscrawl.fleet.beat import Beat, Goodbye, Hello
 from fscrawl.frontier.host_figures import HostFigure

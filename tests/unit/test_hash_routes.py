@@ -7,13 +7,13 @@ import pytest
 from fscrawl.parse.links import ParsedPage, extract
 from fscrawl.parse.resolving import MAX_CHARS
 from fscrawl.request import MAX_FRAGMENT_CHARS, flaw, read, route_of
-from fscrawl.urls import MAX_URL_CHARS, Joiner
+from fscrawl.urls import MAX_URL_CHARS, Joiner, Spelling
 
 SHOP = "http://a.example/shop"
 
 
 def page(dom: str, *, drop_query: bool = False, **how: object) -> ParsedPage:
-    return extract(dom.encode(), SHOP, Joiner(drop_query=drop_query), with_routes=True, **how)  # type: ignore[arg-type]
+    return extract(dom.encode(), SHOP, Joiner(Spelling(drop_query)), with_routes=True, **how)  # type: ignore[arg-type]
 
 
 def routes(found: ParsedPage) -> list[str]:

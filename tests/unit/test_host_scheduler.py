@@ -100,6 +100,47 @@ def test_rest_before_meeting(make_frontier):
     assert frontier.take(70).host == "a.example"
 
 
+def charged(make_frontier):
+    """Two names of one site, and another one, of which the first has cost 50 s of rest, 20 of which it may owe."""
+    frontier = make_frontier("politeness.delay=0", "politeness.max_rest=100")
+    fill(frontier, "http://a.site.example/1", "http://a.site.example/2", A, "http://b.site.example/1")
+    first = frontier.take(0)
+    frontier.scheduler.charge(first.host, 50, 0)
+    frontier.finish(first, 0)
+    return frontier
+
+
+def test_what_a_site_owes_holds_for_all_its_hosts(make_frontier):
+    """Many names of one domain have no more of the processor than one; other sites go on."""
+    frontier = charged(make_frontier)
+    assert [frontier.take(0).host, frontier.take(29)] == ["a.example", None]
+    assert frontier.scheduler.why_it_rests("a.site.example") == "costly"
+    asked = [frontier.take(30), frontier.take(30)]
+    assert {each.host for each in asked} == {"a.site.example", "b.site.example"}
+
+
+def test_a_site_owes_the_sum(make_frontier):
+    """Each costly answer of one of its hosts counts, as far as a host may rest at all; a new host waits, too."""
+    frontier = charged(make_frontier)
+    for name in ("a.site.example", "a.site.example", "a.site.example"):
+        frontier.scheduler.charge(name, 50, 0)
+    frontier.take(0)
+    fill(frontier, "http://c.site.example/1")
+    assert (frontier.take(79), frontier.next_at()) == (None, 80)
+    assert frontier.take(80) is not None
+
+
+def test_what_a_site_may_owe(make_frontier):
+    """An answer that cost little costs no rest, and is forgotten in time."""
+    frontier = make_frontier("politeness.delay=0")
+    fill(frontier, A + "1", A + "2", A + "3")
+    for now in (0, 20):
+        task = frontier.take(now)
+        frontier.scheduler.charge(task.host, 20, now)
+        frontier.finish(task, now)
+    assert frontier.take(20) is not None
+
+
 def test_rests(make_frontier):
     """Resting hosts are reported with the seconds that remain, and forgotten when their time is over."""
     frontier = make_frontier()

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from fscrawl.http import keeping
-from fscrawl.http.keeping import IDLE_S, Kept
+from fscrawl.http import connections as ways
+from fscrawl.http.connections import IDLE_S, Kept
 
 
 class Connection:
@@ -24,7 +24,7 @@ class Connection:
 class Clock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
-        monkeypatch.setattr(keeping.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(ways.time, "monotonic", lambda: self.now)
 
 
 def connections(count: int) -> list[Connection]:
@@ -33,7 +33,7 @@ def connections(count: int) -> list[Connection]:
 
 def test_the_last_one_is_used_first() -> None:
     """A host gets its own connections back, that of the last exchange first, and each once."""
-    kept = Kept[str, Connection](per_host=4)
+    kept = Kept(per_host=4)
     one, two, other = connections(3)
     kept.put("a", one)
     kept.put("b", other)
@@ -45,7 +45,7 @@ def test_the_last_one_is_used_first() -> None:
 
 def test_limit_of_a_host() -> None:
     """Beyond its limit a host's further connections are closed."""
-    kept = Kept[str, Connection](per_host=2)
+    kept = Kept(per_host=2)
     made = connections(3)
     for each in made:
         kept.put("a", each)
@@ -55,7 +55,7 @@ def test_limit_of_a_host() -> None:
 
 def test_limit_of_all() -> None:
     """Beyond the limit of all, what comes is closed: hosts that take turns find those that were there."""
-    kept = Kept[int, Connection](per_host=2, most=3)
+    kept = Kept(per_host=2, most=3)
     made = connections(5)
     for host, each in enumerate(made):
         kept.put(host, each)
@@ -67,7 +67,7 @@ def test_limit_of_all() -> None:
 def test_waiting_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """What has waited for too long is closed by the next exchange of any host, and by `expire`."""
     clock = Clock(monkeypatch)
-    kept = Kept[str, Connection](per_host=2)
+    kept = Kept(per_host=2)
     one, two, three = connections(3)
     kept.put("a", one)
     clock.now += IDLE_S / 2
@@ -84,7 +84,7 @@ def test_waiting_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_the_server_gives_up_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection that may wait for less is not used after that, even behind others; one that may not is closed."""
     clock = Clock(monkeypatch)
-    kept = Kept[str, Connection](per_host=2)
+    kept = Kept(per_host=2)
     long, short, none = connections(3)
     kept.put("a", long)
     kept.put("a", short, 4.0)
@@ -97,7 +97,7 @@ def test_what_the_server_gives_up_sooner(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_closing() -> None:
     """When all is closed, so is what comes back later."""
-    kept = Kept[str, Connection](per_host=2)
+    kept = Kept(per_host=2)
     one, late = connections(2)
     kept.put("a", one)
     kept.close()
@@ -107,7 +107,7 @@ def test_closing() -> None:
 
 def test_many_hosts() -> None:
     """However many hosts come and go, no more is remembered than the limit says; threads get each connection once."""
-    kept = Kept[int, Connection](per_host=2, most=50)
+    kept = Kept(per_host=2, most=50)
     made = connections(2000)
 
     def use(number: int) -> None:
@@ -119,17 +119,17 @@ def test_many_hosts() -> None:
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(use, range(2000)))
     assert len(kept) <= 50
-    assert len(kept._of_host) <= 50
+    assert len(kept._of_way) <= 50
     kept.close()
     assert {each.closed for each in made} == {1}
 
 
-@pytest.mark.parametrize(("limit", "most"), [(1024, 256), (10**6, keeping.MOST), (-1, keeping.MOST), (2, 1)])
+@pytest.mark.parametrize(("limit", "most"), [(1024, 256), (10**6, ways.MOST), (-1, ways.MOST), (2, 1)])
 def test_open_files(monkeypatch: pytest.MonkeyPatch, limit: int, most: int) -> None:
     """A quarter of the files that a process may have open is for connections that wait."""
     assert resource.RLIM_INFINITY == -1
     monkeypatch.setattr(resource, "getrlimit", lambda _: (limit, limit))
-    assert keeping.most_kept() == most
+    assert ways.most_kept() == most
 
 
 @pytest.mark.parametrize(
@@ -149,4 +149,4 @@ def test_open_files(monkeypatch: pytest.MonkeyPatch, limit: int, most: int) -> N
 )
 def test_keep_alive(header: str | None, seconds: float) -> None:
     """The header Keep-Alive may shorten the time, in whatever way it is written; it never lengthens it."""
-    assert keeping.idle_s(header) == seconds
+    assert ways.idle_s(header) == seconds

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import socket
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from fscrawl.http import names
-from fscrawl.http.names import Names
+from fscrawl.http import dialling
+from fscrawl.http.answers import UnresolvedError
+from fscrawl.http.dialling import Names
 
 
 class Resolver:
@@ -39,28 +41,28 @@ def _entry(address: str, port: object) -> tuple[Any, ...]:
     return (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))
 
 
-def addresses(found: list[Any]) -> list[Any]:
-    return [entry[4] for entry in found]
+def addresses(found: Sequence[Any]) -> list[Any]:
+    return [entry[4][0] for entry in found]
 
 
 def test_one_look_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name is looked up once for all its ports, and each entry has the port that is asked for."""
+    """A name is looked up once."""
     resolver = Resolver(monkeypatch, ["192.0.2.1", "2001:db8::1"])
     known = Names()
-    assert addresses(known.look_up("a.example", 80, 1)) == [("192.0.2.1", 80), ("2001:db8::1", 80, 0, 7)]
-    assert addresses(known.look_up("a.example", 443, 1)) == [("192.0.2.1", 443), ("2001:db8::1", 443, 0, 7)]
-    assert known.look_up("b.example", 80, 1)
+    assert addresses(known.look_up("a.example", 1)) == ["192.0.2.1", "2001:db8::1"]
+    assert addresses(known.look_up("a.example", 1)) == ["192.0.2.1", "2001:db8::1"]
+    assert known.look_up("b.example", 1)
     assert resolver.asked == ["a.example", "b.example"]
 
 
 def test_an_answer_holds_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     """When its time is over, a name is looked up anew."""
     resolver = Resolver(monkeypatch, ["192.0.2.1"])
-    monkeypatch.setattr(names, "KEPT_S", 0.0)
+    monkeypatch.setattr(dialling, "KEPT_S", 0.0)
     known = Names()
-    known.look_up("a.example", 80, 1)
+    known.look_up("a.example", 1)
     resolver.answer = ["192.0.2.2"]
-    assert addresses(known.look_up("a.example", 80, 1)) == [("192.0.2.2", 80)]
+    assert addresses(known.look_up("a.example", 1)) == ["192.0.2.2"]
 
 
 def test_forgetting(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,9 +70,9 @@ def test_forgetting(monkeypatch: pytest.MonkeyPatch) -> None:
     resolver = Resolver(monkeypatch, ["192.0.2.1"])
     known = Names()
     known.forget("a.example")
-    known.look_up("a.example", 80, 1)
+    known.look_up("a.example", 1)
     known.forget("a.example")
-    known.look_up("a.example", 80, 1)
+    known.look_up("a.example", 1)
     assert resolver.asked == ["a.example"] * 2
 
 
@@ -88,22 +90,22 @@ def test_failures(monkeypatch: pytest.MonkeyPatch, error: Exception, times: int)
     resolver = Resolver(monkeypatch, error)
     known = Names()
     for _ in range(3):
-        with pytest.raises(socket.gaierror) as raised:
-            known.look_up("nowhere.example", 80, 1)
+        with pytest.raises(UnresolvedError) as raised:
+            known.look_up("nowhere.example", 1)
         assert str(error.args[-1]) in str(raised.value)
     assert len(resolver.asked) == times
 
 
 def test_a_name_that_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
     """That there is no such name holds for less time than an address."""
-    assert names.KEPT_WITHOUT_S < names.KEPT_S / 10
+    assert dialling.KEPT_WITHOUT_S < dialling.KEPT_S / 10
     resolver = Resolver(monkeypatch, socket.gaierror(socket.EAI_NONAME, "Name or service not known"))
-    monkeypatch.setattr(names, "KEPT_WITHOUT_S", 0.0)
+    monkeypatch.setattr(dialling, "KEPT_WITHOUT_S", 0.0)
     known = Names()
-    with pytest.raises(socket.gaierror):
-        known.look_up("new.example", 80, 1)
+    with pytest.raises(UnresolvedError):
+        known.look_up("new.example", 1)
     resolver.answer = ["192.0.2.1"]
-    assert addresses(known.look_up("new.example", 80, 1)) == [("192.0.2.1", 80)]
+    assert addresses(known.look_up("new.example", 1)) == ["192.0.2.1"]
 
 
 @pytest.mark.parametrize("answer", [["192.0.2.1"], socket.gaierror(socket.EAI_AGAIN, "Temporary failure")])
@@ -117,8 +119,8 @@ def test_threads_share_a_look_up(monkeypatch: pytest.MonkeyPatch, answer: Any) -
     def ask() -> str:
         waiting.wait(10)
         try:
-            return str(addresses(known.look_up("a.example", 80, 10)))
-        except socket.gaierror as error:
+            return str(addresses(known.look_up("a.example", 10)))
+        except UnresolvedError as error:
             return str(error)
 
     with ThreadPoolExecutor(8) as threads:
@@ -136,17 +138,27 @@ def test_waiting_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread waits for the look-up of another one as long as its exchange may take; other names do not wait."""
     resolver = Resolver(monkeypatch, ["192.0.2.1"])
     known = Names()
-    known.look_up("fast.example", 80, 1)
+    known.look_up("fast.example", 1)
     resolver.begun.clear()
     resolver.go_on.clear()
     with ThreadPoolExecutor(1) as threads:
-        slow = threads.submit(known.look_up, "slow.example", 80, 10)
+        slow = threads.submit(known.look_up, "slow.example", 10)
         assert resolver.begun.wait(10)
         with pytest.raises(TimeoutError, match=r"longer than fetch\.timeout"):
-            known.look_up("slow.example", 80, 0.05)
-        assert known.look_up("fast.example", 80, 0.05)
+            known.look_up("slow.example", 0.05)
+        assert known.look_up("fast.example", 0.05)
         resolver.go_on.set()
-        assert addresses(slow.result(10)) == [("192.0.2.1", 80)]
+        assert addresses(slow.result(10)) == ["192.0.2.1"]
+
+
+def test_what_has_answered_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The address of a host that has answered is the first one, as long as the answer of the resolver holds."""
+    Resolver(monkeypatch, ["192.0.2.1", "192.0.2.2", "192.0.2.3"])
+    known = Names()
+    known.prefer("a.example", "192.0.2.3")
+    known.look_up("a.example", 1)
+    known.prefer("a.example", "192.0.2.3")
+    assert addresses(known.look_up("a.example", 1)) == ["192.0.2.3", "192.0.2.1", "192.0.2.2"]
 
 
 def test_an_interrupted_look_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,24 +166,24 @@ def test_an_interrupted_look_up(monkeypatch: pytest.MonkeyPatch) -> None:
     resolver = Resolver(monkeypatch, KeyboardInterrupt())
     known = Names()
     with pytest.raises(KeyboardInterrupt):
-        known.look_up("a.example", 80, 1)
+        known.look_up("a.example", 1)
     resolver.answer = ["192.0.2.1"]
-    assert addresses(known.look_up("a.example", 80, 1)) == [("192.0.2.1", 80)]
+    assert addresses(known.look_up("a.example", 1)) == ["192.0.2.1"]
 
 
 def test_memory_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of all hosts together so many addresses are kept; what was not asked for longest is looked up anew."""
-    monkeypatch.setattr(names, "MOST_ADDRESSES", 10)
+    monkeypatch.setattr(dialling, "MOST_ADDRESSES", 10)
     resolver = Resolver(monkeypatch, ["192.0.2.1", "192.0.2.2"])
     known = Names()
     for host in "abcdefabcdef":
-        known.look_up(host, 80, 1)
+        known.look_up(host, 1)
     assert resolver.asked == list("abcdefabcdef")
     resolver.asked.clear()
     for host in "fedcb":
-        known.look_up(host, 80, 1)
+        known.look_up(host, 1)
     assert resolver.asked == []
     resolver.answer = [f"192.0.2.{n}" for n in range(200)]
-    known.look_up("many", 80, 1)
-    known.look_up("g", 80, 1)
+    known.look_up("many", 1)
+    known.look_up("g", 1)
     assert resolver.asked == ["many", "g"]

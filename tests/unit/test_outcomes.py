@@ -283,16 +283,16 @@ def test_rest_without_a_request(desk):
     desk = desk("politeness.delay=60")
     task = handed_out(desk)
     desk.frontier.add("http://a.example/next", 1, "")
-    desk.take(FailedForGood(task, Exchange(None, "unknown", costly_s=0.5), "robots", "no"))
+    desk.take(FailedForGood(task, Exchange(None, "unknown", costly_s=0.11), "robots", "no"))
     scheduler = desk.frontier.scheduler
-    assert 0.3 < scheduler.rests(time.monotonic())["a.example"] <= 0.5
-    assert desk.frontier.next_at() <= time.monotonic() + 0.5
+    assert 1.5 < scheduler.rests(time.monotonic())["a.example"] <= 2.0  # 22 s, of which it may owe 20
+    assert desk.frontier.next_at() <= time.monotonic() + 2.0
     assert scheduler.why_it_rests("a.example") == "costly"
 
 
 def test_rest_for_what_robots_txt_takes(desk):
     """A page that was allowed costs its host a rest, too. It is no Retry-After, and never longer than one may be."""
-    desk = desk("politeness.delay=0", "politeness.max_rest=7")
+    desk = desk("politeness.delay=0", "politeness.max_rest=27")
     desk.take(FailedForGood(handed_out(desk), ANSWERED._replace(costly_s=100.0), "http-4xx", "no"))
     scheduler = desk.frontier.scheduler
     assert 6 < scheduler.rests(time.monotonic())["a.example"] <= 7

@@ -10,7 +10,7 @@ import pytest
 from fscrawl.handlers import page_network
 from fscrawl.handlers.page_network import Network, NetworkRules, PageNetwork
 from fscrawl.handlers.sessions import Asking
-from fscrawl.http.answers import Failed, Fetched
+from fscrawl.http.answers import Failed, Fetched, Limits
 from fscrawl.http.cookies import SharedJar
 from fscrawl.render.may_ask import MOST_OF_OTHER
 from fscrawl.render.messages import Ask
@@ -25,12 +25,14 @@ CACHEABLE = {"cache-control": "max-age=60"}
 class Web:
     """A fetcher that answers at once. `asked`: what came."""
 
+    limits = Limits(30.0, 1000)
+
     def __init__(self, answer: Fetched | Failed | None = None) -> None:
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self._answer = answer or Fetched(200, {"content-type": "text/plain"}, b"four", 0.0, 0.0)
 
-    def send(self, request: Any, headers: Any, **how: Any) -> Fetched | Failed:
-        self.asked.append((request.url, {"headers": headers, "type": request.type_, **how}))
+    def send(self, request: Any, headers: Any, limits: Limits, **how: Any) -> Fetched | Failed:
+        self.asked.append((request.url, {"headers": headers, "type": request.type_, "limits": limits, **how}))
         how["jar"].learn(request.url, ["n=1"], 0.0)
         return self._answer
 
@@ -166,7 +168,7 @@ def test_bytes_are_bounded() -> None:
     web = Web()
     page = PageNetwork(network(web), Request(URL), None, 10.0, PUBLIC)
     assert [page.answer(ask(f"http://b.example/{n}")).status for n in range(4)] == [200, 200, 200, 0]
-    assert [how["bounds"].max_bytes for _, how in web.asked] == [10, 6, 2]
+    assert [how["limits"].max_bytes for _, how in web.asked] == [10, 6, 2]
     assert (page.loaded, page.lacking) == (12, {"max_bytes": 1})
 
 
@@ -214,9 +216,9 @@ def test_a_slow_host(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     now, slept = [100.0], []
 
     class Slow(Web):
-        def send(self, request: Any, headers: Any, **how: Any) -> Fetched | Failed:
+        def send(self, request: Any, headers: Any, limits: Limits, **how: Any) -> Fetched | Failed:
             now[0] += 3.0
-            return super().send(request, headers, **how)
+            return super().send(request, headers, limits, **how)
 
     def sleep(seconds: float) -> None:
         slept.append(seconds)

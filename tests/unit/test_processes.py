@@ -3,9 +3,9 @@
 import os
 import subprocess
 import sys
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from fscrawl.fleet import heartbeat
 from fscrawl.fleet.heartbeat import hello, is_gone, is_gone_by_name, new_machine_id, uptime

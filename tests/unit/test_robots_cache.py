@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from fscrawl.frontier.task import RobotsTask
-from fscrawl.http.answers import Failed, Fetched
+from fscrawl.http.answers import Failed, Fetched, Limits
 from fscrawl.politeness import robots_cache as module
 from fscrawl.politeness.redirects import Hops, follow
 from fscrawl.politeness.robots import MAX_BYTES, Rules
@@ -25,14 +25,16 @@ DAY_S = 24 * 3600.0
 class Host:
     """A fetcher whose hosts answer what the test says, in turn; the last answer for ever."""
 
+    limits = Limits(30.0, 10_000_000)
+
     def __init__(self, *answers):
         self.answers, self.asked, self.wanted = list(answers), [], []
 
-    def get(self, url, *, wants_body, max_prefix_bytes=None, bounds=None):
+    def get(self, url, *, limits):
         self.asked.append(url)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Fetched):
-            self.wanted.append(wants_body(answer.status, answer.headers))
+            self.wanted.append(limits.wants(answer.status, answer.headers))
         return answer
 
 

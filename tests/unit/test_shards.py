@@ -145,10 +145,10 @@ def test_shard_of(make_frontier, partition, url, name):
 
 
 def test_location(make_frontier):
-    """A location has host, digest and shard of a URL, and `add` need not find them again."""
+    """A location has host, fingerprint and shard of a URL, and `add` need not find them again."""
     frontier = make_frontier()
     location = frontier.location(A + "x")
-    assert location == ("a.example", urls.digest(A + "x"), frontier.location(A + "x").shard)
+    assert location == ("a.example", urls.fingerprint_of(A + "x"), frontier.location(A + "x").shard)
     assert not frontier.holds(location.shard)
     assert frontier.add(A + "x", 0, "", location)
     assert not frontier.add(A + "x", 0, "")

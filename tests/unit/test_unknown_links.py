@@ -30,7 +30,7 @@ def test_what_is_not_left_out(make_frontier):
     assert unknown(frontier, A + "1", A + "2", always={A + "2"}) == [A + "2"]
     shard = frontier.location(A).shard
     frontier.hold(shard)
-    frontier.mark_told(shard, int.from_bytes(frontier.location(A + "3").digest[:8]), 0)
+    frontier.mark_told(shard, frontier.location(A + "3").fingerprint, 0)
     assert unknown(frontier, A + "3") == [A + "3"]
     frontier.let_go(shard)
     assert unknown(frontier, A + "1") == [A + "1"]
@@ -75,7 +75,7 @@ def test_leaving_them_out_changes_nothing(make_frontier, seed):
                 frontier.add(url, rng.randrange(4), "", None, Flags(retry_of="x"))
             case 1:
                 location = frontier.location(url)
-                frontier.mark_told(location.shard, int.from_bytes(location.digest[:8]), 1, failed=rng.random() < 0.5)
+                frontier.mark_told(location.shard, location.fingerprint, 1, failed=rng.random() < 0.5)
             case 2 if (task := frontier.take(1e9)) is not None:
                 frontier.finish(task, None, End.TOLD)
             case 3 if frontier.holds(shard := frontier.location(url).shard):

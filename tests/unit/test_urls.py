@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fscrawl import urls
-from fscrawl.urls import MAX_URL_CHARS, Joiner, normalise
+from fscrawl.urls import MAX_URL_CHARS, Joiner, Spelling, normalise
 from tests.support.effort import tries
 
 BASE = "http://a.example/dir/page.html?q"
@@ -101,15 +101,15 @@ def test_base_that_is_none():
 
 def test_drop_query():
     """With drop_query, pages that differ in their query are one page."""
-    assert normalise("http://a.example/x?a=1#f", drop_query=True) == "http://a.example/x"
-    assert normalise("?a=1", BASE, drop_query=True) == "http://a.example/dir/page.html"
-    assert Joiner(drop_query=True).join(BASE, "x?a") == "http://a.example/dir/x"
+    assert normalise("http://a.example/x?a=1#f", None, Spelling(True)) == "http://a.example/x"
+    assert normalise("?a=1", BASE, Spelling(True)) == "http://a.example/dir/page.html"
+    assert Joiner(Spelling(True)).join(BASE, "x?a") == "http://a.example/dir/x"
 
 
 def test_joiner_remembers(monkeypatch):
     """Pages of one directory resolve a common reference once."""
     asked = []
-    monkeypatch.setattr(urls, "normalised", lambda url, base, *, drop_query: asked.append((base, url)) or "")
+    monkeypatch.setattr(urls, "normalised", lambda url, base, spelling: asked.append((base, url)) or "")
     joiner = Joiner()
     for page in ("1.html", "2.html?q", "3.html?a/b"):
         joiner.join(f"http://a.example/dir/{page}", "n%65xt.html")
@@ -150,17 +150,17 @@ _PIECES = [*"a.-_~/?&=+%#:@\\;| \té", "..", "../", "./", "b.html", "q=1", "%2e"
 def test_joiner_and_the_parser(base, pieces, drop_query):
     """A reference that seems plain is joined as the parser of URLs would do it."""
     reference = "".join(pieces)
-    expected = normalise(reference, base, drop_query=drop_query)
-    assert Joiner(drop_query=drop_query).join(base, reference) == expected
+    expected = normalise(reference, base, Spelling(drop_query))
+    assert Joiner(Spelling(drop_query)).join(base, reference) == expected
 
 
 @given(st.sampled_from(_BASES), st.lists(st.lists(st.sampled_from(_PIECES), max_size=7), max_size=9), st.booleans())
 @settings(deadline=None, max_examples=tries(200))
 def test_what_is_appended(base, references, drop_query):
     """References that are appended together become what each becomes alone, and are known from then on."""
-    joiner = Joiner(drop_query=drop_query)
+    joiner = Joiner(Spelling(drop_query))
     found = joiner.append(base, ["".join(pieces) for pieces in references])
-    assert found == {each: normalise(each, base, drop_query=drop_query) for each in found}
+    assert found == {each: normalise(each, base, Spelling(drop_query)) for each in found}
     assert joiner.known(base) == found
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+import msgspec
 
 from fscrawl.util.humanize import number_of, size
 from fscrawl.util.installed import command
@@ -53,8 +54,7 @@ class Finding(NamedTuple):
     referrer: str = ""
 
 
-@dataclass
-class Report:
+class Report(msgspec.Struct):
     """What an audit has found.
 
     records            records read: `pages`, `redirects`, `others`; `bytes` of the bodies
@@ -79,11 +79,11 @@ class Report:
     pending: int = 0
     put_back: int = 0
     generation: int = 0
-    found: Counter[str] = field(default_factory=Counter)
-    mended: Counter[str] = field(default_factory=Counter)
-    by_crawl: Counter[str] = field(default_factory=Counter)
-    examples: dict[str, list[str]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    found: Counter[str] = msgspec.field(default_factory=Counter)
+    mended: Counter[str] = msgspec.field(default_factory=Counter)
+    by_crawl: Counter[str] = msgspec.field(default_factory=Counter)
+    examples: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    notes: list[str] = msgspec.field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -154,5 +154,5 @@ class Report:
             }
             for kind in KINDS
         }
-        facts = {name: value for name, value in vars(self).items() if isinstance(value, str | int)}
+        facts = {name: value for name, value in msgspec.structs.asdict(self).items() if isinstance(value, str | int)}
         return {**facts, "ok": self.ok, "found": kinds, "notes": self.notes}

@@ -15,8 +15,8 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+import msgspec
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -51,8 +51,7 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _EVERY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - to recognise it
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class Names(msgspec.Struct, frozen=True):
     """The host names that a request may use. `any_address`: any IP address is allowed, too."""
 
     names: frozenset[str]

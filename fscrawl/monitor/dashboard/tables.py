@@ -7,16 +7,16 @@ are sorted come last in both orders.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
+
+import msgspec
 
 PAGE_ROWS = 50
 
 Row = TypeVar("Row")
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(msgspec.Struct, frozen=True):
     """A request: rows that a search for `text` finds, sorted by the column `sort`, page number `page` from 0.
 
     `only`: a part of the rows, such as those that wait; "" for all.

@@ -106,7 +106,7 @@ class _Inquiry:
         it.url, it.asked = self._asked_for(), urls.without_login(it.asked)
         is_seed = it.url is None or "#" in it.url or it.url in self._seeds  # a request is what somebody has written
         if it.url is not None and self._settings.crawl.drop_query and not is_seed:
-            bare = urls.normalise(it.url, drop_query=True)
+            bare = urls.normalise(it.url, None, self._settings.spelling)
             if bare != it.url:
                 it.url = bare
                 it.notes.append("crawl.drop_query is set, so the query is not part of the URL")

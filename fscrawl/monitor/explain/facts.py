@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+import msgspec
 
 from fscrawl.monitor.explain.inlinks import Inlink
 from fscrawl.request import Request, body_text, is_spelling, read
@@ -54,8 +55,7 @@ class Hop(NamedTuple):
     status: int | None
 
 
-@dataclass
-class Explanation:
+class Explanation(msgspec.Struct):
     """What is known about a URL, or a request in its spelling.
 
     `files`: tree path → bytes. `inlinks` is None unless they were asked for.
@@ -67,18 +67,18 @@ class Explanation:
     key: str = ""
     host: str = ""
     shard: int = -1
-    files: dict[str, int] = field(default_factory=dict)
+    files: dict[str, int] = msgspec.field(default_factory=dict)
     page: PageRecord | None = None
     error: ErrorRecord | None = None
-    redirects: list[Hop] = field(default_factory=list)
+    redirects: list[Hop] = msgspec.field(default_factory=list)
     found_on: str | None = None
     inlinks: list[Inlink] | None = None
-    lines: list[Line] = field(default_factory=list)
-    marks: list[Mark] = field(default_factory=list)
+    lines: list[Line] = msgspec.field(default_factory=list)
+    marks: list[Mark] = msgspec.field(default_factory=list)
     holder: str = ""
     holder_state: str = ""
-    reasons: list[Reason] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    reasons: list[Reason] = msgspec.field(default_factory=list)
+    notes: list[str] = msgspec.field(default_factory=list)
 
     @property
     def request(self) -> Request | None:
@@ -92,7 +92,11 @@ class Explanation:
     def as_json(self) -> dict[str, Any]:
         """Give all of it as JSON values; of the links in the record only their number."""
         rows = ("redirects", "lines", "marks", "reasons")
-        facts = {name: value for name, value in vars(self).items() if name not in {"page", "error", "inlinks", *rows}}
+        facts = {
+            name: value
+            for name, value in msgspec.structs.asdict(self).items()
+            if name not in {"page", "error", "inlinks", *rows}
+        }
         facts |= {name: [each._asdict() for each in getattr(self, name)] for name in rows}
         facts["request"] = None if self.request is None else _as_json(self.request)
         facts["stored"] = self.stored

@@ -13,7 +13,7 @@ from fscrawl.fleet.rules import LinkRules
 from fscrawl.frontier.flags import parse_flags
 from fscrawl.frontier.host_figures import SLOW_S, Cause
 from fscrawl.frontier.scope import BAD_PORT, TRAP, WHY_TRAP, Scope
-from fscrawl.http.error_classes import HELP
+from fscrawl.http.answers import HELP
 from fscrawl.monitor.explain.facts import Explanation, Mark, Reason
 from fscrawl.monitor.explain.inlinks import Inlink
 from fscrawl.monitor.explain.mentions import ReadLinks, rule_against
@@ -269,7 +269,7 @@ def _troubles(machine: MachineStatus, host: str) -> Iterator[Reason]:
         yield Reason(
             "resting",
             f"{machine.name} pauses {shown} for {figure.wait_s:g} s more, because the host asked for it, failed, or"
-            " takes much of the processor in vain",
+            " takes much of the processor",
         )
     if figure is not None and figure.failures:
         yield Reason("failing", f"{shown} has failed {figure.failures} times in a row, according to {machine.name}")

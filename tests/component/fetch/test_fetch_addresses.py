@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fscrawl.http import racing, sockets
+from fscrawl.http import dialling
 from tests.support.exchanges import HTML
 from tests.support.raw import HOST, Make, failed, fetched
 from tests.support.web import Response, Web
@@ -43,13 +43,13 @@ def resolve(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
 def begun(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Note the addresses that are connected to, in their order."""
     noted: list[str] = []
-    connect = sockets.PlainSocket.connect
+    connect = socket.socket.connect
 
     def noting(sock: socket.socket, address: tuple[str, int]) -> None:
         noted.append(address[0])
         connect(sock, address)
 
-    monkeypatch.setattr(sockets.PlainSocket, "connect", noting)
+    monkeypatch.setattr(socket.socket, "connect", noting)
     return noted
 
 
@@ -94,46 +94,39 @@ def test_no_socket_stays(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[socket.socket] = []
 
     def making(*how: int) -> socket.socket:
-        made.append(sockets.PlainSocket(*how))
+        made.append(socket.socket(*how))
         return made[-1]
 
     with Web(lambda _: Response(200, HTML, b"<p>"), [HOST]) as web, silent(web.port):
         entries = [
             (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, web.port)) for address in (SILENT, SILENT, HOST)
         ]
-        won, address = racing.connected(entries, making, 10.0)
-        assert address == (HOST, web.port)
+        won, address = dialling.connected(entries, 10.0, making)
+        assert (address, won.getpeername()) == (HOST, (HOST, web.port))
         assert [sock.fileno() < 0 for sock in made] == [True, True, False]
         won.close()
 
 
 def test_families_take_turns() -> None:
-    """Addresses of both families are tried in turn, the system's preferred one first; what answered last leads."""
-    learned = racing.Learned()
+    """Addresses of both families are tried in turn, the first one's family first."""
     four, six = socket.AF_INET, socket.AF_INET6
     found = [(six, 1, 6, "", "a"), (six, 1, 6, "", "b"), (six, 1, 6, "", "c"), (four, 1, 6, "", "d")]
-    assert [entry[4] for entry in learned.in_order(("a.example", 80), found)] == ["a", "d", "b", "c"]
-    learned.note(("a.example", 80), "c")
-    assert [entry[4] for entry in learned.in_order(("a.example", 80), found)] == ["c", "a", "d", "b"]
-    assert [entry[4] for entry in learned.in_order(("a.example", 443), found)] == ["a", "d", "b", "c"]
+    assert [entry[4] for entry in dialling.in_turn(found)] == ["a", "d", "b", "c"]
+    assert [entry[4] for entry in dialling.in_turn(found[::-1])] == ["d", "c", "b", "a"]
 
 
 def test_a_name_with_hundreds_of_addresses(make: Make, monkeypatch: pytest.MonkeyPatch, begun: list[str]) -> None:
-    """Eight of them are tried, of both families; what answered last is one of them, wherever it stands."""
+    """Eight of them are tried, of both families."""
     others = [f"127.0.2.{n}" for n in range(100, 250)]
     resolve(monkeypatch, *others, *[f"::ffff:{each}" for each in others], HOST)
     with Web(lambda _: Response(200, HTML, b"<p>"), [HOST]) as web:
         fetcher = make()
         url = f"http://many.example:{web.port}/"
         assert failed(fetcher.get(url)).class_ == "connect"
-        assert len(begun) == racing.MOST_TRIED
+        assert len(begun) == dialling.MOST_TRIED
         assert {":" in each for each in begun} == {True, False}
         resolve(monkeypatch, HOST, *others)
         assert fetched(fetcher.get(url)).body == b"<p>"
-    learned = racing.Learned()
-    learned.note(("many.example", 80), "c")
-    found = [(socket.AF_INET, 1, 6, "", each) for each in (*others, "c")]
-    assert [entry[4] for entry in learned.in_order(("many.example", 80), found)] == ["c", *others[:7]]
 
 
 def test_a_family_that_the_machine_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,11 +139,11 @@ def test_a_family_that_the_machine_lacks(monkeypatch: pytest.MonkeyPatch) -> Non
 
     with socket.create_server((HOST, 0)) as server:
         entries = [(socket.AF_INET6, 1, 6, "", ("::1", 1, 0, 0)), (socket.AF_INET, 1, 6, "", server.getsockname())]
-        won, address = racing.connected(entries, making, 5.0)
-        assert address == server.getsockname()
+        won, _ = dialling.connected(entries, 5.0, making)
+        assert won.getpeername() == server.getsockname()
         won.close()
     with pytest.raises(OSError, match="family not supported"):
-        racing.connected(entries[:1], making, 5.0)
+        dialling.connected(entries[:1], 5.0, making)
 
 
 def test_a_host_that_has_moved(make: Make, monkeypatch: pytest.MonkeyPatch, begun: list[str]) -> None:

@@ -13,7 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from fscrawl.config.settings import FetchSettings, PolitenessSettings
-from fscrawl.http import keeping, sockets
+from fscrawl.http import connections
+from fscrawl.http.answers import Limits, nothing
 from fscrawl.http.fetch import Fetcher
 from tests.support.exchanges import HTML
 from tests.support.raw import HOST, Make, Raw, answering, fetched, head, ok
@@ -67,7 +68,8 @@ def test_bytes_after_the_body_are_not_the_next_answer(
     """What a server sends behind an answer is never taken for the next one, and its connection is not used again."""
     with Raw(answering(answer + behind)) as server:
         fetcher = make()
-        answers = [fetched(fetcher.get(server.url(), wants_body=lambda _, h: "content-type" not in h)) for _ in "123"]
+        limits = Limits(5.0, 1000, wants=lambda _, headers: "content-type" not in headers)
+        answers = [fetched(fetcher.get(server.url(), limits=limits)) for _ in "123"]
         assert [each.body for each in answers] == [body] * 3
         assert server.accepted == 3
 
@@ -77,7 +79,7 @@ def test_small_unwanted_body_keeps_the_connection(make: Make) -> None:
     with Raw(answering(ok(b"%PDF" * 100, "Content-Type: application/pdf"))) as server:
         fetcher = make()
         for _ in range(3):
-            assert fetched(fetcher.get(server.url(), wants_body=lambda *_: False)).body is None
+            assert fetched(fetcher.get(server.url(), limits=Limits(5.0, 1000, wants=nothing))).body is None
         assert server.accepted == 1
 
 
@@ -92,7 +94,8 @@ def test_large_unwanted_body_is_left(make: Make) -> None:
             sent.append(connection.send(b"%PDF" * 20_000))
 
     with Raw(endless) as server:
-        answer = fetched(make().get(server.url(), wants_body=lambda status, headers: "html" in headers["content-type"]))
+        limits = Limits(5.0, 1000, wants=lambda status, headers: "html" in headers["content-type"])
+        answer = fetched(make().get(server.url(), limits=limits))
         assert (answer.status, answer.body) == (200, None)
         assert server.over.wait(5)
     assert sum(sent) < 50_000_000  # what fits into the kernel's buffers
@@ -102,7 +105,7 @@ def test_wants_is_asked_with_status_and_headers(make: Make) -> None:
     """Whether a body is wanted is decided on status and headers, before it is read."""
     asked = []
     with Web(lambda _: Response(404, HTML, b"<p>"), [HOST]) as web:
-        fetched(make().get(web.url(HOST), wants_body=lambda *facts: not asked.append(facts)))
+        fetched(make().get(web.url(HOST), limits=Limits(5.0, 1000, wants=lambda *facts: not asked.append(facts))))
     ((status, headers),) = asked
     assert (status, headers["content-type"]) == (404, "text/html")
 
@@ -138,7 +141,7 @@ def test_heads_are_not_kept(make: Make, answer: bytes) -> None:
 @pytest.mark.gate
 def test_hosts_whose_connections_are_kept(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """A fetcher keeps so many connections open, of hosts that take turns."""
-    monkeypatch.setattr(keeping, "MOST", 5)
+    monkeypatch.setattr(connections, "MOST", 5)
     hosts = [f"127.0.48.{n + 1}" for n in range(12)]
     with Web(lambda request: Response(200, HTML, b"<p>"), hosts) as web:
         fetcher = make()
@@ -157,10 +160,10 @@ def test_connections_that_wait_for_long(make: Make, monkeypatch: pytest.MonkeyPa
         fetched(fetcher.get(web.url(hosts[0])))
         fetcher.tidy()
         assert open_to(web) == {hosts[0]}
-        monkeypatch.setattr(keeping.time, "monotonic", _later(keeping.IDLE_S + 1))
+        monkeypatch.setattr(connections.time, "monotonic", _later(connections.IDLE_S + 1))
         fetched(fetcher.get(web.url(hosts[1])))
         assert open_to(web) == {hosts[1]}
-        monkeypatch.setattr(keeping.time, "monotonic", _later(keeping.IDLE_S + 1))
+        monkeypatch.setattr(connections.time, "monotonic", _later(connections.IDLE_S + 1))
         fetcher.tidy()
         assert open_to(web) == set()
 
@@ -204,6 +207,6 @@ def _later(by_s: float) -> Callable[[], float]:
 def peers() -> Iterator[tuple[str, int]]:
     """Give where the sockets of all fetchers in this process lead to."""
     for each in gc.get_objects():
-        if isinstance(each, sockets.PlainSocket):
+        if isinstance(each, socket.socket) and each.family == socket.AF_INET:
             with contextlib.suppress(OSError):  # it is closed
                 yield each.getpeername()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl.http.failures import NoDescriptorsError
+from fscrawl.http.answers import NoDescriptorsError
 from tests.support.raw import Make, Raw, answering, fetched, ok
 
 _SPARE = 60  # descriptors that may be opened before the limit is reached

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fscrawl.config import addresses
-from fscrawl.http import names, sockets
+from fscrawl.http import dialling
 from fscrawl.request import Request
 from tests.support.exchanges import HTML
 from tests.support.raw import HOST, Make, failed, fetched
@@ -31,7 +31,7 @@ def test_loopback_is_blocked(make: Make, host: str) -> None:
 @pytest.mark.parametrize("host", ["[::1]", "10.0.0.1", "192.168.1.1", "169.254.169.254", "[fe80::1]", "[fd00::1]"])
 def test_private_address_is_blocked(make: Make, host: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """No connection to a private, link-local or metadata address is even begun."""
-    monkeypatch.setattr(sockets.PlainSocket, "connect", lambda *_: pytest.fail("it connects"))
+    monkeypatch.setattr(socket.socket, "connect", lambda *_: pytest.fail("it connects"))
     answer = failed(make(allow_addresses=()).get(f"http://{host}/"))
     assert (answer.class_, answer.retry) == ("blocked-address", False)
 
@@ -60,7 +60,7 @@ def test_ports_of_other_protocols(
     make: Make, scheme: str, proxies: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is sent to a port that belongs to another protocol than HTTP, also not through a proxy."""
-    monkeypatch.setattr(sockets.PlainSocket, "connect", lambda *_: pytest.fail("it connects"))
+    monkeypatch.setattr(socket.socket, "connect", lambda *_: pytest.fail("it connects"))
     answer = failed(make(proxies=proxies).get(f"{scheme}://{HOST}:25/"))
     assert (answer.class_, answer.retry) == ("blocked-address", False)
     assert "port 25 is of another protocol than HTTP" in answer.message
@@ -74,7 +74,7 @@ class _Resolver:
         self.asked: list[str] = []
         self.connected: list[str] = []
         monkeypatch.setattr(socket, "getaddrinfo", self.getaddrinfo)
-        monkeypatch.setattr(sockets.PlainSocket, "connect", lambda _, address: self.connect(address))
+        monkeypatch.setattr(socket.socket, "connect", lambda _, address: self.connect(address))
 
     def getaddrinfo(self, host: str, port: int, **_: object) -> list[Any]:
         self.asked.append(host)
@@ -109,7 +109,7 @@ def test_rebinding_when_the_time_of_a_name_is_over(make: Make, monkeypatch: pyte
         fetcher = make(allow_addresses=(f"{HOST}/32",))
         url = f"http://rebind.example:{web.port}/"
         assert [fetched(fetcher.get(url)).status for _ in range(2)] == [200, 200]
-        monkeypatch.setattr(names.time, "monotonic", _later(names.KEPT_S + 1))
+        monkeypatch.setattr(dialling.time, "monotonic", _later(dialling.KEPT_S + 1))
         for _ in range(2):
             assert failed(fetcher.get(url)).class_ == "blocked-address"
         assert (web.count(HOST), web.count("127.0.0.1")) == (2, 0)

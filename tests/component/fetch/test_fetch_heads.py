@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from fscrawl.http.answers import Failed
+from fscrawl.http.answers import Failed, Limits
 from tests.support.raw import HOST, Make, Raw, answering, failed, fetched, head, ok
 
 CHUNKS = b"3\r\n<p>\r\n0\r\n\r\n"
@@ -49,7 +49,7 @@ def test_bare_carriage_return(make: Make, answer: bytes) -> None:
 def test_length_and_coding(make: Make, lines: tuple[str, ...], status: str) -> None:
     """An answer has a length or a transfer coding, and not both."""
     with Raw(answering(answer_of(*lines, body=CHUNKS, status=status))) as server:
-        outcome = failed(make().get(server.url(), wants_body=lambda status, _: status == 200))
+        outcome = failed(make().get(server.url(), limits=Limits(5.0, 1000, wants=lambda status, _: status == 200)))
     assert (outcome.class_, outcome.retry) == ("protocol", False)
     assert "both Content-Length and Transfer-Encoding" in outcome.message
 
@@ -196,7 +196,7 @@ def test_lists_of_transfer_codings(make: Make, coding: str) -> None:
     with Raw(answering(answer_of(f"Transfer-Encoding: {coding}", body=CHUNKS))) as server:
         fetcher = make(timeout=2.0)
         assert fetched(fetcher.get(server.url())).body == b"<p>"
-        assert fetched(fetcher.get(server.url(), max_prefix_bytes=100)).body == b"<p>"
+        assert fetched(fetcher.get(server.url(), limits=Limits(2.0, 100, cuts=True))).body == b"<p>"
         assert server.accepted == 1
 
 

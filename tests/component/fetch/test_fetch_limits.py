@@ -9,7 +9,9 @@ import time
 from collections.abc import Callable
 
 import pytest
+from msgspec.structs import replace
 
+from fscrawl.http.answers import Limits, nothing
 from tests.support.exchanges import ENDS_S, HTML, SLOW
 from tests.support.raw import HOST, Make, Raw, failed, fetched, head
 from tests.support.web import Response, Web
@@ -37,7 +39,7 @@ def test_beginning(make: Make, size: int, read: int, coding: str) -> None:
     with Web(lambda _: Response(200, headers, body), [HOST]) as web:
         fetcher = make(max_bytes=2000)
         for _ in range(2):  # the connection of the first is not used again, or is whole
-            assert fetched(fetcher.get(web.url(HOST), max_prefix_bytes=1000)).body == b"." * read
+            assert fetched(fetcher.get(web.url(HOST), limits=Limits(5.0, 1000, cuts=True))).body == b"." * read
 
 
 def _chunked(connection: socket.socket) -> None:
@@ -84,7 +86,7 @@ def test_slow_unwanted_body(make: Make) -> None:
     with Raw(SLOW["body"]) as server:
         fetcher = make(timeout=1.0)
         began = time.monotonic()
-        fetched(fetcher.get(server.url(), wants_body=lambda *_: False))
+        fetched(fetcher.get(server.url(), limits=replace(fetcher.limits, wants=nothing)))
         assert time.monotonic() - began < ENDS_S
 
 
@@ -99,7 +101,7 @@ def test_unwanted_body_without_a_beginning(make: Make) -> None:
             connection.sendall(b"\x00\x00\x00\xff\xff" * 10_000)
 
     with Raw(empty) as server:
-        answer = fetched(make(max_bytes=2000).get(server.url(), wants_body=lambda *_: False))
+        answer = fetched(make(max_bytes=2000).get(server.url(), limits=Limits(5.0, 2000, wants=nothing)))
     assert (answer.status, answer.body, answer.begins) == (200, None, b"")
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from fscrawl.errors import SettingsError
-from fscrawl.http import keeping
+from fscrawl.http import connections as ways
 from tests.support.raw import HOST, Make, Raw, answering, failed, fetched, head, ok
 
 PAGE = "http://page.example/a?b"
@@ -271,10 +271,10 @@ def test_silent_socks(make: Make) -> None:
 
 def test_connections_of_all_proxies(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """All proxies together keep as many connections as one worker may: more would use up its open files."""
-    monkeypatch.setattr(keeping, "most_kept", lambda: 5)
+    monkeypatch.setattr(ways, "most_kept", lambda: 5)
     with Raw(noting([], ok(b"<p>"))) as proxy:
         fetcher = make(proxies=tuple(f"http://user{number}:x@{HOST}:{proxy.port}" for number in range(4)))
         for number in range(40):
             assert fetched(fetcher.get(f"http://host{number}.example/")).body == b"<p>"
-        assert len({id(adapter._kept) for adapter in fetcher._adapters}) == 1
-        assert len(fetcher._adapters[0]._kept) == 5
+        assert len({id(way._kept) for way in fetcher._ways}) == 1
+        assert len(fetcher._ways[0]._kept) == 5

@@ -9,7 +9,7 @@ import pytest
 
 from fscrawl.http.cookies import Jar
 from fscrawl.request import FORM, JSON, Request
-from tests.support.raw import HOST, Make, Raw, failed, fetched, head, ok
+from tests.support.raw import HOST, Make, Raw, answering, failed, fetched, head, ok
 from tests.support.web import Exchange, Response, Web
 from tests.support.web import Request as Asked
 
@@ -177,3 +177,11 @@ def test_proxies(make: Make) -> None:
         assert failed(fetcher.send(asked)).class_ in ("connect", "proxy", "protocol")
     assert [each.partition(b"\r\n")[0] for each in taken] == [b"POST http://page.example/s HTTP/1.1"] * 2
     assert all(each.endswith(b"\r\n\r\nq=1") for each in taken)
+
+
+def test_an_answer_to_head(make: Make) -> None:
+    """It has no body, whatever length it names, and its connection is used again."""
+    with Raw(answering(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n")) as server:
+        fetcher = make()
+        assert [fetched(fetcher.send(Request(server.url(), "HEAD"))).body for _ in range(2)] == [b""] * 2
+        assert server.accepted == 1

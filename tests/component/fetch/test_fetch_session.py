@@ -15,6 +15,7 @@ import pytest
 
 from fscrawl.config.settings import FetchSettings, PolitenessSettings
 from fscrawl.errors import SettingsError
+from fscrawl.http.answers import Limits, nothing
 from fscrawl.http.fetch import Fetcher
 from tests.support.raw import HOST, Make, Raw, answering, failed, fetched, ok
 from tests.support.web import Request, Response, Web
@@ -50,9 +51,9 @@ def test_cookies_of_several_lines(make: Make) -> None:
     lines = ["Set-Cookie: a=1, 2; Path=/", "Set-Cookie: b=3; Path=/", "Set-Cookie: c=4; Domain=2.1"]
     with Raw(answering(ok(b"<p>", *lines))) as server:
         fetcher = make()
-        fetched(fetcher.get(server.url(), wants_body=lambda *_: False))
-        assert fetcher._jar is not None
-        assert fetcher._jar.header(server.url("/x"), 0.0) == "a=1, 2; b=3"
+        fetched(fetcher.get(server.url(), limits=Limits(5.0, 1000, wants=nothing)))
+        assert fetcher.jar is not None
+        assert fetcher.jar.header(server.url("/x"), 0.0) == "a=1, 2; b=3"
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ REBINDING = f"""\
 import socket, sys
 _asked, _answers = socket.getaddrinfo, ["{OTHER}"]
 def _answer(host, *args, **more):
-    sys.modules["fscrawl.http.names"].KEPT_S = 0.0
+    sys.modules["fscrawl.http.dialling"].KEPT_S = 0.0
     if host in ("turns.test", b"turns.test"):
         host = _answers.pop() if _answers else "{REFUSED}"
     return _asked(host, *args, **more)

@@ -38,7 +38,7 @@ from fscrawl.frontier.frontier import Frontier
 from fscrawl.handlers import context, pages, records, refreshes, robots, writer
 from fscrawl.handlers import robots as probes
 from fscrawl.http import dates
-from fscrawl.http.answers import Failed, Fetched
+from fscrawl.http.answers import Failed, Fetched, Limits
 from fscrawl.storage import (
     append_log,
     atomic,
@@ -145,10 +145,11 @@ class Threading:
 def _network(world: World) -> type:
     class Network:
         address = None
+        limits = Limits(30.0, 1 << 20)
 
         def __init__(self, *_: object, **__: object) -> None: ...
         def close(self) -> None: ...
-        def get(self, url: str, conditions: object = None, **_: object) -> Fetched | Failed:
+        def get(self, url: str, conditions: object = None, limits: object = None) -> Fetched | Failed:
             return world.ask(url)
 
     return Network

@@ -5,12 +5,12 @@ from __future__ import annotations
 import gzip
 import socket
 import time
-from dataclasses import replace
 from email.utils import formatdate
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from fscrawl import store
 from fscrawl.errors import TreeError

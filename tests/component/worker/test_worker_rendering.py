@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime
 
 import pytest
+from msgspec.structs import replace
 
 from fscrawl import urls
 from fscrawl.admin.audit.check import Checker
@@ -77,6 +77,21 @@ def test_a_page_that_gives_way(work: Work, tree: Tree) -> None:
     rendered = record(tree, url).rendered
     assert rendered is not None
     assert rendered.requests == {urls.shown_host(urls.host(url)): 2}
+
+
+@pytest.mark.parametrize("found", [seen(ITEM), Trouble("too much", retry=False)])
+def test_what_a_browser_takes(work: Work, found: Rendered | Trouble) -> None:
+    """What a page takes of the processor in its browser is a cost of its answer, each time that it was there."""
+    costs = []
+    for processor_s in (1.0, 40.0):
+        took = iter([GaveWay(processor_s), found._replace(processor_s=processor_s)])
+        with Web(site(ANSWERS), [HOST]) as web:
+            outcome = work(always(), render=lambda job, fetch, took=took: next(took)).do(task(web.url(HOST)))
+        assert isinstance(outcome, Stored | FailedForGood)
+        assert outcome.exchange is not None
+        costs.append(outcome.exchange.costly_s)
+    assert costs[0] == 0.0
+    assert 40.0 < costs[1] < 80.0
 
 
 @pytest.mark.parametrize("ends", ["failed", "in vain"])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import socket
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from fscrawl import store
 from fscrawl.config.settings import Settings

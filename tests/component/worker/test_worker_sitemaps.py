@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import gzip
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from fscrawl import store
 from fscrawl.config.settings import CrawlSettings, Settings

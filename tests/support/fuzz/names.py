@@ -25,7 +25,7 @@ def _urls(data: bytes) -> None:
     directory = urls.normalise(base) or "http://a.example/x/y?z"
     joined = _JOINER.join(directory, reference)
     assert joined == (None if len(reference) > urls.MAX_URL_CHARS else urls.normalise(reference, directory))
-    for url in (urls.normalise(text), joined, urls.normalise(text, drop_query=True)):
+    for url in (urls.normalise(text), joined, urls.normalise(text, None, urls.Spelling(True))):
         if url is not None:
             _is_normal(url)
 

@@ -13,6 +13,8 @@ from selectolax.lexbor import LexborHTMLParser
 
 from fscrawl import urls
 from fscrawl.http import bodies
+from fscrawl.http.answers import ExchangeError, Limits
+from fscrawl.http.framing import content_length
 from fscrawl.parse import encoding, feeds, follow, html_limits, language, links, media_types, sitemaps, text
 from fscrawl.politeness import robots
 from tests.support.field_rules import found_by, rules
@@ -222,8 +224,11 @@ def _sniff(data: bytes) -> None:
 class _Reply:
     """A reply, as far as `bodies` looks at it."""
 
-    def __init__(self, body: bytes) -> None:
+    length = None
+
+    def __init__(self, body: bytes, headers: dict[str, str]) -> None:
         self._file = io.BytesIO(body)
+        self.headers = headers
 
     def pieces(self, size: int) -> Iterator[bytes]:
         return iter(lambda: self._file.read(size), b"")
@@ -245,11 +250,11 @@ def _bodies(data: bytes) -> None:
     coding = _CODINGS[data[0] % len(_CODINGS)] if data else "gzip"
     for headers in ({"content-encoding": coding}, {"content-encoding": data[:100].decode("latin-1")}, {}):
         try:
-            body = bodies.read_body(_Reply(data[1:]), 200, headers, _MAX_BYTES)
-        except (bodies.TooLargeError, bodies.CodingError, bodies.CutShortError):
+            body = bodies.read_body(_Reply(data[1:], headers), Limits(1.0, _MAX_BYTES))
+        except ExchangeError:
             continue
         assert len(body) <= _MAX_BYTES
-    bodies.content_length({"content-length": data[:6000].decode("latin-1")})
+    content_length({"content-length": data[:6000].decode("latin-1")})
 
 
 _RULES = rules(

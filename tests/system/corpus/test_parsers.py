@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl.engine.parse_budget import usual_s
-from fscrawl.engine.parsing import slowness
+from fscrawl.handlers.costs import slowness, usual_s
 from fscrawl.parse.links import extract
 from fscrawl.urls import Joiner
 from tests.support.parsers import differing

@@ -1,11 +1,10 @@
 """Which link rules cover which: whether a page must be told again."""
 
-import dataclasses
-
 import msgspec
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import asdict
 
 from fscrawl.config.settings import CrawlSettings, PolitenessSettings, Settings
 from fscrawl.fleet.rules import LinkRules
@@ -103,7 +102,7 @@ def test_covers_is_transitive(one, two, three):
 
 
 def _values(crawl):
-    return {field.name: getattr(crawl, field.name) for field in dataclasses.fields(crawl)}
+    return asdict(crawl)
 
 
 # -- the digest and the file

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any, cast
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from fscrawl.config.settings import CrawlSettings, Settings
 from fscrawl.config.watcher import EditWatcher
@@ -108,7 +108,7 @@ def test_a_narrowing_edit_stays_in_the_generation(files: FilesInMemory, machine:
         change = one.book.look(1.0)
         assert (change.edited, change.retake) == (True, True)
         assert (one.generation, one.book.waits, newest(files)) == (1, False, 1)
-    one.watch.edit(dataclasses.replace(USUAL, order="random"))
+    one.watch.edit(replace(USUAL, order="random"))
     assert one.book.look(2.0).retake
     assert one.book.look(3.0) is None
 

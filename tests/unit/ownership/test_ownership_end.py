@@ -1,9 +1,9 @@
 """When a machine knows that the crawl is over."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from msgspec.structs import replace
 
 from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.ending import Ending, held_hash

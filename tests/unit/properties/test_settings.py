@@ -1,12 +1,12 @@
 """Settings survive being written, and no file makes reading fail in an unforeseen way."""
 
-import dataclasses
 import re
 
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as tuned
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from fscrawl.config.render_settings import BLOCKED
 from fscrawl.config.settings import SECTIONS, Settings, names, parse, render
@@ -80,11 +80,8 @@ def all_settings(draw):
     groups = {}
     for section in SECTIONS:
         group = getattr(Settings(), section)
-        drawn = {
-            field.name: draw(VALUES.get(f"{section}.{field.name}", st.booleans()))
-            for field in dataclasses.fields(group)
-        }
-        groups[section] = dataclasses.replace(group, **drawn)
+        drawn = {name: draw(VALUES.get(f"{section}.{name}", st.booleans())) for name in group.__struct_fields__}
+        groups[section] = replace(group, **drawn)
     return Settings(**groups)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fscrawl import urls
 from fscrawl.config.settings import CrawlSettings
 from fscrawl.frontier.scope import Scope
-from fscrawl.urls import Joiner, normalise
+from fscrawl.urls import Joiner, Spelling, normalise
 from tests.support.effort import tries
 
 ROOT = "/tree"
@@ -168,11 +168,11 @@ def test_nasty_hosts():
 @example("http://a.example/x?a/b", "http://a.example/a b", False)
 def test_memory_changes_nothing(base, reference, drop_query):
     """The joiner's memory gives what a plain join of reference and base gives."""
-    joiner = Joiner(drop_query=drop_query)
-    expected = normalise(reference, base, drop_query=drop_query)
+    joiner = Joiner(Spelling(drop_query))
+    expected = normalise(reference, base, Spelling(drop_query))
     assert joiner.join(base, reference) == expected
     sibling = base.partition("?")[0] + "sibling?a"
-    assert joiner.join(sibling, reference) == normalise(reference, sibling, drop_query=drop_query)
+    assert joiner.join(sibling, reference) == normalise(reference, sibling, Spelling(drop_query))
     assert joiner.join(base, reference) == expected
 
 

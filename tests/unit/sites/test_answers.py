@@ -10,7 +10,7 @@ from fscrawl.parse.selectors import json_path
 from fscrawl.request import Request
 from fscrawl.sites.page import Answer
 from fscrawl.sites.read import read_expected, read_follow
-from fscrawl.urls import Joiner
+from fscrawl.urls import Joiner, Spelling
 
 URL = "http://a.example/x/"
 HTML = b"""<title>T</title><base href="/base/"><p class=n>1</p><p class=n>2</p>
@@ -33,7 +33,7 @@ def test_parts() -> None:
     assert seen.text.startswith("<title>")
     assert page("é".encode("utf-16"), encoding="utf-16le").text == "é"
     assert Answer(f"{URL}#method=POST").request.method == "POST"
-    assert page(b"<a href=/a?q=1>", joiner=Joiner(drop_query=True)).links == ("http://a.example/a",)
+    assert page(b"<a href=/a?q=1>", joiner=Joiner(Spelling(True))).links == ("http://a.example/a",)
 
 
 def test_json() -> None:

@@ -71,7 +71,7 @@ class Desk:
 
 
 def location(url: str) -> Location:
-    return Location(urls.host(url), urls.digest(url), shard_of(url))
+    return Location(urls.host(url), urls.fingerprint_of(url), shard_of(url))
 
 
 def shard_of(url: str) -> int:

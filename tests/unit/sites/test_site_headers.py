@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from fscrawl.config.credentials import Variables
-from fscrawl.http.site_headers import SiteHeaders
+from fscrawl.http.outgoing import SiteHeaders
 from fscrawl.sites.code import load
 from fscrawl.sites.rules import SiteRules
 from fscrawl.sites.site_file import SiteFile

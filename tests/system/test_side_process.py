@@ -13,35 +13,35 @@ from tests.support.crawling import CHECKOUT, Running
 
 BEGIN = """
 import errno, os, resource, signal, time
-from fscrawl.engine import parse_process
-from fscrawl.engine.parse_server import ParseServer, ServerGoneError
-from fscrawl.engine import parsing as limits
-from fscrawl.engine.parsing import Parsing, slowness
+from fscrawl.engine import parsing, side_process
+from fscrawl.engine.side_process import Forker, ForkerGoneError, SideProcess
+from fscrawl.engine.parsing import Parsing
+from fscrawl.handlers import reading as readings
+from fscrawl.handlers.costs import slowness
 from fscrawl.handlers.reading import Reading, UnreadableError
 from fscrawl.urls import Joiner
 
-PAGE = b"<title>t</title>" + b"<p>hello <a href=/x>y</a>" * 25_000  # too large for the worker itself
-limits._QUICK_S = 10.0  # of processor time: a busy machine makes it longer
+PAGE = b"<title>t</title><p><" + b"a " * 10_000 + b">" + b"<p>hello <a href=/x>y</a>" * 9_000  # not usual
 count = 0
 
 def reading():
     global count
     count += 1
-    return Reading(PAGE, f"http://h{count}.example/", None, None, "lexbor", drop_query=False)
+    return Reading(PAGE, f"http://h{count}.example/", None, None, "lexbor")
 
 def read(parsing):
     try:
         print(parsing.read(reading(), Joiner()).title)
     except UnreadableError as error:
         print("again" if error.failure.retry else "never", error.failure.message)
-    except ServerGoneError:
+    except ForkerGoneError:
         print("gone")
 
 def new(fork=os.fork):
     os.fork, before = fork, os.fork
-    server = ParseServer(parse_process.serve)
+    forker = Forker()
     os.fork = before
-    return Parsing(server, lambda: None, lambda: None)
+    return Parsing(forker.start)
 
 def children(pid):
     with open(f"/proc/{pid}/task/{pid}/children") as file:
@@ -51,7 +51,7 @@ def is_alive(pid):
     with open(f"/proc/{pid}/stat") as file:
         return file.read().rpartition(")")[2].split()[0] != "Z"
 
-parse_process._PAUSES_S = (0.01, 0.01)
+side_process._PAUSES_S = (0.01, 0.01)
 """
 
 NO_FORK = """
@@ -60,7 +60,7 @@ real, calls = os.fork, 0
 def fork():
     global calls
     calls += 1
-    if calls in FAILING:  # the first one is that of the server
+    if calls in FAILING:  # the first one is that of the forker
         raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
     return real()
 
@@ -88,55 +88,80 @@ for _ in range(20):
 for each in held:
     os.close(each)
 read(parsing)
-(server,) = children(os.getpid())
-print(len(children(server)), "processes")
+(forker,) = children(os.getpid())
+print(len(children(forker)), "processes")
 """
 
 ENDED = """
 parsing = new()
 read(parsing)
-os.kill(parsing._quick._started.pid, signal.SIGKILL)
+(forker,) = children(os.getpid())
+(beside,) = children(forker)
+os.kill(beside, signal.SIGKILL)
 time.sleep(0.1)
-if ANOTHER:
-    parsing._patient.read(reading(), 10.0)
 read(parsing)
 read(parsing)
 """
 
-SERVER_GONE = """
+FORKER_GONE = """
 parsing = new()
-(server,) = children(os.getpid())
-os.kill(server, signal.SIGKILL)
+(forker,) = children(os.getpid())
+os.kill(forker, signal.SIGKILL)
 read(parsing)
 """
 
 HARD_LIMITS = """
 resource.setrlimit(resource.RLIMIT_CPU, (3600, 3600))
 resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30))
-parsing = new()
-read(parsing)
-parsing._patient.read(reading(), 5000.0)
-print("patient")
+parsing._LIMIT_S = 5000.0
+read(new())
 """
 
 
 WAITS = """
-parse_process._WAITS = 0.02  # times ten seconds of processor time
-real = parse_process.read_here
+side_process._WAITS = 4.0  # times a second of processor time
+real = readings.read_here
 
 def computes():
-    until = time.process_time() + 0.4
+    until = time.process_time() + COMPUTES
     while time.process_time() < until:
         pass
 
 def read_here(reading, joiner):
-    computes() if COMPUTES else time.sleep(600.0)
+    computes()
+    time.sleep(SLEEPS)
     return real(reading, joiner)
 
-parse_process.read_here = read_here
-parsing = new()
-page, _ = parsing._quick.read(reading(), 10.0)
+readings.read_here = read_here
+page, _ = SideProcess(Forker().start, lambda: None).read(reading(), 1.0)
 print("too long" if page is None else page.title)
+"""
+
+ORPHANED = """
+worker = os.fork()
+if worker == 0:
+    def read_here(reading, joiner):
+        while IS_BUSY:
+            pass
+        return real(reading, joiner)
+
+    real, readings.read_here = readings.read_here, read_here
+    SideProcess(Forker().start, lambda: None).read(reading(), 3600.0)
+    time.sleep(600.0)
+
+def until(condition):
+    end = time.monotonic() + 20.0
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+until(lambda: children(worker) and children(children(worker)[0]))
+(forker,) = children(worker)
+(beside,) = children(forker)
+time.sleep(0.3)
+os.kill(worker, signal.SIGKILL)
+until(lambda: not any(os.path.exists(f"/proc/{pid}") and is_alive(pid) for pid in (forker, beside)))
+print("gone")
 """
 
 
@@ -173,23 +198,32 @@ def test_no_open_files(free: int) -> None:
     assert (first, after, processes) == ("t", "t", "1 processes")
 
 
-@pytest.mark.parametrize("another", [False, True], ids=["alone", "another-was-started"])
-def test_ended_while_idle(another: bool) -> None:
-    """A process that was ended while it had nothing to do costs no page, also if its id is free by now."""
-    assert run(ENDED, ANOTHER=another) == ["t", "t", "t"]
+def test_ended_while_idle() -> None:
+    """A process that was ended while it had nothing to do costs no page."""
+    assert run(ENDED) == ["t", "t", "t"]
 
 
-def test_server_that_was_ended() -> None:
-    """Without the server, the worker knows that it must end: no page fails for it."""
-    assert run(SERVER_GONE) == ["gone"]
+def test_forker_that_was_ended() -> None:
+    """Without what forks, the worker knows that it must end: no page fails for it."""
+    assert run(FORKER_GONE) == ["gone"]
 
 
 def test_hard_limits() -> None:
     """Under `ulimit -H`, as batch systems have it, pages are read."""
-    assert run(HARD_LIMITS) == ["t", "patient"]
+    assert run(HARD_LIMITS) == ["t"]
 
 
-@pytest.mark.parametrize(("computes", "said"), [(True, "t"), (False, "too long")])
-def test_a_busy_computer(computes: bool, said: str) -> None:
-    """Time in which a process computes, or waits for a processor, is not limited by the clock; time asleep is."""
-    assert run(WAITS, COMPUTES=computes) == [said]
+@pytest.mark.parametrize(
+    ("computes", "sleeps", "said"),
+    [(0.2, 0.1, "t"), (0.2, 600.0, "too long"), (3600.0, 0.0, "too long")],
+    ids=["both in time", "asleep for too long", "computes for too long"],
+)
+def test_deadlines(computes: float, sleeps: float, said: str) -> None:
+    """A page has its time of the processor, and for each second of that a time by the clock."""
+    assert run(WAITS, COMPUTES=computes, SLEEPS=sleeps) == [said]
+
+
+@pytest.mark.parametrize("is_busy", [False, True])
+def test_it_ends_with_its_worker(is_busy: bool) -> None:
+    """Whatever it does, it is gone when the worker was killed."""
+    assert run(ORPHANED, IS_BUSY=is_busy) == ["gone"]
