@@ -9,9 +9,8 @@ itself after half of that time. When it can beat again, it waits for one more be
 looks has claimed by then, or must look again. Then it reads the leases, and goes on with what is left.
 
 Promise: a busy main loop or a slow page cannot delay a beat, because it is written from the last snapshot. A file
-system that hangs can; then `age_s` tells for how long.
-While the fence is up, no request is sent and no page is published. Lines of the log may be written: they are
-true, whoever holds the shard by now.
+system that hangs can; then `age_s` tells for how long. While the fence is up, no request is sent and no page is
+published. Lines of the log may be written: they are true, whoever holds the shard by now.
 """
 
 from __future__ import annotations

@@ -35,6 +35,9 @@ _URL = re.compile(r"https?://[^/?#@\\]+/")  # programs read such letters before 
 _LONGEST_NUMBER = 15  # digits, as in the names of files
 _NO_REFERRER = "-"
 _FAILED = "e"
+_ENTRY = rb"(?: [0-9]{1,12}:[1-9][0-9]{0,11})"
+_HEAD = re.compile(rb"B ([0-9]{1,12}) ([0-9]{1,12})(%b*)(?: \|(%b+))?\n" % (_ENTRY, _ENTRY))
+HEAD_BEGINS = b"B "
 
 
 class Found(NamedTuple):
@@ -166,11 +169,6 @@ def _value_of(shard: int, text: str) -> Line:
     if kind == "s" and not words:
         return Surveyed(shard)
     raise ValueError(text)
-
-
-_ENTRY = rb"(?: [0-9]{1,12}:[1-9][0-9]{0,11})"
-_HEAD = re.compile(rb"B ([0-9]{1,12}) ([0-9]{1,12})(%b*)(?: \|(%b+))?\n" % (_ENTRY, _ENTRY))
-HEAD_BEGINS = b"B "
 
 
 class Part(NamedTuple):

@@ -21,6 +21,8 @@ from fscrawl.fleet.log_writer import LogWriter
 from fscrawl.fleet.machinery import Machinery
 from fscrawl.store import Tree
 
+_FLUSH_EVERY_BYTES = 1 << 20
+
 
 class AllLines:
     """Reads what there is now.
@@ -59,9 +61,6 @@ class AllLines:
             elif place < said and machine not in reader.damaged:
                 reader.damaged[machine] = Damage(self._logs.path(machine), place, said)
         self.damaged = dict(reader.damaged)
-
-
-_FLUSH_EVERY_BYTES = 1 << 20
 
 
 def write_command_log(tree: Tree, lines: Iterable[Line]) -> int:

@@ -40,7 +40,8 @@ if TYPE_CHECKING:  # it loads the parsers
 
 
 _MOST_EARLY = 10_000
-_STEPS = 64  # before the clock is looked at
+_SLICE_S = 0.05
+_STEPS_A_LOOK = 64  # at the clock
 
 
 class Stream(Protocol):
@@ -115,7 +116,7 @@ class CodeSeeds:
         if self._pass is None:
             self._pass, self._is_due, self._missed = self._go_through(), False, False
         for number, is_there in enumerate(self._pass, 1):
-            if not is_there or (number % _STEPS == 0 and is_time_over()):
+            if not is_there or (number % _STEPS_A_LOOK == 0 and is_time_over()):
                 return
         self._pass = None
 
@@ -153,10 +154,6 @@ class CodeSeeds:
                 self._early.append(seed)
             else:
                 self._missed = True
-
-
-_SLICE_S = 0.05
-_STEPS_A_LOOK = 64  # at the clock
 
 
 class Seeding:

@@ -42,8 +42,8 @@ Rules for what is not told:
   A user asks because of the latest failure only, so this needs no clock, and no order of the lines.
 
 Promise: a snapshot that is torn or damaged is told from a whole one, and then it is a RecordError that says how.
-Facts may come in any order, repeatedly, and put together by way of states. The last two kinds keep no text;
-what is lost with it (the URL, its referrer) is needed only when a line comes that has it.
+Facts may come in any order, repeatedly, and put together by way of states. The last two kinds keep no text; what is
+lost with it (the URL, its referrer) is needed only when a line comes that has it.
 """
 
 from __future__ import annotations
@@ -73,6 +73,19 @@ KIND_AT = DIGITS + 1  # where the kind stands in a fact
 _NONE = "-"
 _STORED = "stored"
 _MOST_LABELS = 100  # of one URL; more tasks that lead to it are forgotten, the last by name
+GROUP = 65_536
+NO_DEPTH = 0xFFFF
+END_BYTES = 65  # the digest and its newline
+CHUNK_BYTES = 1 << 20
+_LINE = re.compile(rb"[0-9a-f]{16} [%b%b] (?:-|[0-9]{1,15})(?: |\Z)" % (WAITING.encode(), FAILED.encode()))
+_MOST_LINE_BYTES = 1 << 20  # of the text: a URL, and when it failed
+_HEAD_BYTES = 1 << 16
+_MOST_HEAD_BYTES = 1 << 24
+_KEPT_BYTES = 1 << 24  # a smaller snapshot is read once; a larger one once for its digest, and once for its content
+_Count = Annotated[int, msgspec.Meta(ge=0, lt=10**15)]
+_DEEP = "QHH"
+Columns = tuple["array[int]", ...]
+"""Some URLs of a section, sorted: fingerprints; where depths are kept known depths; and of told URLs told depths."""
 
 
 def fact_of_found(found: Found) -> bytes:
@@ -210,20 +223,6 @@ def founds_of(shard: int, fact: bytes) -> Iterator[Found]:
             yield found._replace(flags=flags_of(state.sitemap, label=label))
 
 
-GROUP = 65_536
-NO_DEPTH = 0xFFFF
-END_BYTES = 65  # the digest and its newline
-CHUNK_BYTES = 1 << 20
-_LINE = re.compile(rb"[0-9a-f]{16} [%b%b] (?:-|[0-9]{1,15})(?: |\Z)" % (WAITING.encode(), FAILED.encode()))
-_MOST_LINE_BYTES = 1 << 20  # of the text: a URL, and when it failed
-_HEAD_BYTES = 1 << 16
-_MOST_HEAD_BYTES = 1 << 24
-_KEPT_BYTES = 1 << 24  # a smaller snapshot is read once; a larger one once for its digest, and once for its content
-
-
-_Count = Annotated[int, msgspec.Meta(ge=0, lt=10**15)]
-
-
 class SnapshotHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The first line of a snapshot.
 
@@ -278,9 +277,6 @@ class SnapshotHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _DECODER = msgspec.json.Decoder(SnapshotHead)
-_DEEP = "QHH"
-Columns = tuple["array[int]", ...]
-"""Some URLs of a section, sorted: fingerprints; where depths are kept known depths; and of told URLs told depths."""
 
 
 class Depths(NamedTuple):

@@ -58,6 +58,10 @@ from fscrawl.storage.layout import snapshot_path
 from fscrawl.store import TreeFiles
 
 _LISTING_S = 1.0  # so long a listing is used again: many shards are taken at once
+C = TypeVar("C")
+K = TypeVar("K", bytes, int)
+_Cut = tuple[int, int, bool]  # a touched fingerprint: where in a chunk it is or would be, and whether it is there
+_COUNT_OF_KIND = {WAITING: "waiting", FAILED: "failed"}
 
 
 class Snapshots:
@@ -195,13 +199,6 @@ class Snapshots:
 
 class _GaveUpError(Exception):
     """A log seems to be damaged, or the machine leaves."""
-
-
-C = TypeVar("C")
-K = TypeVar("K", bytes, int)
-_Cut = tuple[int, int, bool]  # a touched fingerprint: where in a chunk it is or would be, and whether it is there
-
-_COUNT_OF_KIND = {WAITING: "waiting", FAILED: "failed"}
 
 
 def write(

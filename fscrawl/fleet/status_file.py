@@ -11,8 +11,8 @@ Vocabulary:
 Promise: the file has `MOST_HOSTS` hosts and `_MOST_LABELS` labels at most. To put it together takes half a percent
 of the main loop's time. Times in it are seconds that remain at the moment `at`, by the machine's own clock, as in its
 beats. So nobody has to compare the clocks of two machines. A machine that leaves writes it once more, without hosts.
-One that is killed has not counted what it stored since its last one. It is
-small, however large a crawl is, and believed only if a machine could have written it; text in it may be from the web.
+One that is killed has not counted what it stored since its last one. What the file of another machine says is believed
+only if a machine could have written it; text in it may be from the web.
 """
 
 from __future__ import annotations
@@ -36,6 +36,15 @@ from fscrawl.util.distinct import LeastDigests, LeftOut
 _Count = Annotated[int, msgspec.Meta(gt=-(1 << 62), lt=1 << 62)]  # no higher number was written by a machine
 OTHERS = "(others)"
 _MOST_LABELS = 5_000  # that one machine counts apart; what it stores for further ones is counted as OTHERS
+_MOST_TYPES = 100
+_MOST_NAMED = 10  # seeds and hosts
+_MOST_CHARS = 1000
+OTHER_TYPES = "type (others)"
+LIKE_HTML = ", begins like HTML"  # the end of a reason
+MOST_HOSTS = 200
+_FIRST_S = 1.0  # until then, others see the figures of the runs before
+_TIMES_ITS_COST = 200
+_MOST_BYTES = 8 << 20  # of a file: as many labels of four bytes a letter
 
 
 class LabelFigure(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -118,13 +127,6 @@ class LabelCounter:
         return summed([self._done, {label: LabelFigure(pending=number) for label, number in waiting.items()}])
 
 
-_MOST_TYPES = 100
-_MOST_NAMED = 10  # seeds and hosts
-_MOST_CHARS = 1000
-OTHER_TYPES = "type (others)"
-LIKE_HTML = ", begins like HTML"  # the end of a reason
-
-
 class Astray(NamedTuple):
     """Why a seed leads nowhere in the crawl.
 
@@ -185,10 +187,6 @@ class NotStored:
                 self.hosts[host] = why[:_MOST_CHARS]
 
 
-MOST_HOSTS = 200
-_FIRST_S = 1.0  # until then, others see the figures of the runs before
-_TIMES_ITS_COST = 200
-_MOST_BYTES = 8 << 20  # of a file: as many labels of four bytes a letter
 _NO_FIGURES = NotStoredFigures()
 
 
