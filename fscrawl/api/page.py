@@ -450,9 +450,9 @@ class Page:
         body = self.body if self._record.file == "pdf" else None
         if not body:
             return None
-        from fscrawl.api import pdfs  # noqa: PLC0415 - most trees have none
+        from fscrawl.dataset.pdf_text import text_of  # noqa: PLC0415 - most trees have none
 
-        return pdfs.text_of(body)
+        return text_of(body)[0]
 
     def _body_wanted(self) -> builtins.bytes | None:
         """Give the body, of any type; those of the next pages will be read ahead."""
