@@ -17,10 +17,9 @@ from fscrawl.commands.common import assignments
 from fscrawl.commands.program import without_secrets
 from fscrawl.commands.site_option import read_file
 from fscrawl.config import settings
-from fscrawl.config.fixed import check_same
-from fscrawl.config.list_files import wait_for_lists
 from fscrawl.config.seeds import line_of_seed, read_given, read_seeds, wait_for_seeds
-from fscrawl.config.watcher import missing, parse_file, read_settings
+from fscrawl.config.settings import check_same
+from fscrawl.config.watcher import missing, parse_file, read_settings, wait_for_lists
 from fscrawl.engine.machine import Machine
 from fscrawl.engine.progress import Progress
 from fscrawl.engine.run import Options, Result

@@ -14,8 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 
 from fscrawl import urls
-from fscrawl.config.list_files import ListFiles
-from fscrawl.config.watcher import EditWatcher
+from fscrawl.config.watcher import EditWatcher, ListFiles
 from fscrawl.fleet.code_seeds import CodeSeeds, OfCode, no_seeds
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.frontier.flags import NO_FLAGS

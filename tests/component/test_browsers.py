@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from fscrawl.config.render_settings import RenderSettings
+from fscrawl.config.settings import RenderSettings
 from fscrawl.engine import browsers as module
 from fscrawl.engine.browsers import Browsers
 
