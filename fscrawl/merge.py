@@ -43,7 +43,7 @@ from fscrawl.dataset.write import GroupResult, cut_into_groups, write_failures, 
 from fscrawl.errors import UsageError
 from fscrawl.parse import pdf
 from fscrawl.parse.fields import MOST as MOST_ITEMS
-from fscrawl.sites.site_file import SiteFile
+from fscrawl.sites.rules import SiteFile
 from fscrawl.storage.inside import is_inside
 from fscrawl.storage.layout import LINKS
 from fscrawl.store import Tree

@@ -21,8 +21,8 @@ from fscrawl.store import Tree
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
 
-    from fscrawl.sites.page import Answer
     from fscrawl.sites.rules import Sites
+    from fscrawl.sites.site import Answer
 
 _UNREAD: Any = object()
 _TRIES = 5  # a refresh puts a new body in place first, and a moment later its record
@@ -421,7 +421,7 @@ class Page:
     def answer(self) -> Answer:
         """The page as the methods of a site file are given it: `MySite().fields(page.answer)`."""
         if self._answer is None:
-            from fscrawl.sites.page import Answer  # noqa: PLC0415
+            from fscrawl.sites.site import Answer  # noqa: PLC0415
 
             body = self._body_wanted()
             dom = self.rendered_html

@@ -41,8 +41,7 @@ from fscrawl.util.user_text import decode
 
 if TYPE_CHECKING:
     from fscrawl.monitor.snapshot import Snapshot
-    from fscrawl.sites.rules import SiteRules
-    from fscrawl.sites.site_file import SiteFile
+    from fscrawl.sites.rules import SiteFile, SiteRules
 
 
 _GIVE_SEEDS = "give a URL, --seeds FILE or --site FILE"

@@ -30,8 +30,8 @@ from fscrawl.parse import text as page_text
 from fscrawl.parse.extensions import TEXTS
 from fscrawl.parse.fields import Extracted, Items
 from fscrawl.parse.headers import listed, media_type
-from fscrawl.sites.page import Answer
 from fscrawl.sites.rules import SiteRules
+from fscrawl.sites.site import Answer
 from fscrawl.storage.records import PageRecord
 from fscrawl.util.time_limit import time_limit
 

@@ -20,8 +20,7 @@ from fscrawl.dataset.schema import LANGUAGE, TIME
 from fscrawl.dataset.site_fields import sites_of
 from fscrawl.parse.fields import Column
 from fscrawl.sites.code import load
-from fscrawl.sites.rules import SiteRules, Sites
-from fscrawl.sites.site_file import SiteFile
+from fscrawl.sites.rules import SiteFile, SiteRules, Sites
 from fscrawl.store import Tree
 
 ROWS = pa.schema(

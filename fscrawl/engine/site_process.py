@@ -19,8 +19,8 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Self
 
 from fscrawl import interrupts
+from fscrawl.sites.rules import SiteFault, SiteFile
 from fscrawl.sites.seeds import Labelled
-from fscrawl.sites.site_file import SiteFault, SiteFile
 from fscrawl.util.children import SIGNALS
 from fscrawl.util.parent import end_with_parent
 

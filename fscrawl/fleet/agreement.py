@@ -13,7 +13,7 @@ from fscrawl.errors import UsageError
 from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.fleet.peer import Peer
-from fscrawl.sites.site_file import digest_of
+from fscrawl.sites.rules import digest_of
 
 if TYPE_CHECKING:  # it loads the parsers
     from fscrawl.sites.rules import SiteRules

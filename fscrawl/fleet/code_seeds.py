@@ -21,8 +21,8 @@ from fscrawl.config.watcher import EditWatcher
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.frontier.flags import labelled
 from fscrawl.frontier.frontier import Frontier
+from fscrawl.sites.rules import SiteFault
 from fscrawl.sites.seeds import MAX_SEEDS, Labelled
-from fscrawl.sites.site_file import SiteFault
 
 if TYPE_CHECKING:  # it loads the parsers
     from fscrawl.sites.rules import SiteRules

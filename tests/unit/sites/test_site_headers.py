@@ -9,8 +9,7 @@ import pytest
 from fscrawl.config.credentials import Variables
 from fscrawl.http.site_headers import SiteHeaders
 from fscrawl.sites.code import load
-from fscrawl.sites.rules import SiteRules
-from fscrawl.sites.site_file import SiteFile
+from fscrawl.sites.rules import SiteFile, SiteRules
 
 HEADERS = {"X-Key": "key $FSCRAWL_KEY", "Accept-Language": "en", "X-Price": "$$5"}
 PLAIN = {"Accept-Language": "en", "X-Price": "$5"}
