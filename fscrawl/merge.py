@@ -35,10 +35,8 @@ from fscrawl.dataset.dataset_dir import CARD, FOLDERS, MANIFEST, OPTIONS, STATE,
 from fscrawl.dataset.extract import BatchResult, extract_batch
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.manifest import Counts, FieldCounts, Manifest, RunResult, after_run
-from fscrawl.dataset.needs import missing
-from fscrawl.dataset.options import ARCHIVE, Filters, Options, choose
+from fscrawl.dataset.options import ARCHIVE, Filters, Options, choose, missing, with_sites
 from fscrawl.dataset.pdf_text import NO_PYPDF
-from fscrawl.dataset.site_fields import check_columns, with_sites
 from fscrawl.dataset.write import GroupResult, cut_into_groups, write_failures, write_group
 from fscrawl.errors import UsageError
 from fscrawl.parse import pdf
@@ -89,7 +87,7 @@ def merge(
         _check_packages(options.text, scheduler, language=options.language)
         run = len(before.runs) + 1 if before else 1
         job = Job(root.absolute(), directory.root, run, options, tree.record.crawl, site, directory.writer)
-        check_columns(job)
+        job.check_columns()
         indexed = search.is_wanted(directory, options, asked=index)
         _name_unmatched(options, tree, warn)
         most = _rows_allowed(options, before)
@@ -131,7 +129,7 @@ def _tidy(job: Job, before: Manifest | None, line: ProgressLine, *, over: bool, 
     if indexed:
         search.keep(directory)
     directory.sweep()
-    for name in directory.names(STATE):
+    for name in directory.listed(STATE):
         if name.startswith("run-") and f"{STATE}/{name}" != plan.run_directory(job.run):
             directory.remove(f"{STATE}/{name}")
     named = before.paths if before else set()
@@ -224,7 +222,7 @@ def _plan(job: Job, earlier: list[int], line: ProgressLine, about: int) -> None:
     if plan.is_made(job.directory, job.run):
         return
     scratch = plan.run_directory(job.run)
-    if Path(scratch).name in job.directory.names(STATE):  # what is there was made by a plan that is lost, or torn
+    if Path(scratch).name in job.directory.listed(STATE):  # what is there was made by a plan that is lost, or torn
         job.directory.remove(scratch)
     if job.directory.size(OPTIONS) is None:  # they are fixed only now: nothing made so far depends on them
         job.directory.write_json(OPTIONS, Made(job.crawl, job.options), durable=True)
