@@ -28,7 +28,7 @@ from fscrawl.dataset.reading import THREADS, ReadPage, pages
 from fscrawl.parse import language as languages
 from fscrawl.parse import text as page_text
 from fscrawl.parse.extensions import TEXTS
-from fscrawl.parse.fields import Extracted, Items
+from fscrawl.parse.fields import MOST, Extracted, Items
 from fscrawl.parse.headers import listed, media_type
 from fscrawl.sites.rules import SiteRules
 from fscrawl.sites.site import Answer
@@ -53,9 +53,7 @@ class BatchResult(msgspec.Struct):
     broken       (host, key, what is wrong with the page)
     found        field → number of pages it was found on, missing on, bad on
     bad          field → the first value of another type, or why there is none
-    cut_items    pages with more items than are kept
-    lost_items   pages of which items could not be read, by the reason
-    unread       documents whose text is missing or incomplete, by the reason
+    flaws        what is missing of pages that have a row, and why → of how many pages
     columns      of its rows
     """
 
@@ -65,9 +63,7 @@ class BatchResult(msgspec.Struct):
     broken: list[tuple[str, str, str]] = []
     found: dict[str, list[int]] = {}
     bad: dict[str, str] = {}
-    cut_items: int = 0
-    lost_items: dict[str, int] = {}
-    unread: dict[str, int] = {}
+    flaws: dict[str, int] = {}
     columns: list[str] = []
 
 
@@ -188,8 +184,9 @@ def _items(found: Items, result: BatchResult) -> list[dict[str, Any]]:
     for item in found.items:
         _count(item, result, ITEM_FIELD)
     if found.fault:
-        _add(result.lost_items, found.fault)
-    result.cut_items += found.more
+        _add(result.flaws, f"its items could not all be read: {found.fault}")
+    if found.more:
+        _add(result.flaws, f"more than {MOST:,} items: the others are left out")
     return [item.values for item in found.items]
 
 
@@ -202,7 +199,7 @@ def _parse_document(job: Job, record: PageRecord, page: Answer | None, result: B
     if record.file == "pdf":
         text, why = pdf_text.text_of(page.body)
         if why:
-            _add(result.unread, why)
+            _add(result.flaws, why if why == pdf_text.NO_PYPDF else f"its text is missing or incomplete: {why}")
     elif record.file in TEXTS:
         text = page.text.encode("utf-8", "replace").decode()
     if text:
