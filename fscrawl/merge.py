@@ -35,15 +35,12 @@ from fscrawl.dataset.dataset_dir import CARD, FOLDERS, MANIFEST, OPTIONS, STATE,
 from fscrawl.dataset.extract import BatchResult, extract_batch
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.manifest import Counts, FieldCounts, Manifest, RunResult, after_run
-from fscrawl.dataset.needs import missing
-from fscrawl.dataset.options import ARCHIVE, Filters, Options, choose
+from fscrawl.dataset.options import ARCHIVE, Filters, Options, choose, missing, with_sites
 from fscrawl.dataset.pdf_text import NO_PYPDF
-from fscrawl.dataset.site_fields import check_columns, with_sites
 from fscrawl.dataset.write import GroupResult, cut_into_groups, write_failures, write_group
 from fscrawl.errors import UsageError
 from fscrawl.parse import pdf
-from fscrawl.parse.fields import MOST as MOST_ITEMS
-from fscrawl.sites.site_file import SiteFile
+from fscrawl.sites.rules import SiteFile
 from fscrawl.storage.inside import is_inside
 from fscrawl.storage.layout import LINKS
 from fscrawl.store import Tree
@@ -89,7 +86,7 @@ def merge(
         _check_packages(options.text, scheduler, language=options.language)
         run = len(before.runs) + 1 if before else 1
         job = Job(root.absolute(), directory.root, run, options, tree.record.crawl, site, directory.writer)
-        check_columns(job)
+        job.check_columns()
         indexed = search.is_wanted(directory, options, asked=index)
         _name_unmatched(options, tree, warn)
         most = _rows_allowed(options, before)
@@ -131,7 +128,7 @@ def _tidy(job: Job, before: Manifest | None, line: ProgressLine, *, over: bool, 
     if indexed:
         search.keep(directory)
     directory.sweep()
-    for name in directory.names(STATE):
+    for name in directory.listed(STATE):
         if name.startswith("run-") and f"{STATE}/{name}" != plan.run_directory(job.run):
             directory.remove(f"{STATE}/{name}")
     named = before.paths if before else set()
@@ -188,7 +185,7 @@ def _run(job: Job, crew: Crew, before: Manifest | None, most: int | None, warn: 
     _plan(job, earlier, crew.line, pages)
     batches = _extract(job, crew, most)
     _report_broken(job, batches, warn)
-    _report_unread(batches, warn)
+    _report_flaws(batches, warn)
     counts = dedupe.mark_duplicates(job, batches, earlier, most, crew.line, pages)
     groups = _write(job, crew, batches)
     parts = [part for group in groups for part in group.parts]
@@ -224,7 +221,7 @@ def _plan(job: Job, earlier: list[int], line: ProgressLine, about: int) -> None:
     if plan.is_made(job.directory, job.run):
         return
     scratch = plan.run_directory(job.run)
-    if Path(scratch).name in job.directory.names(STATE):  # what is there was made by a plan that is lost, or torn
+    if Path(scratch).name in job.directory.listed(STATE):  # what is there was made by a plan that is lost, or torn
         job.directory.remove(scratch)
     if job.directory.size(OPTIONS) is None:  # they are fixed only now: nothing made so far depends on them
         job.directory.write_json(OPTIONS, Made(job.crawl, job.options), durable=True)
@@ -258,33 +255,23 @@ def _report_broken(job: Job, batches: list[BatchResult], warn: Warn) -> None:
         warn(f"{len(broken) - _MAX_NAMED} more could not be read; to see what is wrong:  {audit}")
 
 
-def _report_unread(batches: list[BatchResult], warn: Warn) -> None:
-    """Say of how many documents text, values or items are missing. They are in the dataset all the same."""
-    unread: Counter[str] = Counter()
+def _report_flaws(batches: list[BatchResult], warn: Warn) -> None:
+    """Say of how many pages text, values or items are missing. They are in the dataset all the same."""
+    flaws: Counter[str] = Counter()
+    bad: dict[str, str] = {}
     for batch in batches:
-        unread.update(batch.unread)
-    if without := unread.pop(NO_PYPDF, 0):
+        flaws.update(batch.flaws)
+        bad = {**batch.bad, **bad}
+    if without := flaws.pop(NO_PYPDF, 0):
         pdfs, install = number_of(without, "PDF"), to_install(pdf.EXTRA)
         its = "its" if without == 1 else "their"
         warn(f"{pdfs} without {its} text: {NO_PYPDF}. To have the text: {install}; then merge again with --rebuild")
-    for why, number in unread.most_common(_MAX_NAMED):
-        warn(f"the text of {number_of(number, 'PDF')} is missing or incomplete: {why}")
-    others = unread.total() - sum(number for _, number in unread.most_common(_MAX_NAMED))
-    if others:
-        warn(f"and that of {number_of(others, 'other PDF')}")
-    bad: dict[str, str] = {}
-    for batch in batches:
-        bad = {**batch.bad, **bad}
+    for flaw, number in flaws.most_common(_MAX_NAMED):
+        warn(f"{number_of(number, 'page')}: {flaw}")
+    if others := flaws.total() - sum(number for _, number in flaws.most_common(_MAX_NAMED)):
+        warn(f"{number_of(others, 'other page')} with something missing")
     for field, problem in islice(bad.items(), _MAX_NAMED):
         warn(f"field {field}: the first value that is not of its type: {problem}")
-    lost: Counter[str] = Counter()
-    for batch in batches:
-        lost.update(batch.lost_items)
-    if lost:
-        why = lost.most_common(1)[0][0]
-        warn(f"the items of {number_of(lost.total(), 'page')} could not all be read; the most common reason: {why}")
-    if cut := sum(batch.cut_items for batch in batches):
-        warn(f"{number_of(cut, 'page')} with more than {MOST_ITEMS:,} items: the others are left out")
 
 
 def _write(job: Job, crew: Crew, batches: list[BatchResult]) -> list[GroupResult]:

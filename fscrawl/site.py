@@ -36,7 +36,6 @@ Promise: nothing that stands in a tree is ever run. FILE is read by each machine
 """
 
 from fscrawl.request import Request
-from fscrawl.sites.page import Answer
-from fscrawl.sites.site import NoAnswer, Seed, Send, Site, Unexpected, dates
+from fscrawl.sites.site import Answer, NoAnswer, Seed, Send, Site, Unexpected, dates
 
 __all__ = ["Answer", "NoAnswer", "Request", "Seed", "Send", "Site", "Unexpected", "dates"]

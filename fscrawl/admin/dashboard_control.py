@@ -9,8 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fscrawl.admin import signs
-from fscrawl.config.seeds import line_of_seed, read_given, read_seeds
-from fscrawl.config.written_requests import line_of
+from fscrawl.config.seeds import line_of, line_of_seed, read_given, read_seeds
 from fscrawl.errors import UsageError
 from fscrawl.fleet.heartbeat import new_machine_id
 from fscrawl.http.answers import CLASSES

@@ -4,7 +4,6 @@
     pages      `Pages`: the iterator of the wanted pages: filters, reading ahead, and what was left out
     page       `Page`: one page, whose parts are read when they are asked for
     tables     rows, Arrow and pandas: the columns of the dataset
-    pdfs       the text of PDFs
     running    `crawl`: one machine, in a process of its own, and its `CrawlResult`
     child      the program of that process
     surface    where each of these names comes from

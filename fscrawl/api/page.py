@@ -22,8 +22,8 @@ from fscrawl.store import Tree
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
 
-    from fscrawl.sites.page import Answer
     from fscrawl.sites.rules import Sites
+    from fscrawl.sites.site import Answer
 
 _UNREAD: Any = object()
 _TRIES = 5  # a refresh puts a new body in place first, and a moment later its record
@@ -420,7 +420,7 @@ class Page:
     def answer(self) -> Answer:
         """The page as the methods of a site file are given it: `MySite().fields(page.answer)`."""
         if self._answer is None:
-            from fscrawl.sites.page import Answer  # noqa: PLC0415
+            from fscrawl.sites.site import Answer  # noqa: PLC0415
 
             body = self._body_wanted()
             dom = self.rendered_html
@@ -447,9 +447,9 @@ class Page:
         body = self.body if self._record.file == "pdf" else None
         if not body:
             return None
-        from fscrawl.api import pdfs  # noqa: PLC0415 - most trees have none
+        from fscrawl.dataset.pdf_text import text_of  # noqa: PLC0415 - most trees have none
 
-        return pdfs.text_of(body)
+        return text_of(body)[0]
 
     def _body_wanted(self) -> builtins.bytes | None:
         """Give the body, of any type; those of the next pages will be read ahead."""

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from fscrawl.config.seeds import line_of
 from fscrawl.config.settings import FILE
-from fscrawl.config.written_requests import line_of
 from fscrawl.engine.progress import Counts
 from fscrawl.engine.run import Result
 from fscrawl.http.answers import HELP

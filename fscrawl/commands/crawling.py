@@ -18,10 +18,9 @@ from fscrawl.commands.common import assignments
 from fscrawl.commands.program import without_secrets
 from fscrawl.commands.site_option import read_file
 from fscrawl.config import settings
-from fscrawl.config.fixed import check_same
-from fscrawl.config.list_files import wait_for_lists
 from fscrawl.config.seeds import line_of_seed, read_given, read_seeds, wait_for_seeds
-from fscrawl.config.watcher import missing, parse_file, read_settings
+from fscrawl.config.settings import check_same
+from fscrawl.config.watcher import missing, parse_file, read_settings, wait_for_lists
 from fscrawl.engine.machine import Machine
 from fscrawl.engine.progress import Progress
 from fscrawl.engine.run import Options, Result
@@ -44,8 +43,7 @@ from fscrawl.util.user_text import decode
 
 if TYPE_CHECKING:
     from fscrawl.monitor.snapshot import Snapshot
-    from fscrawl.sites.rules import SiteRules
-    from fscrawl.sites.site_file import SiteFile
+    from fscrawl.sites.rules import SiteFile, SiteRules
 
 
 _GIVE_SEEDS = "give a URL, --seeds FILE or --site FILE"

@@ -98,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _needs(options: argparse.Namespace, package: str | None) -> str:
     """Say what a merge needs that is not installed: `package`, and what its options need besides."""
-    from fscrawl.dataset import needs  # noqa: PLC0415 - as above
+    from fscrawl.dataset import options as needs  # noqa: PLC0415 - as above
 
     lacks = [(f"merge needs {package}", "merge")]
     if options.scheduler is None:

@@ -14,7 +14,7 @@ from fscrawl.util.user_text import decode
 
 if TYPE_CHECKING:
     from fscrawl.config.settings import Settings
-    from fscrawl.sites.site_file import SiteFile
+    from fscrawl.sites.rules import SiteFile
 
 MAX_FILE_BYTES = 1024 * 1024
 MOST_LOADING_S = 30.0
@@ -48,7 +48,7 @@ def read_file(path: Path, root: Path | None) -> SiteFile:
 
     `root`: of the tree, if there is one.
     """
-    from fscrawl.sites.site_file import SiteFile  # noqa: PLC0415 - as above
+    from fscrawl.sites.rules import SiteFile  # noqa: PLC0415 - as above
 
     check_site_file(path, root)
     try:

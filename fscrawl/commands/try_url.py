@@ -26,10 +26,9 @@ from fscrawl.commands.common import (
 from fscrawl.commands.program import without_secrets
 from fscrawl.commands.site_option import add_site, with_site
 from fscrawl.config import settings as all_settings
-from fscrawl.config.list_files import check_lists
 from fscrawl.config.seeds import read_seed, read_seeds
 from fscrawl.config.settings import Settings
-from fscrawl.config.watcher import parse_file, settings_of
+from fscrawl.config.watcher import check_lists, parse_file, settings_of
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, SettingsError, UsageError
 from fscrawl.parse.headers import lines
 from fscrawl.request import shown

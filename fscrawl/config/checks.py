@@ -1,4 +1,4 @@
-"""What the values of settings must be, beyond their type. Pure.
+"""How a setting is declared, in the annotation of its field, and what its value must be: its type, and more. Pure.
 
 A check takes a value of the right type. It returns None if the value is good. Else it returns what the value must be,
 in words that follow "must be" in an error message.
@@ -9,7 +9,9 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple, get_args
+
+import msgspec
 
 from fscrawl.hostnames import url_pattern
 from fscrawl.labels import MAX_CHARS, is_label
@@ -17,6 +19,7 @@ from fscrawl.parse.extensions import EXTENSIONS
 from fscrawl.parse.media_types import is_range
 from fscrawl.util.expressions import WrongExpressionError, compiled
 from fscrawl.util.toml_text import to_toml
+from fscrawl.util.user_text import has_surrogates, shown
 
 Check = Callable[[Any], str | None]
 
@@ -173,3 +176,103 @@ def _no_range(value: str) -> str:
 
 def file_name(value: str) -> str | None:
     return None if value.strip() and value.isprintable() else "the path of a file"
+
+
+_MOST = 10**18  # whole numbers are below it
+
+
+class Setting(NamedTuple):
+    """What the annotation of a setting says: `Annotated[type, help, check, SECRET]`.
+
+    SECRET: no message shows its value.
+    """
+
+    type: Any
+    help: str
+    check: Check | None = None
+    secret: bool = False
+
+
+SECRET = True
+
+
+def settings_of(section: type[msgspec.Struct]) -> dict[str, Setting]:
+    """Give the settings of a section by their names."""
+    return {name: Setting(*get_args(annotation)) for name, annotation in section.__annotations__.items()}
+
+
+def written(value: Any) -> str:
+    """Give a value as a message shows it.
+
+    >>> written("fast"), written(1e3), written([1, 2])
+    ('"fast"', '1000.0', '[1, 2]')
+    """
+    try:
+        return shown(repr(value) if isinstance(value, float) else to_toml(value))
+    except ValueError:  # Python writes no number of more than 4,300 digits
+        return "…"
+
+
+def _is_text(value: Any) -> bool:
+    """Accept strings that TOML can hold."""
+    return isinstance(value, str) and not has_surrogates(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and -1e9 < value < 1e9  # more fits no float
+
+
+def _size(value: Any) -> str | None:
+    """Refuse whole numbers that Python reads, as hexadecimal ones, and does not write."""
+    numbers = value.values() if isinstance(value, dict) else (value,)
+    too_large = any(isinstance(each, int) and each >= _MOST for each in numbers)
+    return "below 1e18" if too_large else None
+
+
+def _is_whole_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+class _Type(NamedTuple):
+    """A type of settings: which values of TOML it takes, and how they become the field's value.
+
+    `right`: what a value must be, in words.
+    """
+
+    right: str
+    fits: Callable[[Any], bool]
+    convert: Callable[[Any], Any]
+
+
+_WHOLE_NUMBER = _Type("a whole number, for example 10", _is_whole_number, int)
+_TEXT = _Type('a string, for example "text"', _is_text, str)
+_TYPES: dict[Any, _Type] = {
+    bool: _Type("true or false", lambda value: isinstance(value, bool), bool),
+    int: _WHOLE_NUMBER,
+    int | None: _WHOLE_NUMBER,
+    float: _Type("a number of seconds, for example 2.5", _is_number, float),
+    str: _TEXT,
+    str | None: _TEXT,
+    tuple[str, ...]: _Type(
+        'a list of strings, for example ["a", "b"]',
+        lambda value: isinstance(value, list) and all(map(_is_text, value)),
+        tuple,
+    ),
+    dict[str, str]: _Type(
+        'a table of strings, for example {a = "b"}',
+        lambda value: isinstance(value, dict) and all(map(_is_text, value.values())),
+        dict,
+    ),
+}
+
+
+def checked(setting: Setting, value: Any) -> Any:
+    """Return a value of TOML as the field of a section holds it; ValueError with what it must be."""
+    kind, check = _TYPES[setting.type], setting.check
+    if not kind.fits(value):
+        raise ValueError(kind.right)
+    value = kind.convert(value)
+    right = (check(value) if check else None) or _size(value)
+    if right:
+        raise ValueError(right)
+    return value

@@ -4,34 +4,37 @@ A setting is a field of one of the classes below. The field has its name, type a
 text, which is also the comment in `crawl.toml`, and a check of the value (see `checks`). They are read as they are, so
 this module has no `from __future__ import annotations`.
 
+A tree has settings already: what was fixed when it was created, and the others in its `crawl.toml`. The same command
+goes on with its crawl, so `--set` may give the values again that the tree has. Any other value would change what other
+machines do, so it must be edited where all of them see it.
+
 Promise: reading checks every name and value. An unknown name or a bad value is a SettingsError that says where it is
 and what would be right. `parse` reads what `render` writes.
 """
 
+import difflib
 import re
-from collections.abc import Iterable
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec.structs import replace
 
 from fscrawl import __version__
-from fscrawl.config import checks, unknown
+from fscrawl.config import checks
 from fscrawl.config.addresses import check_networks
-from fscrawl.config.arguments import assigned, name_in
+from fscrawl.config.checks import SECRET, checked, settings_of, written
 from fscrawl.config.credentials import check_auth
 from fscrawl.config.proxies import check_proxies
-from fscrawl.config.render_settings import RenderSettings
-from fscrawl.config.site_text import NOT_KEPT, TABLE, render_site
-from fscrawl.config.value_types import SECRET, checked, settings_of, written
 from fscrawl.errors import SettingsError
 from fscrawl.parse.follow import ELEMENTS, USUAL
 from fscrawl.parse.media_types import PDF, WITH_LINKS
-from fscrawl.storage.layout import SETTINGS
+from fscrawl.storage.layout import SETTINGS, TREE_RECORD
 from fscrawl.storage.records import TreeRecord
 from fscrawl.urls import Spelling
 from fscrawl.util.toml_file import TomlFile
-from fscrawl.util.toml_text import to_toml
+from fscrawl.util.toml_text import one_line, to_toml
 
 if TYPE_CHECKING:
     from fscrawl.sites.rules import SiteRules
@@ -40,6 +43,9 @@ FILE = SETTINGS
 END = "# end of settings (leave this line: it shows that the file was read to its end)"
 NO_CONTACT = "(no contact given)"
 USER_AGENT = f"fscrawl/{__version__} {NO_CONTACT}"
+NOT_KEPT = "(it had a value, which may be secret, and so was not kept: write it again)"
+BLOCKED = ("image", "font", "media", "stylesheet", "frame")
+TABLE = "site"
 
 
 class CrawlSettings(msgspec.Struct, frozen=True):
@@ -191,6 +197,43 @@ class ParseSettings(msgspec.Struct, frozen=True):
     ] = "lexbor"
 
 
+class RenderSettings(msgspec.Struct, frozen=True):
+    """Pages that scripts make: which ones are opened in a browser, and how long."""
+
+    hosts: Annotated[
+        tuple[str, ...],
+        'hosts whose pages are rendered: a browser runs their scripts; "*.a.example": all below',
+        checks.hosts,
+    ] = ()
+    when: Annotated[
+        str,
+        'which pages of other hosts are rendered: "never", "empty" (those with scripts and hardly any text), "always"',
+        checks.one_of("never", "empty", "always"),
+    ] = "never"
+    wait: Annotated[
+        str,
+        'when a page is complete: "load"; "idle": nothing is being loaded, and five seconds have passed on the page\'s'
+        ' clock, which jumps from timer to timer; "8s" on that clock; or "css:" and a selector that matches',
+        checks.wait,
+    ] = "idle"
+    timeout: Annotated[float, "seconds that a page may take in the browser", checks.more_than_zero] = 30.0
+    browsers: Annotated[
+        int, "how many browsers run on each machine, one page at a time in each", checks.at_least(1)
+    ] = 4
+    block: Annotated[
+        tuple[str, ...], "what is not loaded: " + ", ".join(BLOCKED), checks.names_of("kinds of requests", BLOCKED)
+    ] = ("image", "font", "media", "frame")
+    scroll: Annotated[
+        int, "how often to scroll to the end of the page, for pages that then grow", checks.at_least(0)
+    ] = 0
+    screenshot: Annotated[bool, "store a picture of the page, too"] = False
+
+    @property
+    def is_on(self) -> bool:
+        """Some pages may have to be rendered."""
+        return bool(self.hosts) or self.when != "never"
+
+
 class FleetSettings(msgspec.Struct, frozen=True):
     """How machines share the work."""
 
@@ -274,9 +317,9 @@ def parse(text: str, where: str = FILE, record: TreeRecord | None = None) -> Set
             settings = replace(settings, sites=read_sites(table, file))
             continue
         if not isinstance(table, dict):
-            raise SettingsError(unknown.no_section(section, table, names()), where=where)
+            raise SettingsError(_no_section(section, table), where=where)
         if section not in SECTIONS and not table:
-            raise SettingsError(unknown.section(section, names()), where=where)
+            raise SettingsError(f"unknown section [{one_line(section)}]; {_sections(section)}", where=where)
         for name, value in table.items():
             settings = _with(settings, section, name, value, where)
     return _consistent(settings, where)
@@ -291,14 +334,14 @@ def apply(settings: Settings, assignments: Iterable[str]) -> Settings:
     for assignment in assignments:
         path, equals, text = assignment.partition("=")
         section, dot, name = path.strip().partition(".")
-        if re.match(rf"\[*{TABLE}s?\b", path.strip()):
-            raise SettingsError(f"[[{TABLE}]] tables must be written into {FILE}", name_in(assignment))
+        named = re.split(r"[^\w.\[\]]", path.strip())[0]  # behind it there may be a password
+        if re.match(rf"\[*{TABLE}s?\b", named):
+            raise SettingsError(f"[[{TABLE}]] tables must be written into {FILE}", named)
         if not equals or not dot:
-            name = name_in(assignment)
-            near = unknown.nearest(name.rstrip("…"), names())
+            near = _nearest(named)
             hint = f"did you mean {near}=…?" if near else "for example politeness.delay=0.5"
-            raise SettingsError(f"must be section.name=value; {hint}", name)
-        settings = _with(settings, section, name, assigned(text.strip()))
+            raise SettingsError(f"must be section.name=value; {hint}", named)
+        settings = _with(settings, section, name, _assigned(text.strip()))
     return _consistent(settings)
 
 
@@ -319,8 +362,20 @@ def render(settings: Settings, *, secrets: bool = True) -> str:
             else:
                 lines.append(f"# {name} =" if value is None else f"{name} = {to_toml(value)}")
     for site in settings.sites:
-        lines += ["", *render_site(site.table, secrets=secrets)]
+        lines += ["", *_rendered_site(site.table, secrets=secrets)]
     return "\n".join([*lines, "", END]) + "\n"
+
+
+def _rendered_site(table: Mapping[str, Any], *, secrets: bool) -> Iterator[str]:
+    yield f"[[{TABLE}]]"
+    for name, value in table.items():
+        if name == "headers" and not secrets:
+            yield f"# {name} =  {NOT_KEPT}"
+        elif name != "fields":
+            yield f"{name} = {to_toml(value)}"
+    if "fields" in table:
+        yield f"[{TABLE}.fields]"
+        yield from (f"{to_toml(name)} = {to_toml(value)}" for name, value in table["fields"].items())
 
 
 def fixed_by(record: TreeRecord) -> Settings:
@@ -340,7 +395,9 @@ def names() -> list[str]:
 def _with(settings: Settings, section: str, name: str, value: Any, where: str = "") -> Settings:
     found = SECTIONS.get(section, {}).get(name)
     if found is None:
-        raise SettingsError(unknown.setting(section, name, names()), unknown.full_name(section, name), where)
+        near = _nearest(f"{section}.{name}")
+        hint = f"did you mean {near}?" if near else f"{_sections(section)}; {_PAGE} lists all settings"
+        raise SettingsError(f"unknown setting; {hint}", f"{one_line(section)}.{one_line(name)}", where)
     try:
         new = checked(found, value)
     except ValueError as error:
@@ -348,6 +405,14 @@ def _with(settings: Settings, section: str, name: str, value: Any, where: str = 
         shown = "" if is_secret else f"{written(value)}: "
         raise SettingsError(f"{shown}must be {error}", f"{section}.{name}", where) from None
     return replace(settings, **{section: replace(getattr(settings, section), **{name: new})})
+
+
+def _assigned(text: str) -> Any:
+    """Read a value of `--set` as TOML; what is none is a string."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except (ValueError, RecursionError):
+        return text
 
 
 def _may_have_login(value: Any) -> bool:
@@ -366,3 +431,100 @@ def _consistent(settings: Settings, where: str = "") -> Settings:
             where,
         )
     return settings
+
+
+# -- names that are no settings
+
+_SYNONYMS = {  # the words of other tools
+    "include": "crawl.allow",
+    "exclude": "crawl.deny",
+    "reject": "crawl.deny",
+    "depth": "crawl.max_depth",
+    "level": "crawl.max_depth",
+    "limit": "crawl.max_pages",
+    "domains": "crawl.scope",
+    "wait": "politeness.delay",
+    "download_delay": "politeness.delay",
+    "obey_robots": "politeness.robots",
+    "robotstxt_obey": "politeness.robots",
+    "javascript": "render.hosts",
+}
+_PAGE = "docs/reference/settings.md"
+
+
+def _nearest(text: str) -> str | None:
+    """Return the full name that is most like a name with or without a section, or that means the same.
+
+    >>> _nearest("delai"), _nearest("crawl.delay"), _nearest("depth")
+    ('politeness.delay', 'politeness.delay', 'crawl.max_depth')
+    """
+    bare = text.rpartition(".")[2]
+    if bare in _SYNONYMS:
+        return _SYNONYMS[bare]
+    by_name = {full.partition(".")[2]: full for full in reversed(names())}
+    return by_name.get(bare) or next(
+        iter(difflib.get_close_matches(text, names(), 1)),
+        next((by_name[each] for each in difflib.get_close_matches(bare, by_name, 1, 0.7)), None),
+    )
+
+
+def _sections(name: str) -> str:
+    near = difflib.get_close_matches(name, SECTIONS, 1)
+    return f"did you mean [{near[0]}]?" if near else f"the sections are {', '.join(SECTIONS)}"
+
+
+def _no_section(name: str, value: Any) -> str:
+    """Say what is wrong with a name that stands outside of all sections.
+
+    >>> _no_section("delay", 1)
+    '"delay" is not in a section; did you mean politeness.delay?'
+    """
+    if isinstance(value, list) and (name in SECTIONS or name.lower() in ("site", "sites")):
+        return f"{to_toml(name)}: did you mean {f'[{name}]' if name in SECTIONS else '[[site]]'}?"
+    near = _nearest(name)
+    hint = f"did you mean {near}?" if near else "write settings below a line such as [crawl]"
+    return f"{to_toml(name)} is not in a section; {hint}"
+
+
+# -- the settings that a tree has already
+
+
+def check_fixed(record: TreeRecord, chosen: Settings, where: str = FILE) -> None:
+    """Raise SettingsError if a setting differs from what was fixed when the tree was created."""
+    for section, name in FIXED:
+        fixed, value = getattr(record, name), getattr(getattr(chosen, section), name)
+        if value != fixed:
+            raise SettingsError(
+                f"{to_toml(value)}: cannot be changed; it was fixed as {to_toml(fixed)} when the tree was created"
+                f" ({TREE_RECORD}); write that value, or start a new tree elsewhere",
+                f"{section}.{name}",
+                where,
+            )
+
+
+def check_same(current: Settings, assignments: Iterable[str], where: str) -> None:
+    """Raise SettingsError if an argument of `--set` would change a setting of the tree. It names all of them.
+
+    `current`: of the tree; `where`: its `crawl.toml`.
+
+    >>> check_same(apply(Settings(), ["politeness.delay=2"]), ["politeness.delay=2.0"], "crawl.toml")
+    >>> check_same(Settings(), ["politeness.delay=2"], "crawl.toml")
+    Traceback (most recent call last):
+    fscrawl.errors.SettingsError: politeness.delay: the tree has 1; edit crawl.toml
+    """
+    wanted = apply(current, assignments)
+    differing = []
+    for section, known in SECTIONS.items():
+        there, given = getattr(current, section), getattr(wanted, section)
+        for name, setting in known.items():
+            value = getattr(there, name)
+            if value == getattr(given, name):
+                continue
+            has = "another value" if setting.secret else "none" if value is None else to_toml(value)
+            is_fixed = (section, name) in FIXED
+            then = ", fixed when it was created; start a new tree elsewhere" if is_fixed else f"; edit {where}"
+            differing.append(SettingsError(f"the tree has {has}{then}", f"{section}.{name}"))
+    if len(differing) == 1:
+        raise differing[0]
+    if differing:
+        raise SettingsError("; ".join(map(str, differing)))

@@ -1,9 +1,14 @@
-"""Edits that people make while machines run: to `crawl.toml`, to `seeds.txt`, and the signs PAUSE and STOP.
+"""Edits that people make while machines run: to `crawl.toml`, `seeds.txt` and lists, and the signs PAUSE and STOP.
 
 sshfs may return only a part of a file, which must never be taken for an edit. So an edit of the settings counts if the
 text ends with the line that `settings.render` writes there, or if it stays the same for longer than any file system
 caches it. A line of seeds counts if it ends with a newline, or if the file stays the same for as long. A file that is
 missing for a moment, because an editor replaces it, is no edit.
+
+A list of seeds may have many megabytes, and each machine looks at it in every round. To look at a size and a time costs
+the same for any file. But a share may show an old time, or a new size before the new text, and two edits at one moment
+may have the same time. So size and time only say when the text is read: in each look until it has been the same for
+longer than caches live, and later at least once in that time.
 
 A machine that starts has no earlier settings to go by, so it waits until the text counts. It need not wait for a text
 that machines have used before, nor on a local disk for one that nobody has written to for a while: there, what is read
@@ -15,19 +20,90 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
 
 from fscrawl.config import settings
-from fscrawl.config.edited_text import EditedText, Faults
-from fscrawl.config.fixed import check_fixed
-from fscrawl.config.seeds import reading
-from fscrawl.config.settings import Settings
-from fscrawl.errors import NoBrowserError, SettingsError, TreeError
+from fscrawl.config.seeds import reading, wait_for_lines
+from fscrawl.config.settings import FILE, Settings, check_fixed
+from fscrawl.errors import NoBrowserError, PlantedError, SettingsError, TreeError
 from fscrawl.parse.media_types import PDF, Ranges
+from fscrawl.sites import rules
 from fscrawl.sites.rules import origins
 from fscrawl.storage.caches import CACHES_LIVE_S, caches_live_s
 from fscrawl.storage.records import TreeRecord, timestamp
-from fscrawl.store import PAUSE, SEEDS, STOP, Tree
+from fscrawl.store import PAUSE, SEEDS, STOP, Tree, kept_list
 from fscrawl.util.installed import to_install
+
+Stamp = tuple[int, float]
+"""The size of a file, and when it was changed last by the clock of its file system."""
+
+
+class EditedText:
+    """One file, as it was read last."""
+
+    def __init__(
+        self, stamp: Callable[[], Stamp | None], read: Callable[[], str | None], *, first_counts: bool = False
+    ) -> None:
+        """`stamp`, `read`: give size and time, and the text; None if the file is missing. They may raise TreeError.
+
+        `first_counts`: the last line of the first text counts: who has begun has waited for it.
+        """
+        self._look_at = stamp
+        self._read = read
+        self._stamp: Stamp | None = None  # of the text, unless it may change yet
+        self._text: str | None = None
+        self._text_since = float("inf")
+        self._same_since = float("inf")  # text and stamp
+        self._read_at = 0.0
+        self._first_counts = first_counts
+
+    def look(self, now: float) -> str | None:
+        """Give the text as it stands; None if the file is missing. `now`: monotonic time."""
+        stamp = None
+        if now - self._same_since > CACHES_LIVE_S:
+            stamp = self._look_at()  # before the text: if that changes in between, the next look finds another stamp
+            if stamp is not None and stamp == self._stamp and now - self._read_at <= CACHES_LIVE_S:
+                return self._text
+        text = self._read()
+        if text != self._text:
+            self._text_since = float("-inf") if self._first_counts else now
+            self._first_counts = False
+            self._same_since = now
+        elif self._stamp not in (None, stamp):
+            self._same_since = now
+        self._stamp, self._text, self._read_at = stamp, text, now
+        return text
+
+    def whole_lines(self, now: float) -> str | None:
+        """Give the lines that count; None if the file is missing. As `look` else."""
+        text = self.look(now)
+        if text is None or now - self._text_since > CACHES_LIVE_S:
+            return text
+        return text[: text.rfind("\n") + 1]
+
+
+class Faults:
+    """Says of a file that it cannot be read: once, until it could be read again."""
+
+    def __init__(self, warn: Callable[[str], None]) -> None:
+        self._warn = warn
+        self._warned: set[str] = set()
+
+    def note(self, name: str, error: TreeError) -> None:
+        """Note that a file could not be read. Mostly that passes: NFS v3 answers ESTALE for one just replaced."""
+        if isinstance(error, PlantedError):
+            self.say(name, str(error))
+
+    def say(self, name: str, fault: str) -> None:
+        if name not in self._warned:
+            self._warned.add(name)
+            self._warn(f"{fault}; what was read before stays in force")
+
+    def forget(self, name: str) -> None:
+        """It could be read."""
+        self._warned.discard(name)
+
 
 _POLL_S = 0.25
 _WRITING_S = 15.0  # a local file that somebody writes does not stay the same for so long
@@ -341,3 +417,79 @@ def _means(tree: Tree, text: str, current: Settings) -> bool:
         return settings.parse(text, settings.FILE, tree.record).with_code(current.code) == current
     except SettingsError:
         return False
+
+
+# -- the lists that seeds of [[site]] tables name: text files in the root of the tree, one value a line
+# They may grow, and what counts of them is as for seeds.
+
+
+def check_lists(root: Path, chosen: Settings) -> None:
+    """Raise SettingsError if a list is missing, or if the tables give too many seeds. Nothing is made for that.
+
+    `root`: of a tree, or the directory in which one will be made.
+    """
+    texts: dict[str, str] = {}
+    for name in rules.files(chosen.rules):
+        text = kept_list(root, name)
+        if text is None:
+            raise SettingsError(
+                f"{root}/{FILE}: [[site]] seeds: {{{name}}}: {root}/{name} does not exist; write it there, one value"
+                " a line"
+            )
+        texts[name] = text
+    problem = rules.too_many(chosen.rules, texts.__getitem__)
+    if problem:
+        raise SettingsError(f"{root}/{FILE}: {problem}")
+
+
+def wait_for_lists(tree: Tree, chosen: Settings, warn: Callable[[str], None]) -> None:
+    """Wait while the last line of a list may still be written; then check the lists as `check_lists` does."""
+    for name in rules.files(chosen.rules):
+        wait_for_lines(tree, name, partial(_list_text, tree, name), warn)
+    check_lists(tree.root, chosen)
+
+
+def _list_text(tree: Tree, name: str) -> str:
+    return tree.controls.list_if_there(name) or ""
+
+
+class ListFiles:
+    """The lists of one machine, as far as they count."""
+
+    def __init__(self, tree: Tree, warn: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._tree = tree
+        self._faults = Faults(warn)
+        self._clock = clock
+        self._files: dict[str, EditedText] = {}
+        self._texts: dict[str, str] = {}  # as far as they count
+
+    def __call__(self, name: str) -> str:
+        """Give the text of a list in whole lines."""
+        if name not in self._texts:
+            self._read(name)
+        return self._texts.get(name, "")
+
+    def look(self, names: tuple[str, ...]) -> bool:
+        """Read lists; tell whether one of them has changed since the last look."""
+        changed = [self._read(name) for name in names]
+        return any(changed)
+
+    def _read(self, name: str) -> bool:
+        try:
+            text = self._file(name).whole_lines(self._clock())
+        except TreeError as error:
+            self._faults.note(name, error)
+            return False
+        if text is None:
+            return False
+        self._faults.forget(name)
+        changed = text != self._texts.get(name)
+        self._texts[name] = text
+        return changed
+
+    def _file(self, name: str) -> EditedText:
+        if name not in self._files:
+            controls = self._tree.controls
+            stamp, read = lambda: controls.stamp(name), lambda: controls.list_if_there(name)
+            self._files[name] = EditedText(stamp, read, first_counts=True)
+        return self._files[name]

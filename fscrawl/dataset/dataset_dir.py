@@ -8,7 +8,13 @@
                     is under way
 
 Promise: only `start_over` removes what `manifest.json` names. It removes the directories above with all that is in
-them; files beside them are never removed. All of it is opened, made and removed through `door`.
+them; files beside them are never removed.
+
+Others may write into the directory, as into a tree (`storage.safe_open`). Where a file or a directory should be, they
+may put a symbolic link to something else, a FIFO that nobody writes to, a device, or 30 GB of nothing. None is
+followed, waited for, or read: what is opened is a regular file below the dataset's directory, and what is removed or
+renamed has its name there. Paths that `DatasetDir` gives lead to what is open, by its descriptor: links that appear
+later do not matter.
 """
 
 from __future__ import annotations
@@ -21,19 +27,21 @@ import os
 import re
 import secrets
 import shutil
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from fscrawl.dataset import door, writer
+from fscrawl.dataset import writer
 from fscrawl.dataset.manifest import Manifest, Part
 from fscrawl.dataset.options import FORMATS, Options, check
 from fscrawl.errors import FscrawlError, TreeError, UnfitFileError, UsageError, reason, tree_error
 from fscrawl.storage import atomic
 from fscrawl.storage.inside import what_is_around
+from fscrawl.storage.safe_open import Place, look_at, open_directory, open_to_append, open_to_read
 from fscrawl.util.humanize import number_of
 
 MANIFEST = "manifest.json"
@@ -49,6 +57,9 @@ _WRONG_NAME = frozenset({errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
 _DAMAGE = frozenset({None, errno.ENOENT, errno.EISDIR})
 _SEEN = re.compile(r"seen-(\d+)\.parquet")
 _OTHER_VERSION = "if a newer fscrawl has written it, update this one; else start again with --rebuild"
+_MOST_TEXT_BYTES = 64 << 20  # of a file that is read whole: a manifest of 250,000 parts
+_MOST_DEPTH = 3  # a merge makes directories in directories, and no deeper ones
+Kind = Literal["directory", "file", "other"]
 T = TypeVar("T")
 
 
@@ -75,13 +86,49 @@ class DatasetDir:
         """Give the path of a file as users know it. It is not for opening the file."""
         return self.root / name
 
+    def _place(self, name: str) -> Place:
+        return Place(str(self.root), name)
+
+    @contextlib.contextmanager
+    def beside(self, name: str) -> Iterator[Path]:
+        """Give a path of a file in its directory, which is open meanwhile. An OSError has the file's own path."""
+        above, _, leaf = name.rpartition("/")
+        try:
+            with open_directory(self._place(above)) as here:
+                yield Path(here, leaf)
+        except OSError as error:
+            if error.filename is None or os.fspath(error.filename).startswith("/proc/"):
+                error.filename = f"{self.root}/{name}"
+            raise
+
+    @contextlib.contextmanager
+    def reading(self, name: str) -> Iterator[Path]:
+        """Open a file, and give a path for whatever library reads it. Raises OSError."""
+        with self.beside(name) as path:
+            descriptor, _ = open_to_read(path)
+        try:
+            yield Path(f"/proc/self/fd/{descriptor}")
+        finally:
+            os.close(descriptor)
+
+    def read(self, name: str, most: int = _MOST_TEXT_BYTES) -> bytes:
+        """Read a small file. Raises OSError."""
+        with self.beside(name) as path:
+            return atomic.read_file(path, most)
+
+    def make_folder(self, name: str) -> None:
+        """Make a directory, and those above it but the dataset's own. Raises OSError."""
+        names = name.split("/") if name else []
+        for depth in range(1, len(names) + 1):
+            atomic.make_directory(self._place("/".join(names[:depth])))
+
     @contextlib.contextmanager
     def publish(self, name: str) -> Iterator[Path]:
         """Yield a temporary path to write to. It becomes `name` if the block succeeds, and is removed if not."""
         try:
             self.root.mkdir(parents=True, exist_ok=True)
-            door.make_folder(self.root, name.rpartition("/")[0])
-            with door.beside(self.root, name) as path:
+            self.make_folder(name.rpartition("/")[0])
+            with self.beside(name) as path:
                 # nobody can guess it; and two machines of a cluster can have the same pid
                 temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
                 try:
@@ -122,18 +169,14 @@ class DatasetDir:
         """Write a text if the file has another one."""
         data = text.encode()
         with contextlib.suppress(FileNotFoundError, UnfitFileError):  # the latter is replaced, too: it is longer
-            if door.read(self.root, name, len(data)) == data:
+            if self.read(name, len(data)) == data:
                 return
         self.write(name, text)
-
-    def reading(self, name: str) -> contextlib.AbstractContextManager[Path]:
-        """Open a file, and give a path for whatever library reads it. Raises OSError."""
-        return door.reading(self.root, name)
 
     def read_json(self, name: str, kind: type[T]) -> T | None:
         """Read a JSON file; None if it is not there. UsageError if it is something else than a `kind`."""
         try:
-            return msgspec.json.decode(door.read(self.root, name), type=kind)
+            return msgspec.json.decode(self.read(name), type=kind)
         except FileNotFoundError:
             return None
         except msgspec.ValidationError as error:
@@ -144,7 +187,7 @@ class DatasetDir:
     def read_scratch(self, name: str, kind: type[T]) -> T | None:
         """Read a JSON file of a run that was interrupted; None if it is not there, or torn: then it is made again."""
         try:
-            return msgspec.json.decode(door.read(self.root, name), type=kind)
+            return msgspec.json.decode(self.read(name), type=kind)
         except (FileNotFoundError, ValueError):
             return None
 
@@ -159,19 +202,32 @@ class DatasetDir:
 
     def size(self, name: str) -> int | None:
         """Give the size of a file; None if there is no such file. Raises OSError."""
-        return door.size(self.root, name)
+        try:
+            found = look_at(self._place(name))
+        except FileNotFoundError:
+            return None
+        return found.st_size if stat.S_ISREG(found.st_mode) else None
 
-    def names(self, folder: str) -> list[str]:
-        """List a directory, sorted; nothing if it is not there."""
-        return list(door.listed(self.root, folder))
+    def listed(self, folder: str) -> dict[str, Kind]:
+        """List a directory, sorted by name; nothing if it is not there. "": the dataset's own."""
+        try:
+            with self.beside(f"{folder}/") as here, os.scandir(here) as entries:
+                return {entry.name: _kind(entry) for entry in sorted(entries, key=lambda entry: entry.name)}
+        except FileNotFoundError:
+            return {}
 
     def files(self, *folders: str) -> list[str]:
-        """List the files below directories, by their paths in the dataset."""
-        return [name for folder in folders for name in door.files(self.root, folder)]
+        """List what is below directories and is none itself, by the paths in the dataset."""
+        found = []
+        for folder in folders:
+            for leaf, kind in self.listed(folder).items():
+                name = f"{folder}/{leaf}"
+                found += self.files(name) if kind == "directory" else [name]
+        return found
 
     def discard(self, name: str) -> None:
         """Remove a file, if it is there. Raises OSError."""
-        with contextlib.suppress(FileNotFoundError), door.beside(self.root, name) as path:
+        with contextlib.suppress(FileNotFoundError), self.beside(name) as path:
             path.unlink()
 
     def write_json(self, name: str, value: Any, *, durable: bool = False) -> None:
@@ -200,7 +256,7 @@ class DatasetDir:
     def remove(self, name: str) -> None:
         """Remove a directory. It is renamed first, so that a half removed directory never has its name."""
         try:
-            with door.beside(self.root, name) as path:
+            with self.beside(name) as path:
                 renamed = path.with_name(f"{path.name}.going")
                 path.rename(renamed)
                 shutil.rmtree(renamed)
@@ -226,7 +282,7 @@ class DatasetDir:
         twice.
         """
         named = len(before.runs) if before else 0
-        found = map(_SEEN.fullmatch, self.names(STATE))
+        found = map(_SEEN.fullmatch, self.listed(STATE))
         last = max((int(name[1]) for name in found if name), default=0)
         if last > named + 1:  # one more may have been under way
             what = "an old copy" if before else "missing"
@@ -268,8 +324,8 @@ class DatasetDir:
         try:
             self._refuse_what_is_planted()
             self.root.mkdir(parents=True, exist_ok=True)
-            door.make_folder(self.root, STATE)
-            lock = door.open_lock(self.root, f"{STATE}/{writer.LOCK}")
+            self.make_folder(STATE)
+            lock, _ = open_to_append(self._place(f"{STATE}/{writer.LOCK}"), os.O_CREAT)
         except OSError as error:
             raise tree_error(error, self.root) from error
         try:
@@ -279,7 +335,7 @@ class DatasetDir:
                 raise UsageError(f"{self.root}: another merge is writing here; wait until it has ended") from None
             except OSError:
                 pass  # a file system without locks
-            with door.beside(self.root, f"{STATE}/") as state:
+            with self.beside(f"{STATE}/") as state:
                 self.writer = writer.begin(state)
             yield
         except BrokenPipeError:  # nobody reads the messages
@@ -301,7 +357,7 @@ class DatasetDir:
         try:
             if self.writer == 0:
                 return
-            with door.beside(self.root, f"{STATE}/") as state:
+            with self.beside(f"{STATE}/") as state:
                 is_over = writer.is_over(state, self.writer)
         except OSError as error:
             raise tree_error(error, self.root) from error
@@ -319,12 +375,18 @@ class DatasetDir:
             raise UsageError(f"--out {self.root}: it is inside {around}; name a directory outside of it")
 
     def _refuse_what_is_planted(self) -> None:
-        """Name what no merge has made, before anything is changed. What appears later, `door` does not open."""
-        for name in door.planted(self.root, {STATE, *FOLDERS, MANIFEST, CARD}):
-            raise UsageError(
-                f"{self.root / name}: no merge has made this: a dataset has no symbolic links, FIFOs and devices, and"
-                " no directories that deep; remove it, or give a new directory"
-            )
+        """Name what no merge has made, before anything is changed. What appears later is not opened."""
+        made = {STATE, *FOLDERS, MANIFEST, CARD}
+        waiting = [(name, kind) for name, kind in self.listed("").items() if name in made]
+        while waiting:
+            name, kind = waiting.pop()
+            if kind == "directory" and name.count("/") < _MOST_DEPTH:
+                waiting += [(f"{name}/{leaf}", kind) for leaf, kind in self.listed(name).items()]
+            elif kind != "file":
+                raise UsageError(
+                    f"{self.root / name}: no merge has made this: a dataset has no symbolic links, FIFOs and devices,"
+                    " and no directories that deep; remove it, or give a new directory"
+                )
 
     def _names(self) -> set[str]:
         """Give the names of what is there; none if the directory is not there yet, and can be made."""
@@ -343,7 +405,7 @@ class DatasetDir:
 
     def sweep(self) -> None:
         """Remove half written files of a killed merge. Call it only while no other merge is running."""
-        beside = (name for name, kind in door.listed(self.root, "").items() if kind == "file")
+        beside = (name for name, kind in self.listed("").items() if kind == "file")
         for name in [*beside, *self.files(STATE, *FOLDERS)]:
             leaf = name.rpartition("/")[2]
             if leaf.startswith(".") and leaf.endswith(".tmp"):
@@ -358,12 +420,12 @@ class DatasetDir:
             for name in (MANIFEST, CARD):
                 self.discard(name)
             for folder in FOLDERS:
-                with door.beside(self.root, folder) as path:
+                with self.beside(folder) as path:
                     shutil.rmtree(path, ignore_errors=True)
-            for leaf, kind in door.listed(self.root, STATE).items():
+            for leaf, kind in self.listed(STATE).items():
                 name = f"{STATE}/{leaf}"
                 if kind == "directory":
-                    with door.beside(self.root, name) as path:
+                    with self.beside(name) as path:
                         shutil.rmtree(path)
                 elif name != marker and leaf != writer.LOCK and not writer.is_writer(leaf):
                     self.discard(name)
@@ -380,6 +442,12 @@ def unreadable(path: Path, error: OSError | ValueError | RecursionError) -> Fscr
     if isinstance(error, OSError) and error.errno not in _DAMAGE:
         return tree_error(error, path)
     return UsageError(f"{path}: cannot be read ({error}); start again with --rebuild")
+
+
+def _kind(entry: os.DirEntry[str]) -> Kind:
+    if entry.is_dir(follow_symlinks=False):
+        return "directory"
+    return "file" if entry.is_file(follow_symlinks=False) else "other"
 
 
 def _sync_file(path: Path) -> None:

@@ -10,31 +10,28 @@ Promise: memory does not grow with the batch. Limits in bytes bound the bodies r
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
-from functools import partial
 from operator import attrgetter
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 
-from fscrawl.dataset import similar
+from fscrawl.dataset import pdf_text, similar
 from fscrawl.dataset.job import Job, pages_done
 from fscrawl.dataset.page_files import base32_sha1, is_noindex
-from fscrawl.dataset.pdf_text import PdfText
 from fscrawl.dataset.plan import Batch, run_directory
 from fscrawl.dataset.reading import THREADS, ReadPage, pages
 from fscrawl.parse import language as languages
 from fscrawl.parse import text as page_text
 from fscrawl.parse.extensions import TEXTS
-from fscrawl.parse.fields import Extracted, Items
+from fscrawl.parse.fields import MOST, Extracted, Items
 from fscrawl.parse.headers import listed, media_type
-from fscrawl.sites.page import Answer
 from fscrawl.sites.rules import SiteRules
+from fscrawl.sites.site import Answer
 from fscrawl.storage.records import PageRecord
 from fscrawl.util.time_limit import time_limit
 
@@ -56,9 +53,7 @@ class BatchResult(msgspec.Struct):
     broken       (host, key, what is wrong with the page)
     found        field → number of pages it was found on, missing on, bad on
     bad          field → the first value of another type, or why there is none
-    cut_items    pages with more items than are kept
-    lost_items   pages of which items could not be read, by the reason
-    unread       documents whose text is missing or incomplete, by the reason
+    flaws        what is missing of pages that have a row, and why → of how many pages
     columns      of its rows
     """
 
@@ -68,9 +63,7 @@ class BatchResult(msgspec.Struct):
     broken: list[tuple[str, str, str]] = []
     found: dict[str, list[int]] = {}
     bad: dict[str, str] = {}
-    cut_items: int = 0
-    lost_items: dict[str, int] = {}
-    unread: dict[str, int] = {}
+    flaws: dict[str, int] = {}
     columns: list[str] = []
 
 
@@ -99,11 +92,10 @@ def extract_batch(job: Job, batch: Batch) -> BatchResult:
         pa.OSFile(str(temporary), "wb") as sink,
         pa.ipc.new_file(sink, job.rows, options=_WRITING) as writer,
         ThreadPoolExecutor(THREADS, thread_name_prefix="merge") as pool,
-        contextlib.closing(PdfText()) as pdf_text,
     ):
         rows = _Rows(job)
         for page in pages(job, batch.names(), pool):
-            _add_page(job, page, rows, result, pdf_text)
+            _add_page(job, page, rows, result)
             pages_done(1)
             if rows.held_bytes >= _FLUSH_BYTES:
                 writer.write_batch(rows.flush())
@@ -132,14 +124,13 @@ def rows_of(job: Job, index: int, columns: list[str] | None = None) -> Iterator[
 # -- one page
 
 
-def _add_page(job: Job, page: ReadPage, rows: _Rows, result: BatchResult, pdf_text: PdfText) -> None:
+def _add_page(job: Job, page: ReadPage, rows: _Rows, result: BatchResult) -> None:
     if page.record is None:
         _add(result.left_out, page.why)
         if page.broken:
             result.broken.append((*page.name, page.broken))
         return
     result.rows += 1
-    parse = _parse if page.record.file is None else partial(_parse_document, result=result, pdf_text=pdf_text)
     record, seen = page.record, page.body
     if page.dom is not None:  # what the scripts have made is what the page says
         record, seen = record.as_seen, page.dom
@@ -153,7 +144,8 @@ def _add_page(job: Job, page: ReadPage, rows: _Rows, result: BatchResult, pdf_te
             encoding=record.encoding if record.file is None else None,
             query_encoding=page.record.encoding or "",
         )
-    found = parse(job, record, answer)
+    is_html = page.record.file is None
+    found = _parse(job, record, answer) if is_html else _parse_document(job, record, answer, result)
     if answer is not None and (site := job.sites.of(record.url)) is not None:
         found.update(_of_site(site, answer, record, result))
     rows.add(page, page.record, found)
@@ -192,23 +184,22 @@ def _items(found: Items, result: BatchResult) -> list[dict[str, Any]]:
     for item in found.items:
         _count(item, result, ITEM_FIELD)
     if found.fault:
-        _add(result.lost_items, found.fault)
-    result.cut_items += found.more
+        _add(result.flaws, f"its items could not all be read: {found.fault}")
+    if found.more:
+        _add(result.flaws, f"more than {MOST:,} items: the others are left out")
     return [item.values for item in found.items]
 
 
-def _parse_document(
-    job: Job, record: PageRecord, page: Answer | None, result: BatchResult, pdf_text: PdfText
-) -> dict[str, Any]:
+def _parse_document(job: Job, record: PageRecord, page: Answer | None, result: BatchResult) -> dict[str, Any]:
     """Return the columns that need the body of a document that is not HTML: text and signature."""
     found: dict[str, Any] = {"declared": _header_language(record)}
     text = None
     if page is None:
         return found
     if record.file == "pdf":
-        text, why = pdf_text.of(page.body)
+        text, why = pdf_text.text_of(page.body)
         if why:
-            _add(result.unread, why)
+            _add(result.flaws, why if why == pdf_text.NO_PYPDF else f"its text is missing or incomplete: {why}")
     elif record.file in TEXTS:
         text = page.text.encode("utf-8", "replace").decode()
     if text:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterable, Iterator
-from contextvars import ContextVar
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,14 +12,13 @@ import pyarrow as pa
 
 from fscrawl.dataset import similar
 from fscrawl.dataset.dataset_dir import DatasetDir
-from fscrawl.dataset.options import Filters, Options
+from fscrawl.dataset.options import Filters, Options, sites_of
 from fscrawl.dataset.plan import run_directory
 from fscrawl.dataset.schema import LANGUAGE, TIME
-from fscrawl.dataset.site_fields import sites_of
+from fscrawl.errors import UsageError
 from fscrawl.parse.fields import Column
 from fscrawl.sites.code import load
-from fscrawl.sites.rules import SiteRules, Sites
-from fscrawl.sites.site_file import SiteFile
+from fscrawl.sites.rules import SiteFile, SiteRules, Sites, of_two_types
 from fscrawl.store import Tree
 
 ROWS = pa.schema(
@@ -132,6 +129,18 @@ class Job:
         language = [pa.field(each.name, each.type) for each in LANGUAGE] if self.options.language else []
         return pa.schema([*ROWS, *language, *fields, *items])
 
+    def check_columns(self) -> None:
+        """Raise UsageError if two sites have a column of two types, or one has a column that --language makes.
+
+        The site file is run here.
+        """
+        reserved = set(LANGUAGE.names) if self.options.language else set()
+        for column in self.field_columns:
+            if column.name in reserved:
+                raise UsageError(f"--language makes a column {column.name}: choose another name for the field")
+        if problem := of_two_types(self.all_sites):
+            raise UsageError(problem)
+
     def scratch(self, name: str) -> str:
         """Return the path of a file of this run, relative to the dataset."""
         return f"{run_directory(self.run)}/{name}"
@@ -142,29 +151,18 @@ class Job:
 
 # -- how many pages the running task has worked on
 
-# A task says it for each few pages, so that a progress line moves while a batch of five hundred is under way. To whom,
-# is up to the crew that runs the task: in its processes a shared number, on a cluster a message from time to time.
+# A task says it for each few pages, so that a progress line moves while a batch of five hundred is under way. Processes
+# of this machine add it to a number that they share with the merge; a cluster's tell nobody.
 Report = Callable[[int], object]
-_report: ContextVar[Report | None] = ContextVar("report", default=None)
+_report: list[Report] = []
 
 
 def pages_done(number: int) -> None:
     """The running task has worked on so many more pages."""
-    report = _report.get()
-    if report is not None:
+    for report in _report:
         report(number)
 
 
-def report_to(report: Report) -> None:
-    """Whatever runs in this thread from now on reports to `report`."""
-    _report.set(report)
-
-
-@contextlib.contextmanager
-def reporting_to(report: Report) -> Iterator[None]:
-    """What runs inside reports to `report`."""
-    token = _report.set(report)
-    try:
-        yield
-    finally:
-        _report.reset(token)
+def report_to(*reports: Report) -> None:
+    """Whatever runs in this process from now on reports to these."""
+    _report[:] = reports

@@ -1,24 +1,41 @@
-"""The user's choices: what a dataset is made of. They are the same for all runs of one dataset."""
+"""The user's choices: what a dataset is made of. They are the same for all runs of one dataset.
+
+Promise: a dataset keeps the rules of the [[site]] tables that it was made with. If the tables say something else later,
+one line says so. A site file is not kept: what stands in a dataset is never run.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
 from fscrawl import hostnames
 from fscrawl.errors import SettingsError, UsageError
+from fscrawl.parse import language as languages
+from fscrawl.parse import text as page_text
 from fscrawl.request import url_of
+from fscrawl.sites.read import TABLE, read_sites
+from fscrawl.sites.rules import SiteRules
+from fscrawl.storage.layout import SETTINGS
 from fscrawl.storage.records import ErrorRecord, PageRecord, timestamp
 from fscrawl.util.ages import moment_of
 from fscrawl.util.expressions import Expressions, WrongExpressionError, compiled
+from fscrawl.util.installed import to_install
+from fscrawl.util.toml_file import TomlFile
 
-FORMATS = ("parquet", "warc", "jsonl", "jsonl.zst", "csv")
+Format = Literal["parquet", "warc", "jsonl", "jsonl.zst", "csv"]
+How = Literal["visible", "main", "none"]
+Status = Annotated[str, msgspec.Meta(pattern=r"^[1-5]([0-9][0-9]|xx)\Z")]
+FORMATS: tuple[str, ...] = get_args(Format)
 ARCHIVE = "warc"  # all others are tables
-TEXTS = ("visible", "main", "none")
+TEXTS: tuple[str, ...] = get_args(How)
+_KEPT = ("hosts", "fields", "items")  # of a [[site]] table
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -29,7 +46,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     language  whether the language of texts is detected
     html      whether tables have the pages' bodies
     files     whether tables have the bodies of documents that are not HTML
-    fields    what [[site]] tables say of fields and items, as JSON, "" if nothing: see `site_fields`
+    fields    what [[site]] tables say of fields and items, as JSON, "" if nothing: see `tables_as_text`
     site      digest of the site file whose columns it has, "" without one. Its text is not kept: what stands in a
               dataset is never run
     dedupe    leave out duplicates and near-duplicates
@@ -41,15 +58,15 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     limit     rows of the whole dataset
     """
 
-    formats: tuple[str, ...] = ("parquet",)
-    text: str = "visible"
+    formats: tuple[Format, ...] = ("parquet",)
+    text: How = "visible"
     html: bool = True
     fields: str = ""
     site: str = ""
     dedupe: bool = False
     noindex: bool = False
     hosts: tuple[str, ...] = ()
-    status: tuple[str, ...] = ()
+    status: tuple[Status, ...] = ()
     since: str | None = None
     since_text: str | None = None
     include: tuple[str, ...] = ()
@@ -71,19 +88,12 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def check(options: Options) -> None:
     """Raise UsageError for a value that nobody could have given: somebody has edited what a dataset keeps."""
-    for each in options.formats:
-        one_of(each, FORMATS, "--format")
-    one_of(options.text, TEXTS, "--text")
     for each in options.hosts:
         host(each)
-    for each in options.status:
-        status(each)
     for each in options.include:
         expression(each, "--include")
     for each in options.exclude:
         expression(each, "--exclude")
-    from fscrawl.dataset.site_fields import sites_of  # noqa: PLC0415 - it needs these options
-
     try:
         sites_of(options.fields)
     except (ValueError, SettingsError) as error:
@@ -163,9 +173,10 @@ def status(text: str) -> str:
     >>> status("2xx")
     '2xx'
     """
-    if not re.fullmatch(r"[1-5](\d\d|xx)", text):
-        raise UsageError(f"--status {text}: must be a status or a class of statuses, like 200 or 2xx")
-    return text
+    try:
+        return msgspec.convert(text, Status)
+    except msgspec.ValidationError:
+        raise UsageError(f"--status {text}: must be a status or a class of statuses, like 200 or 2xx") from None
 
 
 class Filters:
@@ -200,3 +211,92 @@ class Filters:
         if self._include is not None and not self._include.matches(url):
             return "include"
         return "exclude" if self._exclude.matches(url) else ""
+
+
+# -- the fields and items of sites
+
+
+def with_sites(
+    given: Mapping[str, Any], kept: Options | None, crawl_toml: str | None, root: Path, warn: Callable[[str], None]
+) -> dict[str, Any]:
+    """Give the options that the user chose, with the fields and items of all tables.
+
+    `kept`: those of the dataset; None: it is new. SettingsError if the tables are wrong.
+    """
+    where = f"{root}/{SETTINGS}"
+    try:
+        found = tables_as_text(crawl_toml or "", where)
+    except SettingsError as error:
+        if kept is None:
+            raise
+        warn(f"{error}; the dataset keeps the fields that it has")
+        return dict(given)
+    if kept is None:
+        return {**given, "fields": found}
+    if found != kept.fields:
+        warn(f"{where}: the fields of [[site]] are not those that the dataset was made with; --rebuild takes them")
+    return dict(given)
+
+
+def tables_as_text(crawl_toml: str, where: str) -> str:
+    """Give what tables say of fields and items, as JSON; "" if they say nothing. `where`: names the file in errors.
+
+    >>> tables_as_text("[[site]]\\nhosts = ['a.example']\\nfields = {heading = 'css:h1'}", "crawl.toml")
+    '[{"hosts": ["a.example"], "fields": {"heading": "css:h1"}}]'
+    """
+    file = TomlFile(crawl_toml, where)
+    sites = read_sites(file.tables().get(TABLE, []), file)
+    if not any(site.columns or site.item_columns for site in sites):
+        return ""
+    return json.dumps([{key: site.table[key] for key in _KEPT if key in site.table} for site in sites])
+
+
+def sites_of(text: str) -> tuple[SiteRules, ...]:
+    """Read what `tables_as_text` gave; SettingsError or ValueError if it is something else."""
+    return read_sites(json.loads(text), TomlFile("", "the fields of the dataset")) if text else ()
+
+
+# -- the optional packages that options need. One message names all that are missing
+
+_MAIN_TEXT, _LANGUAGE = "main-text", "language"
+
+
+def missing(text: str | None, *, language: bool) -> str:
+    """Say which packages this computer lacks for `--text` and `--language`, and how to get them; "" if it has all.
+
+    Each one is tried: it may be there, and not work.
+    """
+    if lacks := [*lacking(text, language=language)]:
+        return message(lacks)
+    try:
+        if language:
+            _try_language()
+    except Exception as error:  # noqa: BLE001 - what the library raises of its own, where another one is in its way
+        return f"--language cannot be used: {' '.join(str(error).split())}"
+    return ""
+
+
+def lacking(text: str | None, *, language: bool) -> Iterator[tuple[str, str]]:
+    """Yield what is lacking for `--text` and `--language`: what needs which package, and the extra that has it."""
+    try:
+        if text == "main":
+            page_text.main_content(b"")
+    except ImportError as error:
+        yield f"--text main needs {error.name}", _MAIN_TEXT
+    try:
+        if language:
+            _try_language()
+    except ImportError as error:
+        yield f"--language needs {error.name}", _LANGUAGE
+    except Exception:  # noqa: BLE001, S110 - it is there
+        pass
+
+
+def message(lacks: Iterable[tuple[str, str]]) -> str:
+    """Say in one line what is lacking, and how to get it."""
+    needs, extras = zip(*lacks, strict=True)
+    return f"{', '.join(needs)}: {to_install(*extras)}"
+
+
+def _try_language() -> None:
+    languages.language("word " * languages.MIN_BYTES)

@@ -32,7 +32,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from fscrawl import urls
-from fscrawl.dataset import door
 from fscrawl.dataset.dataset_dir import MANIFEST, DatasetDir, unreadable
 from fscrawl.dataset.manifest import Manifest, Part
 from fscrawl.errors import FscrawlError, TreeError, UnfitFileError, UsageError, tree_error
@@ -150,7 +149,8 @@ def check_there(root: Path) -> None:
 
 def report(root: Path) -> list[str]:
     """Say how large the index of a dataset is, on one line; nothing if it has none."""
-    sizes = [door.size(root, name) or 0 for name in door.files(root, FOLDER)]
+    directory = DatasetDir(root)
+    sizes = [directory.size(name) or 0 for name in directory.files(FOLDER)]
     return [f"search/      {size(sum(sizes))}"] if sizes else []
 
 
@@ -186,7 +186,7 @@ def parse(text: str) -> tuple[list[_Term], list[_Term]]:
 def _manifest(root: Path) -> Manifest:
     wrong = UsageError(f"{root / MANIFEST}: not the manifest of a dataset")
     try:
-        return msgspec.json.decode(door.read(root, MANIFEST), type=Manifest)
+        return msgspec.json.decode(DatasetDir(root).read(MANIFEST), type=Manifest)
     except (FileNotFoundError, NotADirectoryError):
         check_there(root)
         raise UsageError(f"{root}: no dataset that a merge has completed") from None
@@ -294,7 +294,7 @@ class _Snippets:
 
 def is_wanted(directory: DatasetDir, options: Options, *, asked: bool) -> bool:
     """Tell whether a merge must keep an index: if it was asked for, or is there. UsageError if it cannot be made."""
-    is_there = FOLDER in directory.names("")  # in whatever state
+    is_there = FOLDER in directory.listed("")  # in whatever state
     if not asked and not (is_there and "parquet" in options.formats):
         return False
     if "parquet" not in options.formats:
@@ -307,7 +307,7 @@ def is_wanted(directory: DatasetDir, options: Options, *, asked: bool) -> bool:
 
 def keep(directory: DatasetDir) -> None:
     """Let every merge from now on keep an index, also one that is killed before it has begun with it."""
-    door.make_folder(directory.root, FOLDER)
+    directory.make_folder(FOLDER)
 
 
 def update(directory: DatasetDir, manifest: Manifest, line: ProgressLine) -> None:
@@ -377,7 +377,7 @@ def opened(root: Path) -> tantivy.Index | None:
 
 @contextlib.contextmanager
 def _links(root: Path) -> Iterator[Path]:
-    """Give a directory of this computer with `meta.json`, and links to the files that it names, opened by `door`."""
+    """Give a directory of this computer with `meta.json`, and links to the files that it names, which are open."""
     with tempfile.TemporaryDirectory(prefix="fscrawl-search-") as name, contextlib.ExitStack() as stack:
         here = Path(name, "index")
         here.mkdir()
@@ -386,13 +386,13 @@ def _links(root: Path) -> Iterator[Path]:
         if (meta := _meta(root)) is not None:
             (here / "meta.json").write_bytes(meta)
         for file in _files(root):
-            (here / Path(file).name).symlink_to(stack.enter_context(door.reading(root, file)))
+            (here / Path(file).name).symlink_to(stack.enter_context(DatasetDir(root).reading(file)))
         yield here
 
 
 def _meta(root: Path) -> bytes | None:
     try:
-        return door.read(root, _META)
+        return DatasetDir(root).read(_META)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -404,7 +404,7 @@ def _meta(root: Path) -> bytes | None:
 def _files(root: Path) -> Iterator[str]:
     """Yield the files of the segments that `meta.json` names."""
     segments = _segments(_meta(root) or b"")
-    for name, kind in door.listed(root, FOLDER).items():
+    for name, kind in DatasetDir(root).listed(FOLDER).items():
         if kind == "file" and (found := _OF_SEGMENT.fullmatch(name)) and found[1] in segments:
             yield f"{FOLDER}/{name}"
 

@@ -1,17 +1,21 @@
-"""Makes the columns of the tables from rows and verdicts, and reads the failures of the tree."""
+"""Makes the columns of the tables from rows and verdicts, and reads the failures of the tree.
+
+Records have the spelling of a request (`request`); tables have its URL, method and body.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from functools import lru_cache, partial
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from fscrawl import urls
-from fscrawl.dataset import asked, schema
+from fscrawl.dataset import schema
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.page_files import read_path
 from fscrawl.dataset.plan import hosts_of
@@ -71,7 +75,7 @@ _RENAMED = {
 def pages(job: Job, rows: pa.RecordBatch, verdicts: pa.RecordBatch) -> pa.RecordBatch:
     """Make the table of pages from `rows`, all of which are kept."""
     spellings = rows["url"].to_pylist()
-    of_requests = asked.columns(spellings)
+    of_requests = asked(spellings)
     addresses = of_requests.urls.to_pylist()
     names = [urls.hostname(url) for url in addresses]
     is_html, no_bytes = pc.is_null(rows["file"]), pa.scalar(None, pa.binary())
@@ -93,6 +97,32 @@ def pages(job: Job, rows: pa.RecordBatch, verdicts: pa.RecordBatch) -> pa.Record
     wanted = pages_schema(job)
     columns = [made[name] if name in made else rows[_RENAMED.get(name, name)] for name in wanted.names]
     return pa.record_batch(columns, schema=wanted)
+
+
+class Asked(NamedTuple):
+    """Columns of equal length. `urls`: with a fragment that scripts see. `bodies`: null where a request has none."""
+
+    urls: pa.Array
+    methods: pa.Array
+    bodies: pa.Array
+
+
+def asked(spellings: Sequence[str]) -> Asked:
+    """Give the columns for the spellings of requests.
+
+    >>> [each.to_pylist() for each in asked(["http://a.example/", "http://a.example/s#method=POST&body=q"])]
+    [['http://a.example/', 'http://a.example/s'], ['GET', 'POST'], [None, 'q']]
+    """
+    if "#" not in "".join(spellings):  # all are plain URLs, as nearly always
+        addresses = pa.array(spellings, pa.string())
+        return Asked(addresses, pa.repeat(pa.scalar("GET"), len(addresses)), pa.nulls(len(addresses), pa.string()))
+    plain = list(map(url_of, spellings))
+    methods = ["GET"] * len(plain)
+    bodies: list[str | None] = [None] * len(plain)
+    for number, text in enumerate(spellings):
+        if len(text) != len(plain[number]):
+            plain[number], methods[number], bodies[number] = parts_of(text)
+    return Asked(pa.array(plain, pa.string()), pa.array(methods, pa.string()), pa.array(bodies, pa.string()))
 
 
 def _urls_of(spellings: pa.Array) -> pa.Array:
@@ -121,7 +151,7 @@ def _edges(rows: pa.RecordBatch, column: str, *, nofollow: bool) -> pa.RecordBat
     spellings = targets.dictionary.to_pylist()
     plain = "#" not in "".join(spellings)
     keys = pa.array(map(_key_of_url if plain else _key, spellings), pa.string(), size=len(spellings))
-    of_requests = asked.columns(spellings)
+    of_requests = asked(spellings)
     columns = [
         _urls_of(rows["url"]).take(sources),
         rows["key"].take(sources),

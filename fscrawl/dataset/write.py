@@ -86,7 +86,7 @@ def _write(job: Job, part: str, group: range) -> GroupResult:
     if not any(pc.any(verdicts_of(job, batch)["keep"]).as_py() for batch in group):
         pages_done(sum(verdicts_of(job, batch).num_rows for batch in group))
         return GroupResult(batches)
-    names = {
+    names: dict[tuple[str, str], str] = {
         (table, style): TABLE_FORMATS[style].path.format(table=table, part=part)
         for style in job.options.formats
         if style in TABLE_FORMATS

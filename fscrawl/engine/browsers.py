@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from fscrawl import interrupts
-from fscrawl.config.render_settings import RenderSettings
+from fscrawl.config.settings import RenderSettings
 from fscrawl.errors import NoBrowserError
 from fscrawl.render.executable import VARIABLE, find
 from fscrawl.render.lanes import Lanes

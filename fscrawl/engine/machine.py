@@ -40,8 +40,7 @@ from fscrawl.frontier.shards import StoredOnTree
 from fscrawl.frontier.task import ProbeTask
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.politeness.outage import Outage
-from fscrawl.sites.rules import near_to
-from fscrawl.sites.site_file import digest_of
+from fscrawl.sites.rules import digest_of, near_to
 from fscrawl.storage.retrying import Retrying
 from fscrawl.store import Tree
 from fscrawl.util.humanize import number_of

@@ -35,8 +35,8 @@ from multiprocessing.reduction import recv_handle, send_handle
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, Self
 
 from fscrawl import interrupts, urls
+from fscrawl.sites.rules import SiteFault, SiteFile
 from fscrawl.sites.seeds import Labelled
-from fscrawl.sites.site_file import SiteFault, SiteFile
 from fscrawl.util.children import SIGNALS
 
 if TYPE_CHECKING:  # they load the parsers, which a machine does not need

@@ -7,8 +7,8 @@ import resource
 from collections.abc import Collection
 from pathlib import Path
 
-from fscrawl.config.list_files import check_lists
 from fscrawl.config.settings import Settings
+from fscrawl.config.watcher import check_lists
 from fscrawl.errors import NoBrowserError, UsageError
 from fscrawl.render.executable import find, not_found
 from fscrawl.util.humanize import number_of, size

@@ -39,7 +39,7 @@ from fscrawl.http.answers import Failed
 from fscrawl.http.cookies import Cookies
 from fscrawl.render.lanes import Lanes
 from fscrawl.render.messages import GaveWay, Job, Rendered, Trouble
-from fscrawl.sites.site_file import SiteFault
+from fscrawl.sites.rules import SiteFault
 from fscrawl.util.children import SIGNALS
 from fscrawl.util.cores import pin
 from fscrawl.util.memory import keep_freed_memory, look_for_cycles_rarely

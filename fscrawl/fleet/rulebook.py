@@ -24,7 +24,7 @@ from fscrawl.fleet.generations import Generation, Generations, seconds_between
 from fscrawl.fleet.machinery import Peer
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.fleet.rules import Rules
-from fscrawl.sites.site_file import digest_of
+from fscrawl.sites.rules import digest_of
 
 if TYPE_CHECKING:  # it loads the parsers
     from fscrawl.sites.rules import SiteRules

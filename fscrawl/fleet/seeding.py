@@ -24,14 +24,12 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from fscrawl import urls
-from fscrawl.config.list_files import ListFiles
-from fscrawl.config.watcher import EditWatcher
+from fscrawl.config.watcher import EditWatcher, ListFiles
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.frontier.flags import NO_FLAGS, labelled
 from fscrawl.frontier.frontier import Frontier
-from fscrawl.sites.rules import files, too_many, unruled
+from fscrawl.sites.rules import SiteFault, files, too_many, unruled
 from fscrawl.sites.seeds import MAX_SEEDS, Labelled, SeedUrls
-from fscrawl.sites.site_file import SiteFault
 from fscrawl.store import Tree
 from fscrawl.util.text_lines import flaws
 

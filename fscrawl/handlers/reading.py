@@ -12,8 +12,8 @@ from fscrawl.parse import feeds, links, pdf, sitemaps
 from fscrawl.parse.documents import page_of
 from fscrawl.parse.links import ParsedPage
 from fscrawl.parse.trees import UnusualPageError
-from fscrawl.sites.page import Answer
 from fscrawl.sites.rules import SiteRules
+from fscrawl.sites.site import Answer
 from fscrawl.urls import USUAL, Joiner, Spelling
 
 # Readers of documents, beside the parsers of HTML.

@@ -37,9 +37,8 @@ from fscrawl.politeness.redirects import MOST_HOPS, Hops
 from fscrawl.politeness.robots import Rules
 from fscrawl.politeness.robots_cache import RobotsCache, forbidden
 from fscrawl.request import Request, flaw, read, spelling
-from fscrawl.sites.page import Answer
-from fscrawl.sites.site import NoAnswer, Send, Unexpected
-from fscrawl.sites.site_file import SiteFault
+from fscrawl.sites.rules import SiteFault
+from fscrawl.sites.site import Answer, NoAnswer, Send, Unexpected
 from fscrawl.util.lru import Lru
 from fscrawl.util.time_limit import ThreadLimit, TookTooLongError
 

@@ -37,8 +37,8 @@ from fscrawl.http.answers import Fetched
 from fscrawl.parse.fields import Extracted, Items
 from fscrawl.politeness.robots import product_token
 from fscrawl.render.messages import Rendered
-from fscrawl.sites.page import Answer
 from fscrawl.sites.rules import Sites, near_to
+from fscrawl.sites.site import Answer
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, RobotsRecord, TreeRecord
 from fscrawl.store import Beside, Tree
 from fscrawl.util.installed import command

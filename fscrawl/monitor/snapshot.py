@@ -26,11 +26,9 @@ import msgspec
 from msgspec.structs import replace
 
 from fscrawl import urls
-from fscrawl.config.edited_text import EditedText
-from fscrawl.config.render_settings import RenderSettings
 from fscrawl.config.seeds import read_seeds
-from fscrawl.config.settings import Settings
-from fscrawl.config.watcher import digest_of, settings_of
+from fscrawl.config.settings import RenderSettings, Settings
+from fscrawl.config.watcher import EditedText, digest_of, settings_of
 from fscrawl.errors import FscrawlError, PlantedError, TreeBusyError, TreeError
 from fscrawl.fleet.beat import Hello, goodbye_of, hello_in
 from fscrawl.fleet.generations import Generations, UrlLogs

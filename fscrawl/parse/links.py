@@ -61,7 +61,7 @@ class ParsedPage(msgspec.Struct, frozen=True):
     truncated   the page has more than `max_links` links, or too many characters of them, and the rest was cut off
     too_long    how many references, the base included, were left out since they, or the URLs that
                 they mean, are longer than MAX_URL_CHARS
-    requests, unexpected, renew, fault      what the rules of its site say (see `sites.page.Understood`)
+    requests, unexpected, renew, fault      what the rules of its site say (see `sites.rules.Understood`)
     """
 
     encoding: str

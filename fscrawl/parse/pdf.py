@@ -1,7 +1,7 @@
 """A PDF's bytes → its links, its title and its text, by pypdf. Pure: no disk, no socket.
 
 A PDF is a program of sorts: it can keep its reader busy for ever, or fill its memory. So this is done only in a process
-that can be ended (`engine.side_process`, `dataset.pdf_process`), and never in one that others depend on.
+that can be ended (`engine.side_process`, `dataset.pdf_text`), and never in one that others depend on.
 
 Promise: whatever can be found in broken PDFs is found; nothing is raised but MemoryError, and ModuleNotFoundError where
 pypdf is missing: it is an extra.

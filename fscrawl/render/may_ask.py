@@ -1,7 +1,7 @@
 """What a page that is rendered may ask of whom: the one rule, whichever way it asks. Pure.
 
 A page asks by elements, scripts, workers, frames, hints of its head, and by redirects of what it has asked for. All of
-these are requests that the browser pauses, or the proxy of `no_network` refuses, and they all come here: the keeper
+these are requests that the browser pauses, or the proxy of `keeper` refuses, and they all come here: the keeper
 asks `refused_to_all`, then the worker, which knows the scope, `refused_to`.
 
     own       the page's host. It is part of the crawl: robots.txt, scope, one request at a time, each after the delay

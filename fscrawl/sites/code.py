@@ -25,12 +25,10 @@ from fscrawl.labels import MAX_CHARS, is_label
 from fscrawl.parse.fields import Column, Extracted, Mistake, convert
 from fscrawl.parse.links import MAX_LINKS
 from fscrawl.request import Request, flaw, is_spelling, spelling
-from fscrawl.sites.page import Answer
 from fscrawl.sites.read import KEYS, read_site
-from fscrawl.sites.rules import SiteRules, Understood, of_two_types, twice
+from fscrawl.sites.rules import SiteFault, SiteFile, SiteRules, Understood, of_two_types, twice
 from fscrawl.sites.seeds import Labelled
-from fscrawl.sites.site import NoAnswer, Seed, Send, Site, Unexpected
-from fscrawl.sites.site_file import SiteFault, SiteFile
+from fscrawl.sites.site import Answer, NoAnswer, Seed, Send, Site, Unexpected
 
 _SHOWN_CHARS = 300
 _METHODS = ("seeds", "expect", "follow", "fields", "items")  # which may be values, too

@@ -7,6 +7,8 @@ Vocabulary:
 
 Promise: a site raises nothing, whatever the page, but where its methods say so. Two sites with the same digest
 understand every page in the same way. Sites can be pickled: pages are read in other processes.
+
+A site file is here as text. What runs it is `sites.code`, which loads the parsers: most crawls need neither.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import msgspec
 from msgspec.structs import replace
 
 from fscrawl import urls
+from fscrawl.errors import UsageError
 from fscrawl.hostnames import pattern_covers
 from fscrawl.parse.headers import is_final, locations
 from fscrawl.sites.seeds import MAX_SEEDS, Lists, SeedUrls
@@ -31,13 +34,14 @@ from fscrawl.urls import Joiner
 from fscrawl.util.lru import Lru
 from fscrawl.util.user_text import shown
 
-if TYPE_CHECKING:  # they load the parsers, which commands that only look on do not need
+if TYPE_CHECKING:
     from fscrawl.parse.fields import Column, Extracted, Field, ItemRules, Items
     from fscrawl.parse.selectors import Found
     from fscrawl.sites.code import Code
-    from fscrawl.sites.page import Answer
+    from fscrawl.sites.site import Answer
 
-_DIGITS = 16
+
+_DIGITS, _FILE_DIGITS = 16, 8
 _MOST_ORIGINS = 10_000  # whose site is remembered
 _MOST_REFERENCES = 400_000  # of one entry: four times the links that a page may have, since most repeat others
 
@@ -323,3 +327,24 @@ def too_many(sites: Sequence[SiteRules], lists: Lists) -> str:
         return ""
     most = shown(max(counted)[1])
     return f"[[site]] seeds: they give {total:,} URLs (most by {most}); at most {MAX_SEEDS:,} are allowed"
+
+
+class SiteFault(UsageError):  # noqa: N818 - a fault of the file, and no error of this program
+    """A mistake in the site file. The text is one line that names file and line."""
+
+
+class SiteFile(msgspec.Struct, frozen=True):
+    """A site file: the path by which the user names it, and its text as it was read."""
+
+    path: str
+    text: str
+
+    @property
+    def digest(self) -> str:
+        """A short hash of the text. Machines report it, since all must have the same."""
+        return hashlib.sha256(self.text.encode("utf-8", "surrogateescape")).hexdigest()[:_FILE_DIGITS]
+
+
+def digest_of(sites: Sequence[SiteRules]) -> str:
+    """Give the digest of the site file that some sites are of; "" if there is none."""
+    return next((site.digest for site in sites), "")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from msgspec.structs import replace
 
-from fscrawl.config.render_settings import RenderSettings
+from fscrawl.config.settings import RenderSettings
 from fscrawl.engine import browsers as module
 from fscrawl.engine.browsers import Browsers
 

@@ -35,7 +35,7 @@ from fscrawl.site import Answer
 from fscrawl.sites import seeds
 from fscrawl.sites.code import load
 from fscrawl.sites.read import KEYS, read_expected
-from fscrawl.sites.site_file import SiteFile
+from fscrawl.sites.rules import SiteFile
 from tests.support.crawling import CHECKOUT
 from tests.support.recipes import files, recipes
 from tests.support.web import Request, Response, Web

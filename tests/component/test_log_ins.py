@@ -18,7 +18,7 @@ from fscrawl.http.answers import Failed
 from fscrawl.request import Request as Asked
 from fscrawl.request import spelling
 from fscrawl.sites.code import load
-from fscrawl.sites.site_file import SiteFile
+from fscrawl.sites.rules import SiteFile
 from tests.support.crawling import crawl, errors, pages
 from tests.support.pools import HOSTS, SETTINGS, Start, pools, task
 from tests.support.web import HTML, Request, Response, Web

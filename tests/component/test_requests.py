@@ -15,7 +15,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from fscrawl import cli, urls
-from fscrawl.config.written_requests import line_of
+from fscrawl.config.seeds import line_of
 from fscrawl.request import FORM, Request, is_spelling, spelling
 from fscrawl.storage.records import PageRecord
 from tests.support.crawling import Running, check_tree, command, crawl, errors, events, fscrawl, lines_of, pages

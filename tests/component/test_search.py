@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from fscrawl import cli
-from fscrawl.dataset import door
+from fscrawl.dataset.dataset_dir import DatasetDir
 from tests.support.crawling import Running
 from tests.support.trees import Grown
 
@@ -150,10 +150,10 @@ def test_what_may_not_be_read(search: Search, tmp_path: Path, monkeypatch: pytes
     code, _, said = search("x", of=tmp_path / "out")
     assert (code, said) == (2, f"fscrawl: {tmp_path}/out/manifest.json: not the manifest of a dataset\n")
 
-    def failing(root: Path, name: str) -> bytes:
-        raise OSError(errno.EIO, os.strerror(errno.EIO), f"{root}/{name}")
+    def failing(self: DatasetDir, name: str) -> bytes:
+        raise OSError(errno.EIO, os.strerror(errno.EIO), f"{self.root}/{name}")
 
-    monkeypatch.setattr(door, "read", failing)
+    monkeypatch.setattr(DatasetDir, "read", failing)
     code, _, said = search("x", of=tmp_path / "out")
     assert (code, said.count("\n")) == (75, 1)
     assert "the file system reports an input/output error" in said

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fscrawl.config.render_settings import RenderSettings
+from fscrawl.config.settings import RenderSettings
 from fscrawl.engine.browsers import Browsers
 from fscrawl.render.client import render
 from fscrawl.render.lanes import Lanes

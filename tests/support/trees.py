@@ -32,7 +32,7 @@ from fscrawl import merge, store, urls
 from fscrawl.config import settings
 from fscrawl.dataset import search
 from fscrawl.dataset.crew import Crew
-from fscrawl.dataset.job import reporting_to
+from fscrawl.dataset.job import report_to
 from fscrawl.dataset.writer import is_writer
 from fscrawl.parse import links
 from fscrawl.storage.layout import PICTURE
@@ -204,8 +204,11 @@ def inline() -> Iterator[None]:
     @contextlib.contextmanager
     def crew(_job: object, _processes: object, _scheduler: object, line: ProgressLine) -> Iterator[Crew]:
         done: list[int] = []
-        with reporting_to(done.append):
+        report_to(done.append)
+        try:
             yield Crew(Inline(), 1, line, lambda: sum(done))
+        finally:
+            report_to()
 
     with mock.patch.object(merge, "open_crew", crew):
         yield

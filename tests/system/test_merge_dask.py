@@ -15,7 +15,7 @@ from typing import Self
 import pytest
 
 from fscrawl import __version__
-from fscrawl.dataset.cluster import _problem
+from fscrawl.dataset.crew import _problem
 from tests.support import datasets
 from tests.support.crawling import Running
 from tests.support.neighbours import customised
@@ -290,9 +290,11 @@ def test_a_worker_without_a_package_is_refused(
 def test_what_keeps_a_worker_from_working(tree: Path, tmp_path: Path) -> None:
     """A worker must have this version, and see the tree and the dataset's lock."""
     out = tmp_path / "dataset"
-    assert "is not there" in _problem(tree, out, __version__)
+    assert "is not there" in _problem(tree, out, __version__, text="none", language=False)
     (out / ".merge").mkdir(parents=True)
     (out / ".merge/lock").touch()
-    assert _problem(tree, out, __version__) == ""
-    assert _problem(tmp_path, out, __version__).startswith(f"{tmp_path}/.fscrawl is not there")
-    assert _problem(tree, out, "0.0.1") == f"it has fscrawl {__version__}, not 0.0.1"
+    assert _problem(tree, out, __version__, text="none", language=False) == ""
+    assert _problem(tmp_path, out, __version__, text="none", language=False).startswith(
+        f"{tmp_path}/.fscrawl is not there"
+    )
+    assert _problem(tree, out, "0.0.1", text="none", language=False) == f"it has fscrawl {__version__}, not 0.0.1"

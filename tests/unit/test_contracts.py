@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 TREE = {
     "fscrawl.storage": "the files of the tree; `store` is its door, and all others ask that",
     "fscrawl.admin.doctor": "looks at the directory in which there may be no tree yet, and at /proc and /sys",
-    "fscrawl.dataset.cluster": "sees whether a worker elsewhere has mounted tree and dataset",
+    "fscrawl.dataset.crew": "sees whether a worker elsewhere has mounted tree and dataset",
 }
 FILES = {
     **TREE,
@@ -49,7 +49,7 @@ FILES = {
 SOCKETS = {
     "fscrawl.http": "the requests of the crawl",
     "fscrawl.admin.doctor": "asks whether the hosts' names resolve",
-    "fscrawl.dataset.cluster": "asks whether a Dask scheduler is there",
+    "fscrawl.dataset.crew": "asks whether a Dask scheduler is there",
     "fscrawl.monitor.dashboard.serve": "listens for browsers",
     "fscrawl.render": "the socket at which a machine's own processes meet, and a port that refuses a browser all",
 }
@@ -210,7 +210,7 @@ def test_only_listed_modules(kind, allowed):
 def test_no_needless_entries(kind, allowed):
     """A module that stopped doing it is taken off the list."""
     used = {entry_of(module, allowed) for module, _ in found(kind)}
-    imports = {"fscrawl.dataset.cluster"} if kind == "sockets" else set()  # Dask opens it
+    imports = {"fscrawl.dataset.crew"} if kind == "sockets" else set()  # Dask opens it
     assert set(allowed) - used - imports == set()
 
 

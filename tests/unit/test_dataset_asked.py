@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fscrawl.dataset.asked import columns
+from fscrawl.dataset.tables import asked
 from fscrawl.request import JSON, Request, parts_of, spelling, text_of
 
 URL = "http://a.example/s"
@@ -14,7 +14,7 @@ URL = "http://a.example/s"
 def test_columns() -> None:
     """URLs are plain; a request has its method, and its body if it has one."""
     texts = [URL, spelling(Request(URL, "POST", JSON, b"{}")), spelling(Request(URL, session="1"))]
-    found = columns(texts)
+    found = asked(texts)
     assert found.urls.to_pylist() == [URL] * 3
     assert found.methods.to_pylist() == ["GET", "POST", "GET"]
     assert found.bodies.to_pylist() == [None, "{}", None]
@@ -22,7 +22,7 @@ def test_columns() -> None:
 
 def test_no_rows() -> None:
     """A table without rows has columns of the same types."""
-    assert [str(column.type) for column in columns([])] == ["string"] * 3
+    assert [str(column.type) for column in asked([])] == ["string"] * 3
 
 
 def test_what_is_no_spelling() -> None:

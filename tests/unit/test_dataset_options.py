@@ -6,8 +6,7 @@ import msgspec
 import pytest
 
 from fscrawl.dataset import schema
-from fscrawl.dataset.options import FORMATS, Filters, Options, choose, expression, one_of, since, status
-from fscrawl.dataset.site_fields import tables_as_text
+from fscrawl.dataset.options import FORMATS, Filters, Options, choose, expression, one_of, since, status, tables_as_text
 from fscrawl.errors import SettingsError, UsageError
 from fscrawl.parse.columns import OF_ITEMS, OF_PAGES
 from fscrawl.storage.records import ErrorRecord, PageRecord

@@ -6,10 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from fscrawl.config import seeds, watcher
-from fscrawl.config.edited_text import EditedText
-from fscrawl.config.list_files import ListFiles
 from fscrawl.config.settings import Settings, render
-from fscrawl.config.watcher import EditWatcher
+from fscrawl.config.watcher import EditedText, EditWatcher, ListFiles
 from fscrawl.storage.caches import CACHES_LIVE_S
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import Controls, Tree, create

@@ -5,8 +5,7 @@ import re
 import pytest
 
 from fscrawl import cli
-from fscrawl.config.settings import Settings, apply, parse, render
-from fscrawl.config.site_text import NOT_KEPT
+from fscrawl.config.settings import NOT_KEPT, Settings, apply, parse, render
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import Tree, create

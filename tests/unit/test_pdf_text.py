@@ -1,106 +1,109 @@
-"""The text of PDFs, read in a process that can be ended."""
+"""The text of PDFs, read in a process that can be ended, for a dataset and for `page.text`."""
 
-import os
-import signal
+import subprocess
 import threading
 import time
 
 import pytest
 
+import fscrawl
 from fscrawl.dataset import pdf_text
-from fscrawl.dataset.pdf_text import PdfText
+from fscrawl.dataset.pdf_text import text_of
 from fscrawl.parse import pdf
 from tests.support import pdfs
+from tests.support.trees import Grown
+
+HOME = "http://a.example/"
 
 
 @pytest.fixture
-def reader():
-    found = PdfText()
-    yield found
-    found.close()
+def no_process(monkeypatch):
+    def run(*_, **__):
+        raise AssertionError("a process was started")
+
+    monkeypatch.setattr(subprocess, "run", run)
 
 
-def test_text(reader):
-    """One process reads all PDFs."""
-    assert reader.of(pdfs.pdf("One")) == ("One", "")
-    first = reader._process.pid
-    assert reader.of(pdfs.pdf("Two")) == ("Two", "")
-    assert reader._process.pid == first
+@pytest.fixture
+def crawl(tmp_path):
+    grown = Grown(tmp_path / "tree")
+    for name, body in (("one", pdfs.pdf("One")), ("two", pdfs.pdf("Two")), ("cut", pdfs.truncated())):
+        kind = {"content-type": "application/pdf"}
+        grown.page(HOME + name, body, headers=kind, file="pdf", encoding=None, title=None, links=())
+    return fscrawl.open(grown.root)
 
 
-def test_no_text(reader):
-    """A PDF without text has none; of a broken one the reason is told, and the process goes on."""
-    assert reader.of(pdfs.pdf("")) == (None, "")
-    text, why = reader.of(pdfs.truncated())
+def test_text():
+    """A PDF has its text; one without a text has none, and of a broken one the reason is told."""
+    assert text_of(pdfs.pdf("One")) == ("One", "")
+    assert text_of(pdfs.pdf("")) == (None, "")
+    text, why = text_of(pdfs.truncated())
     assert text is None
     assert "Error" in why
-    assert reader.of(pdfs.pdf("Two")) == ("Two", "")
 
 
 @pytest.mark.gate
-def test_too_long():
-    """A PDF that takes too long ends the process, and the next one gets another."""
-    reader = PdfText(limit_s=3.0)
-    try:
-        assert reader.of(pdfs.pdf("One")) == ("One", "")
-        before = time.monotonic()
-        reader._limit_s = 0.1  # in half a second pypdf gives up by itself
-        text, why = reader.of(pdfs.deep_pages())
-        assert (text, why.partition(";")[0]) == (None, "it takes too long")
-        assert time.monotonic() - before < 5
-        reader._limit_s = 20.0
-        assert reader.of(pdfs.pdf("Two")) == ("Two", "")
-    finally:
-        reader.close()
+def test_too_long(monkeypatch):
+    """A PDF that takes too long has no text."""
+    monkeypatch.setattr(pdf_text, "_LIMIT_S", 1.0)  # in some seconds pypdf gives up by itself
+    before = time.monotonic()
+    assert text_of(pdfs.deep_pages())[1].partition(";")[0] == "it takes too long"
+    assert time.monotonic() - before < 20
 
 
 @pytest.mark.gate
-def test_killed(reader):
+@pytest.mark.parametrize("ends", ["import os; os.abort()", "import sys; print(sys.stdin.buffer.read(1)); 1 / 0"])
+def test_dies(monkeypatch, ends):
     """A process that dies while it reads, for example of too little memory, costs the text of one PDF."""
-    assert reader.of(pdfs.pdf("One")) == ("One", "")
-    os.kill(reader._process.pid, signal.SIGSTOP)
-    killer = threading.Timer(0.2, os.kill, (reader._process.pid, signal.SIGKILL))
-    killer.start()
-    assert reader.of(pdfs.pdf("Two")) == (None, "it takes too much memory, or its reader crashes")
-    killer.join()
-    assert reader.of(pdfs.pdf("Three")) == ("Three", "")
+    with monkeypatch.context() as changed:
+        changed.setattr(pdf_text, "_PROGRAM", ends)
+        assert text_of(pdfs.pdf("Two" * 100_000)) == (None, "it takes too much memory, or its reader crashes")
+    assert text_of(pdfs.pdf("Three")) == ("Three", "")
 
 
 @pytest.mark.gate
-def test_killed_before(reader):
-    """A process that dies between two PDFs costs nothing."""
-    assert reader.of(pdfs.pdf("One")) == ("One", "")
-    os.kill(reader._process.pid, signal.SIGKILL)
-    reader._process.wait()
-    assert reader.of(pdfs.pdf("Two")) == ("Two", "")
+def test_memory(monkeypatch):
+    """The process has a limit of memory, which is below that of a machine."""
+    assert pdf_text._MEMORY_BYTES <= 2 << 30
+    eats = "; from fscrawl.dataset import pdf_text; pdf_text.pdf.text_of = lambda *_: 'a' * (3 << 30); answer(limit_s)"
+    monkeypatch.setattr(pdf_text, "_PROGRAM", pdf_text._PROGRAM.replace("; answer(limit_s)", eats))
+    assert text_of(pdfs.pdf("One")) == (None, "it takes too much memory, or its reader crashes")
 
 
 @pytest.mark.gate
-def test_large(reader):
+def test_large():
     """A PDF that no pipe takes at once is read."""
-    text, why = reader.of(pdfs.pdf("word " * 200_000))
+    text, why = text_of(pdfs.pdf("word " * 200_000))
     assert (len(text), why) == (999_999, "")
 
 
-def test_without_pypdf(reader, monkeypatch):
+def test_without_pypdf(crawl, no_process, monkeypatch):
     """Without the extra no process is started, and the reason says so."""
     monkeypatch.setattr(pdf, "is_installed", lambda: False)
-    text, why = reader.of(pdfs.pdf("One"))
+    text, why = text_of(pdfs.pdf("One"))
     assert text is None
     assert "pypdf is missing" in why
-    assert reader._process is None
+    assert crawl.page(HOME + "one").text is None
+
+
+def test_text_of_pages(crawl):
+    """`page.text` is the text as a merge reads it; a PDF that cannot be read has none."""
+    assert {page.url: page.text for page in crawl} == {HOME + "one": "One", HOME + "two": "Two", HOME + "cut": None}
+    assert [page.markup for page in crawl] == [None] * 3
+    assert sorted(row["text"] or "" for row in crawl.rows(["text"])) == ["", "One", "Two"]
 
 
 @pytest.mark.gate
-def test_nothing_is_left(reader):
-    """The process ends with the one that uses it: its input ends then."""
-    reader.of(pdfs.pdf("One"))
-    process = reader._process
-    process.stdin.close()
-    assert process.wait(timeout=20) == 0
-    process.stdin = None
+def test_threads(crawl):
+    """Each thread gets the text of its own page."""
+    wrong = []
 
+    def read(name, text):
+        wrong.extend(found for found in (crawl.page(HOME + name).text for _ in range(3)) if found != text)
 
-def test_bounds_of_the_process():
-    """The process has a limit of memory, which is below that of a machine."""
-    assert pdf_text._MEMORY_BYTES <= 2 << 30
+    threads = [threading.Thread(target=read, args=each) for each in (("one", "One"), ("two", "Two")) * 2]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not wrong

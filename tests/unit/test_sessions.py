@@ -12,8 +12,8 @@ from fscrawl.handlers.sessions import MOST_SENT, Asking, Opened, Sessions
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.cookies import Jar
 from fscrawl.request import Request
+from fscrawl.sites.rules import SiteFault
 from fscrawl.sites.site import NoAnswer, Send, Unexpected
-from fscrawl.sites.site_file import SiteFault
 
 HOST = "http://a.example"
 ASKED = Request(f"{HOST}/list", session="1")

@@ -10,9 +10,8 @@ import pytest
 
 from fscrawl.config import seeds
 from fscrawl.config import watcher as module
-from fscrawl.config.list_files import ListFiles, wait_for_lists
 from fscrawl.config.settings import END, Settings, apply, parse, render
-from fscrawl.config.watcher import EditWatcher, read_settings
+from fscrawl.config.watcher import EditWatcher, ListFiles, read_settings, wait_for_lists
 from fscrawl.errors import SettingsError
 from fscrawl.storage import controls
 from fscrawl.storage.caches import CACHES_LIVE_S

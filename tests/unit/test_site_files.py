@@ -18,8 +18,7 @@ from fscrawl.request import FORM
 from fscrawl.site import Answer, NoAnswer, Request, Site, Unexpected, dates
 from fscrawl.sites import code
 from fscrawl.sites.code import Code, load
-from fscrawl.sites.rules import SiteRules, Understood
-from fscrawl.sites.site_file import SiteFault, SiteFile, digest_of
+from fscrawl.sites.rules import SiteFault, SiteFile, SiteRules, Understood, digest_of
 
 _HEAD = "from fscrawl.site import Request, Seed, Site, Unexpected\n\n\nclass A(Site):\n"
 HOSTS = '    hosts = ["a.example"]\n'

@@ -1,14 +1,11 @@
-"""How a merge hears of pages that are done elsewhere: from its processes, and from a Dask cluster."""
+"""How a merge hears of pages that are done elsewhere: from its processes, and of a Dask cluster's tasks."""
 
 import multiprocessing
-import pickle
-import sys
-from concurrent.futures import Future
-from types import SimpleNamespace
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from fscrawl.dataset import cluster, crew
+from fscrawl.dataset import crew
 from fscrawl.dataset.job import pages_done, report_to
 
 
@@ -16,7 +13,7 @@ from fscrawl.dataset.job import pages_done, report_to
 def _nobody():
     """Leave nobody to tell."""
     yield
-    report_to(None)
+    report_to()
 
 
 def work():
@@ -42,41 +39,34 @@ def test_a_process_of_the_pool(monkeypatch):
     assert count.value == 20
 
 
-class Dask:
-    """What the merge and a worker have of Dask: messages arrive at once."""
+class Line:
+    """A progress line that notes what it is told."""
 
-    def __init__(self):
-        self.messages = []
-        self.handlers = {}
+    def begin(self, step, total, unit, source):
+        self.began = (step, total, unit)
+        self.source, self.done = source, []
 
-    def subscribe_topic(self, topic, handler):
-        self.handlers[topic] = handler
-
-    def get_executor(self, *, pure):
-        return self
-
-    def submit(self, fn, *args):
-        future = Future()
-        future.set_result(pickle.loads(pickle.dumps(fn))(*args))
-        return future
-
-    def log_event(self, topic, message):
-        self.messages.append(message)
-        self.handlers[topic]((0.0, message))
+    def advance(self, number):
+        self.done.append(number)
 
 
-@pytest.mark.parametrize(("step_s", "messages"), [(0.0, [10]), (0.3, [4, 4, 2]), (1.0, [2, 2, 2, 2, 2, 0])])
-def test_a_cluster(monkeypatch, step_s, messages):
-    """A worker sends what is done twice a second at most, and the rest when the task is over."""
-    dask, now = Dask(), [0.0]
+def test_a_cluster():
+    """Where nobody hears of pages, those of a task count when it is done."""
+    line = Line()
+    with ThreadPoolExecutor(1) as pool:
+        run = crew.Crew(pool, 1, line).run("reading", [work, work], [10, 3])
+        assert next(run) == "made"
+        assert line.done == [10]
+        assert [*run] == ["made"]
+    assert (line.began, line.source, line.done) == (("reading", 13, "pages"), None, [10, 3])
 
-    def clock():
-        now[0] += step_s / 2 if step_s == 1.0 else step_s
-        return now[0]
 
-    monkeypatch.setitem(sys.modules, "distributed", SimpleNamespace(get_worker=lambda: dask))
-    monkeypatch.setattr(cluster.time, "monotonic", clock)
-    workers = cluster.Cluster(dask)
-    assert workers.submit(work).result() == "made"
-    assert dask.messages == messages
-    assert workers.counted() == 10
+def test_processes():
+    """What processes have reported counts at once, from where the step began."""
+    line, count = Line(), [7]
+    with ThreadPoolExecutor(1) as pool:
+        run = crew.Crew(pool, 1, line, lambda: count[0]).run("writing", [work], [10])
+        assert next(run) == "made"
+        count[0] += 4
+        assert line.source() == 4
+    assert line.done == []

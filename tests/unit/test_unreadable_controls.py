@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl.config.list_files import ListFiles
 from fscrawl.config.settings import FILE, Settings, render
-from fscrawl.config.watcher import EditWatcher
+from fscrawl.config.watcher import EditWatcher, ListFiles
 from fscrawl.storage import kinds
 from fscrawl.storage.caches import CACHES_LIVE_S
 from fscrawl.storage.records import TreeRecord

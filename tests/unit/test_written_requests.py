@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fscrawl.config.seeds import read_seed, read_seeds
-from fscrawl.config.written_requests import line_of, written_request
+from fscrawl.config.seeds import line_of, read_seed, read_seeds, written_request
 from fscrawl.request import FORM, JSON, MAX_BODY_BYTES, Request, read, spelling
 
 URL = "http://a.example/s"

@@ -8,7 +8,7 @@ from fscrawl.parse.encoding import sniff_encoding
 from fscrawl.parse.links import extract, readable
 from fscrawl.parse.text import Text, read
 from fscrawl.parse.xhtml import as_html
-from fscrawl.sites.page import Answer
+from fscrawl.sites.site import Answer
 from fscrawl.urls import Joiner
 
 TYPE = "application/xhtml+xml"

@@ -14,8 +14,7 @@ from pathlib import Path
 
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
 from fscrawl.config import settings
-from fscrawl.config.fixed import check_fixed
-from fscrawl.config.settings import Settings
+from fscrawl.config.settings import Settings, check_fixed
 from fscrawl.config.watcher import parse_file
 from fscrawl.engine.usable import check_usable
 from fscrawl.errors import SettingsError

@@ -13,8 +13,7 @@ import re
 
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
 from fscrawl.config import settings
-from fscrawl.config.fixed import check_fixed
-from fscrawl.config.site_text import NOT_KEPT
+from fscrawl.config.settings import NOT_KEPT, check_fixed
 from fscrawl.errors import SettingsError
 from fscrawl.store import Tree
 from fscrawl.util.installed import command

@@ -17,8 +17,8 @@ import shlex
 from collections.abc import Iterator, Mapping
 
 from fscrawl import urls
+from fscrawl.config.seeds import line_of, written_request
 from fscrawl.config.settings import Settings
-from fscrawl.config.written_requests import line_of, written_request
 from fscrawl.errors import RecordError
 from fscrawl.fleet.machinery import Machinery
 from fscrawl.fleet.rules import LinkRules

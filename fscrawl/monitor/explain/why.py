@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Iterator
 
 from fscrawl import urls
+from fscrawl.config.seeds import line_of, written_request
 from fscrawl.config.settings import Settings
-from fscrawl.config.written_requests import line_of, written_request
 from fscrawl.fleet.rules import LinkRules
 from fscrawl.frontier.flags import parse_flags
 from fscrawl.frontier.host_figures import SLOW_S, Cause

@@ -14,6 +14,7 @@ import pytest
 
 from fscrawl.dataset import dataset_dir
 from fscrawl.dataset import search as module
+from fscrawl.dataset.dataset_dir import DatasetDir
 from fscrawl.dataset.search import Found, search, to_make
 from fscrawl.errors import TreeError, UsageError
 from fscrawl.hostnames import option
@@ -316,9 +317,9 @@ def test_a_file_goes_while_it_is_opened(tree: Grown, out: Path, fscrawl: Run, mo
     [segment] = json.loads(listed)["segments"]
     old = listed.replace(segment["segment_id"].encode(), b"0" * 32)
     answers = iter([old, old, old])
-    read = module.door.read
+    read = DatasetDir.read
     monkeypatch.setattr(
-        module.door, "read", lambda root, name: next(answers, listed) if "meta" in name else read(root, name)
+        DatasetDir, "read", lambda self, name: next(answers, listed) if "meta" in name else read(self, name)
     )
     assert find(out, "three").total == 1
 

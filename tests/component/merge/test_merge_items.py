@@ -88,7 +88,7 @@ def test_by_a_site_file(tree: Path, tmp_path: Path) -> None:
     said = merge(tree, tmp_path / "out", "--site", str(tmp_path / "site.py"))
     assert rows(tmp_path / "out") == WANTED
     assert "field items.name: found on 4 of 4 items\n" in said
-    lost = "the items of 1 page could not all be read; the most common reason"
+    lost = "1 page: its items could not all be read"
     assert f"{lost}: {tmp_path / 'site.py'}:11: items: ZeroDivisionError: division by zero\n" in said
 
 

@@ -6,7 +6,6 @@ import errno
 import os
 import subprocess
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from fscrawl import cli
-from fscrawl.dataset import dataset_dir, door
+from fscrawl.dataset import dataset_dir
+from fscrawl.dataset.dataset_dir import DatasetDir
 from fscrawl.store import Tree
 from tests.support.crawling import lines_of
 from tests.support.effort import some
@@ -211,13 +211,16 @@ def test_faults_of_the_file_system(
     """A file that cannot be read now, and may be whole, is no reason to start again: it is named, with exit code 75."""
     fscrawl()
 
-    def failing(real: Callable[..., Any], root: Path, asked: str, *most: int) -> Any:
-        if asked == name:
-            raise OSError(number, os.strerror(number), f"{root}/{asked}")
-        return real(root, asked, *most)
+    def failing(real: Callable[..., Any]) -> Callable[..., Any]:
+        def way(self: DatasetDir, asked: str, *most: int) -> Any:
+            if asked == name:
+                raise OSError(number, os.strerror(number), f"{self.root}/{asked}")
+            return real(self, asked, *most)
+
+        return way
 
     for way in ("read", "reading"):
-        monkeypatch.setattr(door, way, partial(failing, getattr(door, way)))
+        monkeypatch.setattr(DatasetDir, way, failing(getattr(DatasetDir, way)))
     code, printed, err = fscrawl()
     assert (code, printed) == (75, "")
     assert name in err

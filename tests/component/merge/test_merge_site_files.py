@@ -9,8 +9,8 @@ import pytest
 
 from fscrawl.dataset import extract
 from fscrawl.parse.fields import Extracted
-from fscrawl.sites.page import Answer
 from fscrawl.sites.rules import SiteRules
+from fscrawl.sites.site import Answer
 from tests.support.trees import Grown, Made
 
 NAMED = ("a", "mine"), ("b", "other")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl.config.render_settings import RenderSettings
+from fscrawl.config.settings import RenderSettings
 from fscrawl.engine import browsers as module
 from fscrawl.engine.browsers import Browsers
 from fscrawl.errors import NoBrowserError

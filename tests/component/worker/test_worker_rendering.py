@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from fscrawl import urls
 from fscrawl.admin.audit.check import Checker
-from fscrawl.config.render_settings import RenderSettings
-from fscrawl.config.settings import CrawlSettings, Settings, parse
+from fscrawl.config.settings import CrawlSettings, RenderSettings, Settings, parse
 from fscrawl.frontier.flags import REFRESH
 from fscrawl.handlers.outcome import FailedForGood, FailedForNow, Returned, Stored, Unchanged
 from fscrawl.render.messages import Answer, Ask, GaveWay, GivenUpError, Job, Rendered, Trouble

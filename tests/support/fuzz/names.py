@@ -7,7 +7,7 @@ import re
 from datetime import UTC, datetime
 
 from fscrawl import request, urls
-from fscrawl.config import settings, written_requests
+from fscrawl.config import seeds, settings
 from fscrawl.dataset import formats, options
 from fscrawl.dataset.surt import surt
 from fscrawl.errors import FscrawlError
@@ -90,10 +90,10 @@ def _requests(data: bytes) -> None:
             assert not request.flaw(asked)
             assert request.body_text(asked).isprintable()
     with contextlib.suppress(ValueError):
-        written = written_requests.written_request(text)
+        written = seeds.written_request(text)
         if written is not None:
             assert request.is_normal(written)
-            assert written_requests.written_request(written_requests.line_of(written)) in (written, None)
+            assert seeds.written_request(seeds.line_of(written)) in (written, None)
 
 
 _NOW = datetime(2026, 11, 21, tzinfo=UTC)

@@ -1,6 +1,6 @@
 """A URL that stands in the tree only as part of requests, such as those with sessions."""
 
-from fscrawl.config.written_requests import written_request
+from fscrawl.config.seeds import written_request
 from fscrawl.util.installed import command
 from tests.support.explained import MISSING, SEED, ask, line_of, names, say
 

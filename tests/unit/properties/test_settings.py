@@ -8,8 +8,7 @@ from hypothesis import settings as tuned
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from fscrawl.config.render_settings import BLOCKED
-from fscrawl.config.settings import SECTIONS, Settings, names, parse, render
+from fscrawl.config.settings import BLOCKED, SECTIONS, Settings, names, parse, render
 from fscrawl.errors import SettingsError
 from fscrawl.labels import is_label
 from fscrawl.parse.follow import ELEMENTS

@@ -8,8 +8,8 @@ import pytest
 from fscrawl.parse import selectors
 from fscrawl.parse.selectors import json_path
 from fscrawl.request import Request
-from fscrawl.sites.page import Answer
 from fscrawl.sites.read import read_expected, read_follow
+from fscrawl.sites.site import Answer
 from fscrawl.urls import Joiner, Spelling
 
 URL = "http://a.example/x/"

@@ -15,9 +15,8 @@ from fscrawl.fleet.seeding import CodeSeeds, no_seeds
 from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.shards import Location
 from fscrawl.sites.code import Code
-from fscrawl.sites.rules import SiteRules
+from fscrawl.sites.rules import SiteFault, SiteFile, SiteRules
 from fscrawl.sites.seeds import Labelled
-from fscrawl.sites.site_file import SiteFault, SiteFile
 from fscrawl.util.distinct import LeftOut
 
 SHARDS = 8

@@ -7,8 +7,8 @@ import pytest
 from fscrawl.config.settings import Settings, apply, parse, render
 from fscrawl.errors import SettingsError
 from fscrawl.parse.fields import Extracted, Items
-from fscrawl.sites.page import Answer
 from fscrawl.sites.rules import NO_SITES, SiteRules, Sites, Understood, by_present_rules, files, near_to, origins
+from fscrawl.sites.site import Answer
 from fscrawl.storage.records import PageRecord
 
 URL = "http://a.example/"

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from fscrawl import urls
-from fscrawl.config.list_files import ListFiles, check_lists
 from fscrawl.config.settings import Settings, parse, render
+from fscrawl.config.watcher import ListFiles, check_lists
 from fscrawl.errors import SettingsError, TreeError
 from fscrawl.fleet.seeding import Seeding
 from fscrawl.frontier.flags import Flags

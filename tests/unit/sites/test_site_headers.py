@@ -8,8 +8,7 @@ from msgspec.structs import replace
 from fscrawl.config.credentials import Variables
 from fscrawl.http.outgoing import SiteHeaders
 from fscrawl.sites.code import load
-from fscrawl.sites.rules import SiteRules
-from fscrawl.sites.site_file import SiteFile
+from fscrawl.sites.rules import SiteFile, SiteRules
 
 HEADERS = {"X-Key": "key $FSCRAWL_KEY", "Accept-Language": "en", "X-Price": "$$5"}
 PLAIN = {"Accept-Language": "en", "X-Price": "$5"}
