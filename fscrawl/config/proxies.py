@@ -14,7 +14,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
 
@@ -40,6 +40,14 @@ class Proxy(msgspec.Struct, frozen=True):
         """The proxy without its user and password, for messages."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self.scheme}://{host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """The proxy with its user and password."""
+        if self.user is None:
+            return self.address
+        login = f"{quote(self.user, safe='')}:{quote(self.password, safe='')}"
+        return self.address.replace("://", f"://{login}@", 1)
 
     def __repr__(self) -> str:
         return f"Proxy({self.address})"

@@ -193,7 +193,7 @@ def test_too_few_open_files_are_a_problem(monkeypatch):
     limit = [1024]
     monkeypatch.setattr(resource, "getrlimit", lambda kind: (limit[0], limit[0]))
     assert levels(this_machine.open_files(4, 8)) == [OK]
-    assert levels(this_machine.open_files(4, 100)) == [PROBLEM]
+    assert levels(this_machine.open_files(4, 400)) == [PROBLEM]
     [said] = this_machine.open_files(200, 8)
     assert (said.level, said.advice) == (PROBLEM, "ulimit -n 1864")
     limit[0] = resource.RLIM_INFINITY

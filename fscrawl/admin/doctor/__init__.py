@@ -25,8 +25,9 @@ from fscrawl.config import settings
 from fscrawl.config.seeds import read_seeds
 from fscrawl.config.settings import Settings
 from fscrawl.engine.usable import check_edit
-from fscrawl.errors import NotATreeError, TreeError
+from fscrawl.errors import NotATreeError, SettingsError, TreeError
 from fscrawl.fleet.heartbeat import new_machine_id
+from fscrawl.request import url_of
 from fscrawl.sites.rules import origins
 from fscrawl.storage.mounts import mount_at
 from fscrawl.store import Tree
@@ -128,7 +129,7 @@ def _directory(
     limits = chain(_space(holder, tree, chosen), this_machine.open_files(workers, threads))
     yield from step("space and limits", limits)
     yield from step("trying the browser", browser.browser(chosen, warn))
-    yield from step("resolving host names", _seeds(root, chosen, lookup, is_made=tree is not None))
+    yield from step("resolving host names", _seeds(root, chosen, lookup, allow_env, is_made=tree is not None))
     if tree is not None:
         directories = chain(missing_directories.of_tree(tree), permissions.compare(tree), crawl.user_agent(chosen))
         yield from step("the directories", directories)
@@ -160,8 +161,10 @@ def _settings(root: Path, tree: Tree | None, allow_env: Collection[str]) -> tupl
     return crawl.read_settings(text, f"{root}/{settings.FILE}", check, record)
 
 
-def _seeds(root: Path, chosen: Settings, lookup: this_machine.Lookup, *, is_made: bool) -> Iterator[CheckResult]:
-    """Check `seeds.txt`, even if there is no tree yet.
+def _seeds(
+    root: Path, chosen: Settings, lookup: this_machine.Lookup, allow_env: Collection[str], *, is_made: bool
+) -> Iterator[CheckResult]:
+    """Check `seeds.txt`, even if there is no tree yet, and the proxies on the way to them.
 
     `is_made`: there is one, which may have its seeds from a site file.
     """
@@ -177,6 +180,9 @@ def _seeds(root: Path, chosen: Settings, lookup: this_machine.Lookup, *, is_made
         yield CheckResult(level, f"{path} has no URL", f"{unless}add a full URL, such as https://example.org/")
     hosts = map(urls.hostname, [*found, *origins(chosen.rules)])
     yield from crawl.limited(this_machine.names(hosts, chosen.fetch, _RESOLVE_S, lookup))
+    if found and chosen.fetch.proxies:
+        with contextlib.suppress(SettingsError):  # of a variable that is missing; the check of the settings has said it
+            yield from this_machine.proxies(url_of(next(iter(found))), chosen, allow_env)
 
 
 def _fleet(tree: Tree, chosen: Settings, warn: Callable[[str], None], step: _Steps) -> Iterator[CheckResult]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import platform
 import queue
 import resource
@@ -10,13 +11,17 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
+from fscrawl import urls
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
 from fscrawl.config.addresses import permits
-from fscrawl.config.settings import FetchSettings
+from fscrawl.config.credentials import Variables
+from fscrawl.config.proxies import read as read_proxy
+from fscrawl.config.settings import FetchSettings, Settings
 from fscrawl.engine.usable import FILES_OF_WORKER
+from fscrawl.politeness.robots import ROBOTS_PATH
 from fscrawl.util.humanize import number_of, size
 from fscrawl.util.installed import to_install
 
@@ -34,10 +39,12 @@ _MEMINFO = Path("/proc/meminfo")
 _CGROUP = Path("/sys/fs/cgroup")
 _BASE_BYTES = 100 << 20  # the parent with its frontier, and the process from which workers are forked
 _WORKER_BYTES = 64 << 20  # 25 MiB with small pages; large pages need more while they are read
-_MOST_THREADS = 5  # times `threads`: a worker may start so many while hosts answer slowly
+_PARKED = 32  # threads of a worker whose pages wait to be read
 _OTHER_FILES = 64
 _RESOLVERS = 16
 _MOST_NAMES = 64
+_MOST_PROXIES = 16
+_PROXY_LOGIN = 407  # RFC 9110 15.5.8
 
 
 def python() -> Iterator[CheckResult]:
@@ -59,7 +66,7 @@ def packages(has: Callable[[str], object] = importlib.util.find_spec) -> Iterato
 def open_files(workers: int, threads: int) -> Iterator[CheckResult]:
     """Compare the limit of open files (of each process) with what a worker and the parent process may need."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    of_worker = (2 * _MOST_THREADS * threads + _OTHER_FILES) * 4 // 3  # a quarter is for connections that wait
+    of_worker = (2 * threads + _PARKED + _OTHER_FILES) * 4 // 3  # a quarter is for connections that wait
     needed = max(of_worker, FILES_OF_WORKER * workers + _OTHER_FILES)
     shown = "not set" if limit == resource.RLIM_INFINITY else limit
     what = f"the limit of open files is {shown}; {needed} may be needed"
@@ -124,6 +131,41 @@ def names(
     if good:
         of_all = f"{good} of {number_of(len(asked), 'host name')} of the seeds"
         yield CheckResult(OK, f"{of_all} can be resolved (no connection was tried)")
+
+
+def proxies(seed: str, chosen: Settings, allow_env: Collection[str]) -> Iterator[CheckResult]:
+    """Ask for the robots.txt of a seed through each proxy of the settings, of which there may be hundreds.
+
+    Nothing else here connects to anybody: that a proxy answers cannot be seen otherwise.
+    """
+    import requests  # noqa: PLC0415 - it takes 40 ms to load, and most crawls have no proxies
+
+    variables = Variables(os.environ, allow_env)
+    for text in chosen.fetch.proxies[:_MOST_PROXIES]:
+        proxy = read_proxy(text, variables)
+        ways = dict.fromkeys(("http", "https"), proxy.url)
+        with requests.Session() as session:
+            session.trust_env = False
+            try:
+                answer = session.get(
+                    urls.origin(seed) + ROBOTS_PATH,
+                    headers={"User-Agent": chosen.politeness.user_agent},
+                    proxies=ways,
+                    timeout=chosen.fetch.connect_timeout,
+                    allow_redirects=False,
+                    stream=True,
+                )
+            except requests.exceptions.Timeout:
+                said = f"does not answer within {chosen.fetch.connect_timeout:g} s"
+            except requests.RequestException as error:
+                said = "asks for another user and password" if " 407 " in str(error) else "cannot be used"
+            else:
+                said = "asks for another user and password" if answer.status_code == _PROXY_LOGIN else ""
+                answer.close()
+        if said:
+            yield CheckResult(PROBLEM, f"the proxy {proxy.address} {said}", "check fetch.proxies in crawl.toml")
+        else:
+            yield CheckResult(OK, f"the proxy {proxy.address} answers")
 
 
 def _is_address(name: str) -> bool:
