@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from fscrawl.engine.messages import TreeUnusable
+from fscrawl.engine.messages import Parked, TreeUnusable
 from fscrawl.engine.pool import KilledWorker, Pool
 from fscrawl.errors import FscrawlError
 from fscrawl.handlers.crawl_config import CrawlConfig
@@ -44,7 +44,7 @@ def gather(pool: Pool, count: int, timeout_s: float = 20.0) -> list[Answer]:
     deadline = time.monotonic() + timeout_s
     while len(answers) < count:
         assert time.monotonic() < deadline, f"{len(answers)} of {count} answers within {timeout_s} s: {answers}"
-        answers += pool.wait(0.2)
+        answers += [each for each in pool.wait(0.2) if not isinstance(each, Parked)]
     assert list(pool.wait(0)) == []
     assert len(answers) == count
     return answers
