@@ -69,6 +69,7 @@ PROCESSES = {
 }
 ENVIRONMENT = {
     "fscrawl.api.running": "tells the process of a crawl where this copy of fscrawl is",
+    "fscrawl.admin.doctor.this_machine": "the variables that proxies name",
     "fscrawl.http": "the variables that credentials, headers and proxies name",
     "fscrawl.commands.common": "FSCRAWL_ROOT, which names the tree",
     "fscrawl.util.memory": "sets the allocator of pyarrow for the processes of a merge",
