@@ -32,9 +32,8 @@ from fscrawl.storage.layout import ERRS, KEY_PATTERN, LINKS
 from fscrawl.storage.records import ErrorRecord
 from fscrawl.store import Tree
 from fscrawl.util.installed import command
-from fscrawl.util.parallel import READERS, in_turn
+from fscrawl.util.parallel import READERS, in_turn, in_turn_if_slow
 from fscrawl.util.progress import SILENT, ProgressLine
-from fscrawl.util.waiting import in_turn_if_slow
 
 _MOMENT = re.compile(r"[!-+\--~]+")  # no blank, and no comma
 _REFERRER = re.compile(rf"(?:{KEY_PATTERN})?")

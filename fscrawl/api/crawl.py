@@ -22,7 +22,7 @@ from fscrawl.storage.flaws import flaw
 from fscrawl.storage.layout import ERRS, LINKS, is_key
 from fscrawl.storage.records import ErrorRecord, Kind
 from fscrawl.store import Tree
-from fscrawl.util.waiting import in_turn_if_slow
+from fscrawl.util.parallel import in_turn_if_slow
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,9 +15,7 @@ from fscrawl.config.credentials import is_name
 from fscrawl.errors import UsageError
 from fscrawl.request import METHODS
 from fscrawl.util.installed import command
-from fscrawl.util.text_lines import parted
-from fscrawl.util.toml_text import to_toml
-from fscrawl.util.user_text import shown
+from fscrawl.util.user_text import parted, shown, to_toml
 
 if TYPE_CHECKING:
     from fscrawl.storage.records import PageRecord

@@ -16,7 +16,7 @@ from fscrawl.commands.common import (
 )
 from fscrawl.commands.site_option import add_site
 from fscrawl.engine.preload import MODULES
-from fscrawl.util.children import start_server
+from fscrawl.util.processes import start_server
 
 _EXAMPLES = """\
 fscrawl crawl --root /mnt/shared --workers 32 https://example.org/

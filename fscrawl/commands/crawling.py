@@ -32,11 +32,9 @@ from fscrawl.storage.caches import caches_live_s
 from fscrawl.storage.inside import what_is_around
 from fscrawl.storage.layout import FILES
 from fscrawl.storage.records import FORMAT, TreeRecord, new_machinery, timestamp
-from fscrawl.util.ages import parse_age
-from fscrawl.util.children import check_shared_memory
-from fscrawl.util.humanize import number_of
+from fscrawl.util.humanize import number_of, parse_age
 from fscrawl.util.installed import command
-from fscrawl.util.memory import look_for_cycles_rarely
+from fscrawl.util.processes import check_shared_memory, look_for_cycles_rarely
 from fscrawl.util.terminal import discard_output, say, say_error
 from fscrawl.util.user_text import decode
 

@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.reduction import recv_handle, send_handle
 from typing import NamedTuple
 
-from fscrawl.util.children import SIGNALS
+from fscrawl.util.processes import SIGNALS
 
 _FIRST_FD = 3  # after stdin, stdout and stderr
 _MOST_FDS = 65_536

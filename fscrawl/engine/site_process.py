@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Self
 from fscrawl import interrupts
 from fscrawl.sites.seeds import Labelled
 from fscrawl.sites.site_file import SiteFault, SiteFile
-from fscrawl.util.children import SIGNALS
-from fscrawl.util.parent import end_with_parent
+from fscrawl.util.processes import SIGNALS, end_with_parent
 
 if TYPE_CHECKING:  # it loads the parsers
     from fscrawl.sites.code import Code

@@ -34,8 +34,7 @@ from fscrawl.fleet.leases import Lease, Machinery
 from fscrawl.fleet.peer import Heard, Peer
 from fscrawl.storage.caches import CACHES_LIVE_S
 from fscrawl.storage.layout import lease_path
-from fscrawl.util.parallel import READERS
-from fscrawl.util.waiting import in_turn_if_slow
+from fscrawl.util.parallel import READERS, in_turn_if_slow
 
 _UNREAD = ""
 _KEPT = 8  # passed epochs of a shard: short runs pass one each, and none of them lives to see that its listing is fresh

@@ -23,7 +23,7 @@ from fscrawl.frontier.frontier import Frontier
 from fscrawl.sites.rules import files, too_many, unruled
 from fscrawl.sites.seeds import SeedUrls
 from fscrawl.store import Tree
-from fscrawl.util.text_lines import flaws
+from fscrawl.util.user_text import flaws
 
 _SLICE_S = 0.05
 _STEPS_A_LOOK = 64  # at the clock

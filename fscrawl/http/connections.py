@@ -22,7 +22,7 @@ from fscrawl.http.keeping import Kept, idle_s
 from fscrawl.http.sockets import Dialler, exchange, may_reach, remaining_s
 from fscrawl.http.wire import Outgoing, Reply, host_and_port, request_bytes, written
 from fscrawl.request import ONCE
-from fscrawl.util.recent import Recent
+from fscrawl.util.lru import Recent
 
 _MOST_HOSTS = 256  # that an adapter knows
 

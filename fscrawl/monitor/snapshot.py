@@ -48,9 +48,8 @@ from fscrawl.monitor.machine_status import CounterName, MachineStatus, State
 from fscrawl.request import url_of
 from fscrawl.sites.rules import near_to
 from fscrawl.store import PAUSE, SEEDS, Tree
-from fscrawl.util import text_lines
-from fscrawl.util.parallel import READERS
-from fscrawl.util.waiting import in_turn_if_slow
+from fscrawl.util.parallel import READERS, in_turn_if_slow
+from fscrawl.util.user_text import lines
 
 HISTORY_S = 3600.0
 _MOST_NEAR = 1000  # labels that are compared with one that may be misspelt: that takes 0.03 s
@@ -459,7 +458,7 @@ def _may_be_rendered(render: RenderSettings, seed: str) -> bool:
 
 @lru_cache(1)
 def _labels_of(seeds: str) -> frozenset[str]:
-    return frozenset(in_comment(line.comment) for line in text_lines.lines(seeds))
+    return frozenset(in_comment(line.comment) for line in lines(seeds))
 
 
 @lru_cache(1)  # a million lines take seconds

@@ -18,8 +18,8 @@ HOST = "127.0.71.1"
 THREADS = 4
 # The cores of this computer, with locks that no other test has.
 ALONE = """
-from fscrawl.util import cores
-cores._CORE = "{computer}/cpu{{}}"
+from fscrawl.util import processes
+processes._CORE = "{computer}/cpu{{}}"
 """
 CORES = os.sched_getaffinity(0)
 

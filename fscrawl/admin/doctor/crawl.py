@@ -31,8 +31,7 @@ from fscrawl.storage.records import TreeRecord
 from fscrawl.store import PAUSE, STOP, Tree
 from fscrawl.util.humanize import number_of
 from fscrawl.util.installed import command
-from fscrawl.util.parallel import READERS
-from fscrawl.util.waiting import in_turn_if_slow
+from fscrawl.util.parallel import READERS, in_turn_if_slow
 
 _GLANCE_S = 0.25
 _BEATS = 2

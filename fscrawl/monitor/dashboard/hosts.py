@@ -20,8 +20,7 @@ from fscrawl.monitor.dashboard.paces import HostNow
 from fscrawl.monitor.dashboard.tables import Query, cut, place, sort_rows
 from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.store import Tree
-from fscrawl.util.parallel import READERS
-from fscrawl.util.waiting import in_turn_if_slow
+from fscrawl.util.parallel import READERS, in_turn_if_slow
 
 SORTS = ("pending", "host", "until")
 ONLY = ("", "held", "pending")
