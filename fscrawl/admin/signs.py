@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable
 
 from fscrawl import hostnames
 from fscrawl.errors import TreeError
-from fscrawl.monitor.resuming import host_of
+from fscrawl.monitor.advice import host_of
 from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.store import PAUSE, STOP, Tree
 

@@ -21,7 +21,7 @@ from fscrawl.util.terminal import say, say_json
 
 if TYPE_CHECKING:
     from fscrawl.monitor.explain import Explanation
-    from fscrawl.monitor.explain.facts import Line
+    from fscrawl.monitor.inlinks import Line
     from fscrawl.storage.records import PageRecord
 
 _EXAMPLES = """\

@@ -12,7 +12,7 @@ from fscrawl.commands import COMMANDS
 from fscrawl.commands.common import Program, add_command, add_root, open_tree
 from fscrawl.config.watcher import settings_of
 from fscrawl.errors import EXIT_OK, FscrawlError
-from fscrawl.monitor.resuming import to_go_on
+from fscrawl.monitor.advice import to_go_on
 from fscrawl.store import Tree
 from fscrawl.util.terminal import say
 

@@ -22,11 +22,9 @@ from typing import Any
 from fscrawl.fleet.beat import Beat, Goodbye, Hello, Line, parse_lines
 from fscrawl.fleet.leases import Machinery
 from fscrawl.monitor.dashboard import pages
-from fscrawl.monitor.dashboard.hosts import counted, row_of
-from fscrawl.monitor.dashboard.paces import hosts_now
+from fscrawl.monitor.dashboard.hosts import counted, hosts_now, row_of
 from fscrawl.monitor.dashboard.summary import POINTS, summary
-from fscrawl.monitor.machine_status import MachineStatus
-from fscrawl.monitor.snapshot import Observer, Snapshot
+from fscrawl.monitor.snapshot import MachineStatus, Observer, Snapshot
 from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.store import Tree
 from fscrawl.util.progress import SILENT, ProgressLine

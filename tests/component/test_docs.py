@@ -27,7 +27,7 @@ from fscrawl.commands.try_url import _as_json
 from fscrawl.config import settings
 from fscrawl.engine.progress import Counts
 from fscrawl.monitor.attempt import Attempt
-from fscrawl.monitor.explain.facts import Explanation
+from fscrawl.monitor.explain import Explanation
 from fscrawl.parse import selectors
 from fscrawl.parse.fields import _KEYS as FIELD_KEYS
 from fscrawl.parse.fields import TYPES
@@ -164,7 +164,7 @@ def test_every_field_of_json_is_described(path: str, heading: str, printed: dict
 
 def test_every_reason_of_show_is_described() -> None:
     """So do people and programs that ask why a page is missing."""
-    code = "".join(path.read_text(encoding="utf-8") for path in (CHECKOUT / "fscrawl/monitor/explain").glob("*.py"))
+    code = (CHECKOUT / "fscrawl/monitor/explain.py").read_text(encoding="utf-8")
     names = set(re.findall(r"Reason\(\s*\"([a-z_-]+)\"", code))
     assert len(names) > 20
     table = TEXTS[DOCS / "reference/cli.md"].split("\n| reason | meaning |\n", 1)[1].split("\n\n", 1)[0]

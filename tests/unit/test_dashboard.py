@@ -10,16 +10,11 @@ import pytest
 
 from fscrawl.fleet.beat import Beat, Goodbye, Hello
 from fscrawl.frontier.host_figures import HostFigure
-from fscrawl.monitor.dashboard.curves import grid, levels, rates, summed
 from fscrawl.monitor.dashboard.guard import Names, headers_for, names_for, refusal
-from fscrawl.monitor.dashboard.hosts import arrange
+from fscrawl.monitor.dashboard.hosts import PAGE_ROWS, HostNow, Query, arrange
 from fscrawl.monitor.dashboard.metrics import metrics
-from fscrawl.monitor.dashboard.paces import HostNow
-from fscrawl.monitor.dashboard.summary import POINTS, summary
-from fscrawl.monitor.dashboard.tables import PAGE_ROWS, Query
-from fscrawl.monitor.machine_status import MachineStatus
-from fscrawl.monitor.snapshot import Snapshot
-from fscrawl.monitor.state import CrawlState
+from fscrawl.monitor.dashboard.summary import POINTS, grid, levels, rates, summary, summed
+from fscrawl.monitor.snapshot import CrawlState, MachineStatus, Snapshot
 from tests.support.beats import Logs
 
 NOW = 1_790_000_600.0

@@ -13,8 +13,7 @@ from fscrawl.admin.retry import retry
 from fscrawl.config.settings import Settings, apply, render
 from fscrawl.dataset.options import Filters, Options
 from fscrawl.errors import TreeError, UsageError
-from fscrawl.monitor.dashboard.hosts import arrange
-from fscrawl.monitor.dashboard.tables import Query
+from fscrawl.monitor.dashboard.hosts import Query, arrange
 from fscrawl.storage.layout import LINKS
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, TreeRecord, new_machinery
 from fscrawl.store import Tree, create

@@ -13,7 +13,7 @@ from fscrawl.commands.program import parse
 from fscrawl.config.settings import PolitenessSettings, Settings
 from fscrawl.errors import UsageError
 from fscrawl.frontier.frontier import Frontier
-from fscrawl.monitor.resuming import to_go_on, to_resume
+from fscrawl.monitor.advice import to_go_on, to_resume
 from fscrawl.store import Tree
 from fscrawl.util.installed import command
 from tests.support.beats import Logs
@@ -119,15 +119,6 @@ def test_many_paused_hosts_do_not_fill_the_screen() -> None:
     """The command that resumes hosts names ten of them, and says how many there are more."""
     [line] = to_go_on("R", [f"PAUSE.h{number:02}.example" for number in range(12)])
     assert line.endswith(" --host h09.example  # and 2 more")
-
-
-def test_a_sign_in_another_form_is_told() -> None:
-    """Who makes a sign by hand may write capitals, or a name in another alphabet. Machines go on, and it is said."""
-    [line] = to_go_on("R", ["PAUSE.Example.org", "PAUSE.bücher.example"])
-    assert line.startswith("not the name of a host, and pauses nothing: PAUSE.Example.org, PAUSE.bücher.example; use ")
-    assert line.endswith("pause --root R --host HOST")
-    [line] = to_go_on("R", [f"PAUSE.H{number}" for number in range(12)])
-    assert " and 2 more; use " in line
 
 
 def test_the_command_that_resumes_a_host_can_be_copied() -> None:

@@ -11,10 +11,8 @@ from fscrawl.config.settings import Settings
 from fscrawl.fleet.beat import Beat, Goodbye, Hello
 from fscrawl.monitor import status
 from fscrawl.monitor.dashboard.summary import summary
-from fscrawl.monitor.machine_status import MachineStatus
 from fscrawl.monitor.report import gather
-from fscrawl.monitor.snapshot import Snapshot
-from fscrawl.monitor.state import CrawlState, state_of
+from fscrawl.monitor.snapshot import CrawlState, MachineStatus, Snapshot, state_of
 from tests.support.beats import Logs
 
 

@@ -23,9 +23,8 @@ from fscrawl.fleet import heartbeat
 from fscrawl.fleet.beat import Hello, parse_lines
 from fscrawl.fleet.leases import Machinery
 from fscrawl.fleet.peer import Peer
-from fscrawl.monitor.resuming import host_of, to_resume
-from fscrawl.monitor.snapshot import Observer
-from fscrawl.monitor.state import state_of
+from fscrawl.monitor.advice import host_of, to_resume
+from fscrawl.monitor.snapshot import Observer, state_of
 from fscrawl.storage.layout import PAGE_DIRECTORIES
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import PAUSE, STOP, Tree

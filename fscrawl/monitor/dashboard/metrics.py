@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fscrawl import __version__
-from fscrawl.monitor.machine_status import MachineStatus
-from fscrawl.monitor.snapshot import Snapshot
+from fscrawl.monitor.snapshot import MachineStatus, Snapshot
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _Samples = Iterable[tuple[dict[str, str], float]]

@@ -16,9 +16,8 @@ import pytest
 from fscrawl.admin import dashboard_control as control
 from fscrawl.errors import TreeError, UsageError
 from fscrawl.hostnames import candidates
-from fscrawl.monitor.dashboard.app import _FILES, Dashboard
+from fscrawl.monitor.dashboard.app import _FILES, Dashboard, Latest
 from fscrawl.monitor.dashboard.guard import Guard, names_for
-from fscrawl.monitor.dashboard.latest import Latest
 from fscrawl.monitor.snapshot import Observer, Snapshot
 from fscrawl.storage.records import timestamp
 from tests.support.dashboards import Answer, Expected, write_log
@@ -100,7 +99,7 @@ def test_nothing_there(ask: Ask, path: str) -> None:
 
 def test_tree_that_goes_and_comes_back(ask: Ask, grown: Grown, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the tree is away each question says so, by status 503, and afterwards all is as before."""
-    monkeypatch.setattr("fscrawl.monitor.dashboard.latest._FRESH_S", 0)
+    monkeypatch.setattr("fscrawl.monitor.dashboard.app._FRESH_S", 0)
     asked = ["/api/state", "/api/hosts", "/api/pages?host=a.example", "/api/errors", f"/api/page?url={A}x"]
     asked += [f"/body/a.example/{'0' * 24}", f"/api/page?url={A}"]
     assert ask("/api/hosts").status == 200

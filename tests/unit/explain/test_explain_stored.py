@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fscrawl import urls
-from fscrawl.monitor.explain.why import why_no_url
+from fscrawl.monitor.explain import why_no_url
 from fscrawl.util.installed import command
 from tests.support.explained import MISSING, SEED, ask, line_of, names, say
 
