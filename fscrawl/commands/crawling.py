@@ -144,11 +144,11 @@ class Work:
 
     def cause_of(self, error: TreeError) -> TreeError:
         """Give the reason why the tree cannot be used: a part of `.fscrawl` may be missing on a share that is there."""
-        from fscrawl.admin.doctor import missing_directories  # noqa: PLC0415 - only then it is needed
+        from fscrawl.admin.doctor.directory import of_machinery  # noqa: PLC0415 - only then it is needed
 
         if not error.retry:
             with contextlib.suppress(TreeError):
-                for found in missing_directories.of_machinery(self._tree, self._tree.missing_directories()):
+                for found in of_machinery(self._tree, self._tree.missing_directories()):
                     return TreeError(f"{found.what}; {found.advice}")
         return error
 

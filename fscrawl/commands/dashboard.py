@@ -43,7 +43,7 @@ def add(program: Program) -> None:
 
 def run(options: argparse.Namespace) -> int:
     interrupts.keeps("the dashboard has ended, the crawl has not", usual_end=True)
-    from fscrawl.admin.dashboard_control import VERBS  # noqa: PLC0415 - a crawl need not load it
+    from fscrawl.admin.control import VERBS  # noqa: PLC0415 - a crawl need not load it
 
     try:
         from fscrawl.monitor.dashboard.serve import serve  # noqa: PLC0415 - a crawl need not load it

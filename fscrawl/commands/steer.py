@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Iterator
 
 from fscrawl import interrupts
-from fscrawl.admin import signs
+from fscrawl.admin import control
 from fscrawl.commands import COMMANDS
 from fscrawl.commands.common import Program, add_command, add_root, open_tree
 from fscrawl.config.watcher import settings_of
@@ -51,20 +51,20 @@ def run(options: argparse.Namespace) -> int:
         _resume(tree, options.host)
         return EXIT_OK
     with _whole(options.command):
-        names = [signs.stop(tree)] if options.command == "stop" else signs.pause(tree, options.host)
-    say(f"{signs.created(names)}; machines obey within {_delay(tree)}")
+        names = [control.stop(tree)] if options.command == "stop" else control.pause(tree, options.host)
+    say(f"{control.created(names)}; machines obey within {_delay(tree)}")
     say(*to_go_on(options.root, names))
-    for line in signs.unknown(tree, options.host) if options.command == "pause" and options.host else []:
+    for line in control.unknown(tree, options.host) if options.command == "pause" and options.host else []:
         say(f"{line}; the sign counts when such a host is met")
     return EXIT_OK
 
 
 def _resume(tree: Tree, hosts: list[str]) -> None:
     with _whole("resume"):
-        gone = signs.resume(tree, hosts)
-    message, remaining = signs.removed(tree, gone)
+        gone = control.resume(tree, hosts)
+    message, remaining = control.removed(tree, gone)
     say(message)
-    for line in [] if gone else signs.unknown(tree, hosts):
+    for line in [] if gone else control.unknown(tree, hosts):
         say(line)
     if remaining:
         say(f"still there: {', '.join(remaining)}", *to_go_on(tree.root, remaining))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fscrawl import store
-from fscrawl.admin.doctor import directory, space, this_machine
+from fscrawl.admin.doctor import directory, this_machine
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
 from fscrawl.config.settings import FetchSettings, parse
 from fscrawl.errors import TreeError
@@ -52,15 +52,13 @@ def test_a_mount_is_judged_by_its_kind(kind, level, text):
 @pytest.mark.parametrize(
     ("kind", "source", "level", "text"),
     [
-        ("nfs4", "fs-0123.efs.eu-west-1.amazonaws.com:/", OK, "Amazon EFS"),
-        ("nfs4", "name.file.core.windows.net:/name/share", OK, "Azure Files"),
         ("nfs4", "[2001:db8::1]:/srv", OK, "up to a minute"),
         ("fuse", "mountpoint-s3", PROBLEM, "a bucket"),
         ("fuse", "JuiceFS:x", WARNING, "has not been tested"),
     ],
 )
 def test_a_service_is_named_by_its_source(kind, source, level, text):
-    """Services that are NFS for the kernel, and buckets whose FUSE has no subtype, are told by what is mounted."""
+    """Buckets whose FUSE has no subtype are told by what is mounted."""
     [said] = mounted(kind, source=source)
     assert (said.level, text in str(said)) == (level, True)
 
@@ -134,7 +132,7 @@ class Space:
 
 def compared(monkeypatch, settings="", pages=0, stored_bytes=0, there=Space):
     monkeypatch.setattr(os, "statvfs", lambda path: there)
-    return list(space.compare(Path("/"), space.need(parse(settings), pages, stored_bytes)))
+    return list(directory.room(Path("/"), directory.need(parse(settings), pages, stored_bytes)))
 
 
 def test_the_pages_that_are_allowed_must_fit(monkeypatch):
@@ -167,7 +165,7 @@ def test_the_bytes_of_pages_are_guessed_by_those_that_are_there(monkeypatch):
 
 def test_space_that_cannot_be_asked_for_is_told(tmp_path):
     """If the file system does not answer with its figures, that is a warning."""
-    assert levels(space.compare(tmp_path / "gone", space.need(parse("[crawl]\nmax_pages = 1"), 0, 0))) == [WARNING]
+    assert levels(directory.room(tmp_path / "gone", directory.need(parse("[crawl]\nmax_pages = 1"), 0, 0))) == [WARNING]
 
 
 # -- this machine

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from fscrawl import cli, hostnames, urls
-from fscrawl.admin import signs
+from fscrawl.admin import control
 from fscrawl.admin.retry import retry
 from fscrawl.config.settings import Settings, apply, render
 from fscrawl.dataset.options import Filters, Options
@@ -107,19 +107,19 @@ def test_retries(tree: Tree, form: str, means: set[str]) -> None:
 @pytest.mark.parametrize(("form", "means"), FORMS)
 def test_pauses(tree: Tree, form: str, means: set[str]) -> None:
     """`pause --host` takes each form, and `resume --host` the same ones; the sign pauses what is meant."""
-    [sign] = signs.pause(tree, [form])
+    [sign] = control.pause(tree, [form])
     paused = sign.removeprefix("PAUSE.")
     stopped = {name for name, url in URLS.items() if paused in (urls.host(url), urls.without_port(urls.host(url)))}
     assert means - {"dot"} <= stopped | {"v6", "long"}
     assert stopped <= means
-    assert signs.resume(tree, [form]) == [sign]
+    assert control.resume(tree, [form]) == [sign]
 
 
 @pytest.mark.parametrize("form", [form for form, means in FORMS if "8080" in means])
 def test_resume_of_any_port(tree: Tree, form: str) -> None:
     """A host without a port resumes it with any port, as the sign of such a host pauses any port."""
-    signs.pause(tree, ["example.org:8080", "www.example.org"])
-    assert signs.resume(tree, [form]) == ["PAUSE.example.org_8080"]
+    control.pause(tree, ["example.org:8080", "www.example.org"])
+    assert control.resume(tree, [form]) == ["PAUSE.example.org_8080"]
 
 
 @pytest.mark.parametrize(("form", "means"), FORMS + GLOBS)

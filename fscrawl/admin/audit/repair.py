@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 
 from fscrawl import urls
 from fscrawl.admin.audit.check import Checked
-from fscrawl.admin.audit.fold import fingerprint
-from fscrawl.admin.audit.liveness import Liveness
+from fscrawl.admin.audit.fold import Liveness, fingerprint
 from fscrawl.admin.audit.report import EXAMPLES, PAGES, Finding
 from fscrawl.admin.audit.scanner import Scanner
 from fscrawl.errors import PlantedError

@@ -13,7 +13,7 @@ from unittest import mock
 
 import pytest
 
-from fscrawl.admin import dashboard_control as control
+from fscrawl.admin import control
 from fscrawl.errors import TreeError, UsageError
 from fscrawl.hostnames import candidates
 from fscrawl.monitor.dashboard.app import _FILES, Dashboard, Latest
@@ -240,12 +240,12 @@ def test_control_takes_what_it_takes(ask: Ask, grown: Grown, given: bytes) -> No
 @pytest.mark.parametrize(
     ("verb", "given", "why"),
     [
-        ("pause", {"host": ["a.example"]}, "host: unknown; this takes hosts"),
-        ("resume", {"hosts": []}, "hosts: must be a list of 1 to 1000 strings, or be left out"),
-        ("stop", {"hosts": ["a.example"]}, "hosts: unknown; this takes nothing"),
-        ("retry", {"class": ["dns"]}, "class: unknown; this takes classes and hosts"),
-        ("retry", {"classes": []}, "classes: must be a list of 1 to 1000 strings, or be left out"),
-        ("seed", {"url": "http://a.example/", "label": "x"}, "label: unknown; this takes url"),
+        ("pause", {"host": ["a.example"]}, "Object contains unknown field `host`"),
+        ("resume", {"hosts": []}, "Expected `array` of length >= 1 - at `$.hosts`"),
+        ("stop", {"hosts": ["a.example"]}, "Object contains unknown field `hosts`"),
+        ("retry", {"class": ["dns"]}, "Object contains unknown field `class`"),
+        ("retry", {"classes": []}, "Expected `array` of length >= 1 - at `$.classes`"),
+        ("seed", {"url": "http://a.example/", "label": "x"}, "Object contains unknown field `label`"),
     ],
 )
 def test_a_slip_does_not_mean_the_whole_crawl(ask: Ask, grown: Grown, verb: str, given: object, why: str) -> None:
@@ -262,7 +262,7 @@ def test_control_is_bounded(ask: Ask, grown: Grown) -> None:
     assert ask("/control/pause").status == 405
     assert ask("/control/pause", "POST").status == 403
     with pytest.raises(UsageError):
-        control.pause(grown.tree, {"hosts": ["a.example"] * 1001})
+        control.VERBS["pause"](grown.tree, {"hosts": ["a.example"] * 1001})
     assert grown.tree.controls.signs() == frozenset()
 
 
