@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from fscrawl.commands import COMMANDS
-from fscrawl.commands.common import Program, add_command
+from fscrawl.commands.program import Program, add_command
 from fscrawl.errors import EXIT_OK
 from fscrawl.util.terminal import write
 

@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING
 
 from fscrawl import interrupts, store, urls
 from fscrawl.admin.probe import probe
-from fscrawl.commands.common import assignments
-from fscrawl.commands.program import without_secrets
-from fscrawl.commands.site_option import read_file
+from fscrawl.commands.program import assignments, read_file, without_secrets
 from fscrawl.config import settings
 from fscrawl.config.fixed import check_same
 from fscrawl.config.list_files import wait_for_lists

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fscrawl import hostnames, urls
-from fscrawl.commands.common import Program, add_command, directory, positive
+from fscrawl.commands.program import Program, add_command, directory, positive
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, UsageError
 from fscrawl.util.humanize import number_of
 from fscrawl.util.terminal import plain, say, say_error, say_json, say_styled

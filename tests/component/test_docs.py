@@ -22,8 +22,8 @@ import pytest
 
 from fscrawl import site
 from fscrawl.admin.audit.report import Report as AuditReport
+from fscrawl.commands.page import _as_json
 from fscrawl.commands.program import parse
-from fscrawl.commands.try_url import _as_json
 from fscrawl.config import settings
 from fscrawl.engine.progress import Counts
 from fscrawl.monitor.attempt import Attempt

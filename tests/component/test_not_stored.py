@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl.commands.common import open_tree
+from fscrawl.commands.program import open_tree
 from fscrawl.monitor.advice import not_stored_lines
 from fscrawl.monitor.snapshot import Observer
 from tests.support.crawling import crawl, errors, fscrawl, pages
