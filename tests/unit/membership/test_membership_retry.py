@@ -58,11 +58,11 @@ def test_retry_on_a_finished_crawl(world):
     assert retry_all(world) == 1
     b = world.join("b")
     b.tick()
-    assert b.take().flags == parse_flags("again=t1")
+    assert b.take().flags == parse_flags(f"again={FIRST}")
     b.kill()
     c = world.join("c")
     world.pass_time(80, c)
-    assert c.take().flags == parse_flags("again=t1")
+    assert c.take().flags == parse_flags(f"again={FIRST}")
     assert c.warnings == []
 
 
