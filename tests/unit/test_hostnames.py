@@ -83,7 +83,9 @@ def tree(tmp_path: Path) -> Tree:
         page, failed = url + "page", url + "gone"
         record = PageRecord(page, urls.key(page), 0, "", "t", "m", 200, {}, 0, "", 0.1, (), skipped="x")
         made.put_page(urls.host(url), record, None)
-        made.put_error(urls.host(url), ErrorRecord(failed, urls.key(failed), 0, "", "2026-01-01T00:00:00Z", "m", "dns", "", 1))
+        made.put_error(
+            urls.host(url), ErrorRecord(failed, urls.key(failed), 0, "", "2026-01-01T00:00:00Z", "m", "dns", "", 1)
+        )
     return made
 
 
