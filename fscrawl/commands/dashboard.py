@@ -103,9 +103,9 @@ def _report(options: argparse.Namespace) -> int:
     with interrupts.later():
         publish(place, data, tree.machine)
         interrupts.keeps("the report is written")
-    totals, hosts = answers["state"]["totals"], answers["hosts"]["hosts"]
-    pages = f"{number_of(totals['pages'], 'page')} of {number_of(hosts, 'host')}"
-    say(f"{out}: {pages}, {number_of(totals['errors'], 'failure')}{line.in_time()}")
+    state, hosts = answers["state"], answers["hosts"]["hosts"]
+    pages = f"{number_of(state['pages'], 'page')} of {number_of(hosts, 'host')}"
+    say(f"{out}: {pages}, {number_of(sum(state['errors'].values()), 'failure')}{line.in_time()}")
     return EXIT_OK
 
 

@@ -70,7 +70,7 @@ def as_json(snapshot: Snapshot) -> dict[str, Any]:
             plain(label): _label_as_json(snapshot, label, figure) for label, figure in snapshot.labels().items()
         },
         **not_stored_as_json(snapshot.not_stored),
-        "machines": [_machine_as_json(snapshot, machine) for machine in snapshot.machines],
+        "machines": [machine_as_json(snapshot, machine) for machine in snapshot.machines],
     }
 
 
@@ -79,7 +79,7 @@ def _label_as_json(snapshot: Snapshot, label: str, figure: LabelFigure) -> dict[
     return {"found": figure.found, **asdict(figure), **unknown, "stopped": label in snapshot.stopped_labels}
 
 
-def _machine_as_json(snapshot: Snapshot, machine: MachineStatus) -> dict[str, Any]:
+def machine_as_json(snapshot: Snapshot, machine: MachineStatus) -> dict[str, Any]:
     last = machine.last
     return {
         "name": plain(machine.name),

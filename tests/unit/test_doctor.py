@@ -182,9 +182,7 @@ def test_a_file_system_that_does_not_answer_is_told(tree, monkeypatch):
     """While a call on the tree hangs, it is said what is waited for."""
     said_so = threading.Event()
     monkeypatch.setattr(doctor, "_HUNG_S", 0.0)
-    monkeypatch.setattr(
-        doctor.directory, "free_space", lambda directory: iter([CheckResult(OK, str(said_so.wait(20)))])
-    )
+    monkeypatch.setattr(doctor.directory, "mount", lambda *_: iter([CheckResult(OK, str(said_so.wait(20)))]))
     said = list(doctor.examine(tree.root, 1, 1, lambda text: said_so.set() if "still waiting" in text else None))
     assert says(said, OK, "True")
 
@@ -235,10 +233,10 @@ def test_it_is_shown_which_check_is_under_way(tree, tmp_path):
             line.shown = None
         elif result.what.startswith("not installed"):
             assert line.shown == "this machine"
-    assert line.steps[:2] == ["this machine", "the mount and its space"]
+    assert line.steps[:2] == ["this machine", "the mount"]
     assert line.steps[-1] == "watching heartbeats"
     list(doctor.examine(tmp_path / "no/tree", 1, 4, lambda text: None, line=(gone := Line())))
-    assert gone.shown == "the mount and its space"
+    assert gone.shown == "the mount"
 
 
 # -- the mount

@@ -10,7 +10,7 @@ import pytest
 from fscrawl import store
 from fscrawl.admin.doctor import directory, this_machine
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
-from fscrawl.config.settings import FetchSettings, parse
+from fscrawl.config.settings import FetchSettings, Settings, parse
 from fscrawl.errors import TreeError
 from fscrawl.storage import mounts
 from fscrawl.util.installed import to_install
@@ -115,13 +115,13 @@ def test_space_is_judged(tmp_path, monkeypatch):
         f_frsize, f_bavail, f_files, f_favail = 4096, 1 << 20, 0, 0
 
     monkeypatch.setattr(os, "statvfs", lambda path: Disk)
-    assert levels(directory.free_space(tmp_path)) == [OK]
+    assert levels(directory.free_space(tmp_path, Settings(), 0, 0)) == [OK]
     Disk.f_files, Disk.f_favail, Disk.f_bavail = 10**6, 5, 10
-    assert levels(directory.free_space(tmp_path)) == [WARNING, WARNING]
+    assert levels(directory.free_space(tmp_path, Settings(), 0, 0)) == [WARNING, WARNING]
     Disk.f_favail = Disk.f_bavail = 0
-    assert levels(directory.free_space(tmp_path)) == [PROBLEM, PROBLEM]
+    assert levels(directory.free_space(tmp_path, Settings(), 0, 0)) == [PROBLEM, PROBLEM]
     monkeypatch.undo()
-    assert levels(directory.free_space(tmp_path / "gone")) == [PROBLEM]
+    assert levels(directory.free_space(tmp_path / "gone", Settings(), 0, 0)) == [PROBLEM]
 
 
 class Space:
@@ -131,8 +131,10 @@ class Space:
 
 
 def compared(monkeypatch, settings="", pages=0, stored_bytes=0, there=Space):
+    """Give what is said of the pages that are still allowed."""
     monkeypatch.setattr(os, "statvfs", lambda path: there)
-    return list(directory.room(Path("/"), directory.need(parse(settings), pages, stored_bytes)))
+    said = directory.free_space(Path("/"), parse(settings), pages, stored_bytes)
+    return [each for each in said if "max_pages" in each.what]
 
 
 def test_the_pages_that_are_allowed_must_fit(monkeypatch):
@@ -161,11 +163,6 @@ def test_the_bytes_of_pages_are_guessed_by_those_that_are_there(monkeypatch):
     assert levels(compared(monkeypatch, settings, pages=100, stored_bytes=100 * 8_000, there=Plain)) == [OK]
     [said] = compared(monkeypatch, settings, pages=100, stored_bytes=100 * 100_000, there=Plain)
     assert (said.level, "about 22 MB; 4.1 MB are free" in said.what) == (WARNING, True)
-
-
-def test_space_that_cannot_be_asked_for_is_told(tmp_path):
-    """If the file system does not answer with its figures, that is a warning."""
-    assert levels(directory.room(tmp_path / "gone", directory.need(parse("[crawl]\nmax_pages = 1"), 0, 0))) == [WARNING]
 
 
 # -- this machine

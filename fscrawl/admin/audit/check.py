@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import time
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
@@ -22,7 +21,6 @@ from fscrawl.storage.layout import (
     ERRS,
     FILE_PATTERNS,
     GENERATIONS,
-    KEY_PATTERN,
     LEASES,
     LINKS,
     LOG,
@@ -44,10 +42,6 @@ from fscrawl.util.humanize import number_of
 
 _BUSY_S = 0.1
 _TRIES = 4
-
-_BEGINNING = re.compile(
-    rf'\{{"url":("(?:[^"\\]|\\.)*"),"key":"{KEY_PATTERN}","depth":(\d{{1,9}}),"referrer":"((?:{KEY_PATTERN})?)"'.encode()
-)
 
 Checked = tuple[PageRecord | None, Finding | None]
 
@@ -80,7 +74,7 @@ class Checker:
         try:
             record = PageRecord.from_json(data)
         except RecordError as error:
-            return None, Finding("torn_records", path, str(error), host, key, *_salvage(data, host, key))
+            return None, Finding("torn_records", path, str(error), host, key)
         if finding := _flaw(record, path, host, key, "misplaced_records", "torn_records"):
             return record, finding
         expected = self._tree.bodies_of(host, record)
@@ -136,7 +130,7 @@ class Checker:
         try:
             record = ErrorRecord.from_json(data)
         except RecordError as error:
-            return None, Finding("damaged_errors", path, str(error), host, key, *_salvage(data, host, key))
+            return None, Finding("damaged_errors", path, str(error), host, key)
         return None, _flaw(record, path, host, key, "damaged_errors", "damaged_errors")
 
     def robots(self, name: str) -> Checked:
@@ -194,20 +188,6 @@ def _to_fetch(record: PageRecord | ErrorRecord) -> tuple[str, int, str]:
     if not is_normal(record.url) or not 0 <= record.depth < 1 << flaws.BITS:
         return "", 0, ""
     return record.url, record.depth, record.referrer if is_key(record.referrer) else ""
-
-
-def _salvage(data: bytes, host: str, key: str) -> tuple[str, int, str]:
-    """Read URL, depth and referrer from the beginning of a torn record, if the URL has this host and key."""
-    match = _BEGINNING.match(data)
-    if match is None:
-        return "", 0, ""
-    try:
-        url = json.loads(match[1])
-    except ValueError:
-        return "", 0, ""
-    if not is_normal(url) or (urls.host(url), urls.key(url)) != (host, key):
-        return "", 0, ""
-    return url, int(match[2]), match[3].decode()
 
 
 class MachineryScan:

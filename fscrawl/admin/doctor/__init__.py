@@ -89,13 +89,13 @@ def _directory(
     *,
     repair: bool,
 ) -> Iterator[CheckResult]:
-    yield from step("the mount and its space")
+    yield from step("the mount")
     holder = directory.holder_of(root)
     if not holder.is_dir():
         what = "is a file, and no directory" if holder.exists() else "does not exist"
         yield CheckResult(PROBLEM, f"{holder} {what}", "check that the share is mounted, and the path")
         return
-    yield from step("the mount and its space", directory.mount(holder, mount_at(holder)), directory.free_space(holder))
+    yield from step("the mount", directory.mount(holder, mount_at(holder)))
     state = store.state_of(root)
     tree = Tree(root, new_machine_id()) if state == "tree" else None
     yield from step("trying out the file system", directory.try_out(tree, holder))
@@ -107,8 +107,9 @@ def _directory(
     chosen, results = _settings(root, tree, allow_env)
     yield from step("the settings", results)
     machines = None if tree is None else crawl.Machines(tree, chosen)
-    need = directory.need(chosen, *((0, 0) if machines is None else machines.stored()))
-    yield from step("space and limits", directory.room(holder, need), this_machine.open_files(workers, threads))
+    stored = (0, 0) if machines is None else machines.stored()
+    space = directory.free_space(holder, chosen, *stored)
+    yield from step("space and limits", space, this_machine.open_files(workers, threads))
     yield from step("trying the browser", this_machine.browser(chosen, warn))
     yield from step("resolving host names", _seeds(root, chosen, lookup, is_made=tree is not None))
     if tree is not None and machines is not None:

@@ -15,6 +15,7 @@ Vocabulary:
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import shutil
@@ -210,53 +211,6 @@ _BLOCK_BYTES = 4096  # of which a file leaves a part empty
 _TYPICAL = 100  # so many pages show how large the others are
 
 
-class Need(NamedTuple):
-    """What is still to come. `pages`: which; `bytes`: None while too few pages show how large they are."""
-
-    pages: str
-    files: int
-    bytes: int | None
-
-
-def need(chosen: Settings, pages: int, stored_bytes: int) -> Need | None:
-    """Give what the pages take that may still come; None: no number of pages is set, or it is reached.
-
-    `pages`, `stored_bytes`: what the tree has already.
-    """
-    missing = max(0, (chosen.crawl.max_pages or 0) - pages)
-    if not missing:
-        return None
-    per_page = _FILES_RENDERED if chosen.render.is_on else _FILES
-    return Need(
-        f"crawl.max_pages = {chosen.crawl.max_pages:,} allows {number_of(missing, 'more page')}",
-        missing * per_page,
-        missing * (stored_bytes // pages + per_page * _BLOCK_BYTES) if pages >= _TYPICAL else None,
-    )
-
-
-def room(directory: Path, wanted: Need | None) -> Iterator[CheckResult]:
-    """Compare what is free with what is still to come."""
-    if wanted is None:
-        return
-    try:
-        there = os.statvfs(directory)
-    except OSError as error:
-        yield CheckResult(WARNING, str(tree_error(error, directory)))
-        return
-    pages, files, needed = wanted
-    if there.f_files:
-        yield _fits(pages, number_of(files, "file"), there.f_favail >= files, f"{there.f_favail:,}")
-    if needed is not None:
-        free = there.f_bavail * there.f_frsize
-        yield _fits(pages, f"about {size(needed)}", free >= needed, size(free))
-
-
-def _fits(pages: str, needed: str, fits: bool, free: str) -> CheckResult:
-    if fits:
-        return CheckResult(OK, f"{pages}; there is room for their {needed}")
-    return CheckResult(WARNING, f"{pages}, which need {needed}; {free} are free", _ADVICE)
-
-
 def holder_of(root: Path) -> Path:
     """Give the directory to check: the root, or its parent if the root does not exist yet."""
     try:
@@ -293,7 +247,7 @@ def try_out(tree: Tree | None, directory: Path) -> Iterator[CheckResult]:
         if tree is not None:
             found = probe(tree, problems.append)
         else:
-            with interrupts.later(), _Scratch(directory) as scratch:
+            with interrupts.later(), _scratch(directory) as scratch:
                 found = probe(scratch, problems.append)
     except TreeError as error:
         yield CheckResult(PROBLEM, str(error))
@@ -306,32 +260,26 @@ def try_out(tree: Tree | None, directory: Path) -> Iterator[CheckResult]:
         )
 
 
-class _Scratch:
-    """A temporary tree inside a directory, removed at the end of the `with`."""
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-
-    def __enter__(self) -> Tree:
+@contextlib.contextmanager
+def _scratch(directory: Path) -> Iterator[Tree]:
+    """Give a temporary tree inside a directory, which is removed afterwards."""
+    try:
+        made = Path(tempfile.mkdtemp(prefix=".fscrawl-doctor-", dir=directory))
+    except OSError as error:
+        raise tree_error(error, directory) from error
+    try:
         machine = new_machine_id()
-        try:
-            self._made = Path(tempfile.mkdtemp(prefix=".fscrawl-doctor-", dir=self._directory))
-        except OSError as error:
-            raise tree_error(error, self._directory) from error
-        try:
-            record = TreeRecord(FORMAT, "doctor", "", 1, "host", new_machinery())
-            store.create(self._made / "tree", record, "", "", machine)
-        except BaseException:
-            self.__exit__()
-            raise
-        return Tree(self._made / "tree", machine)
-
-    def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self._made, ignore_errors=True)
+        store.create(made / "tree", TreeRecord(FORMAT, "doctor", "", 1, "host", new_machinery()), "", "", machine)
+        yield Tree(made / "tree", machine)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
 
 
-def free_space(directory: Path) -> Iterator[CheckResult]:
-    """Check the free space, in bytes and in files. Some file systems do not say how many files fit."""
+def free_space(directory: Path, chosen: Settings, pages: int, stored_bytes: int) -> Iterator[CheckResult]:
+    """Check the free space, in bytes and in files, and whether the pages fit there that `crawl.max_pages` still allows.
+
+    `pages`, `stored_bytes`: what the tree has already. Some file systems do not say how many files fit.
+    """
     try:
         there = os.statvfs(directory)
     except OSError as error:
@@ -342,7 +290,24 @@ def free_space(directory: Path) -> Iterator[CheckResult]:
     if there.f_files:
         advice = "a page takes two files; delete some files, or use a file system with more inodes"
         yield _judged(there.f_favail, FEW_FILES, f"space for {number_of(there.f_favail, 'more file')}", advice)
+    missing = max(0, (chosen.crawl.max_pages or 0) - pages)
+    if not missing:
+        return
+    what = f"crawl.max_pages = {chosen.crawl.max_pages:,} allows {number_of(missing, 'more page')}"
+    per_page = _FILES_RENDERED if chosen.render.is_on else _FILES
+    if there.f_files:
+        files = missing * per_page
+        yield _fits(what, number_of(files, "file"), there.f_favail >= files, f"{there.f_favail:,}")
+    if pages >= _TYPICAL:
+        needed = missing * (stored_bytes // pages + per_page * _BLOCK_BYTES)
+        yield _fits(what, f"about {size(needed)}", free >= needed, size(free))
 
 
 def _judged(number: int, little: int, what: str, advice: str) -> CheckResult:
     return CheckResult(OK, what) if number >= little else CheckResult(WARNING if number else PROBLEM, what, advice)
+
+
+def _fits(pages: str, needed: str, fits: bool, free: str) -> CheckResult:
+    if fits:
+        return CheckResult(OK, f"{pages}; there is room for their {needed}")
+    return CheckResult(WARNING, f"{pages}, which need {needed}; {free} are free", _ADVICE)

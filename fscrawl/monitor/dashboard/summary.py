@@ -1,4 +1,4 @@
-"""The summary of a snapshot for the page: a JSON object. Pure.
+"""The summary of a snapshot for the page: what `status --json` says, and curves. Pure.
 
 Vocabulary:
   beat      (time, value): what a counter was when a machine wrote it down
@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from fscrawl.fleet.beat import Beat
 from fscrawl.monitor.snapshot import WINDOWS_S, MachineStatus, Snapshot, state_of
+from fscrawl.monitor.status import as_json, machine_as_json
 
 
 class Grid(NamedTuple):
@@ -120,25 +121,28 @@ _Curves = dict[str, list[float | None]]
 
 def summary(snapshot: Snapshot, window: str = "1h", span: tuple[float, float] | None = None) -> dict[str, Any]:
     """Give the summary of a snapshot. Its curves cover one of WINDOWS before now, or a `span`: from, to (UNIX time)."""
-    alive = snapshot.alive()
-    shown = [*alive, *_gone_lately(snapshot)]
+    facts = as_json(snapshot)
+    shown = [*snapshot.alive(), *_gone_lately(snapshot)]
     since, until = span or (snapshot.now - WINDOWS[window], snapshot.now)
     charted = _charted(snapshot.machines, since)
     colours = {machine.name: number for number, machine in enumerate(charted[:_OWN_CURVES])}
+    del facts["at"]  # else it would always be news
     return {
+        **facts,
         "now": round(snapshot.now, 1),
-        "crawl": snapshot.crawl,
-        "state": state_of(snapshot).value,
         "meaning": state_of(snapshot).meaning,
-        "signs": list(snapshot.signs),
-        "settings_trouble": snapshot.settings_trouble,
-        "totals": _totals(snapshot),
-        "labels": _labels(snapshot),
-        "machines": [{**_row(machine, snapshot), "colour": colours.get(machine.name)} for machine in shown],
+        "roughly": snapshot.roughly,
+        "bytes_per_s": round(snapshot.rate(WINDOWS_S["1 min"], "bytes")),
+        "labels": dict(itertools.islice(facts["labels"].items(), _LISTED)),
+        "machines": [
+            {
+                **machine_as_json(snapshot, machine),
+                "beat_at": round(machine.heard_at(snapshot.now), 1),
+                "colour": colours.get(machine.name),
+            }
+            for machine in shown
+        ],
         "unlisted": len(snapshot.machines) - len(shown),
-        "errors": [[name, number] for name, number in snapshot.errors().most_common() if number],
-        "slow": [list(each) for each in snapshot.slow().items()],
-        "failing": [list(each) for each in snapshot.failing().items()],
         "curves": _curves(charted, _grid(charted, until, max((until - since) / POINTS, _SHORTEST_STEP_S))),
     }
 
@@ -146,58 +150,6 @@ def summary(snapshot: Snapshot, window: str = "1h", span: tuple[float, float] | 
 def _gone_lately(snapshot: Snapshot) -> list[MachineStatus]:
     over = [machine for machine in snapshot.machines if machine.state != "alive"]
     return heapq.nlargest(_LISTED, over, key=lambda machine: machine.last.at)
-
-
-def _totals(snapshot: Snapshot) -> dict[str, Any]:
-    alive = bool(snapshot.alive())
-    ends_in_s = snapshot.ends_in_s()
-    return {
-        "pages": int(snapshot.total("pages")),
-        "bytes": int(snapshot.total("bytes")),
-        "errors": snapshot.errors().total(),
-        "exact": snapshot.is_exact,
-        "pending": snapshot.pending() if snapshot.is_pending_known else None,
-        "roughly": snapshot.roughly,
-        "in_flight": int(snapshot.at_work("in_flight")) if alive else None,
-        "free_bytes": snapshot.free_bytes,
-        "rates": {name: round(snapshot.rate(window_s), 2) for name, window_s in WINDOWS_S.items()},
-        "bytes_rate": round(snapshot.rate(WINDOWS_S["1 min"], "bytes")),
-        "ends_in_s": None if ends_in_s is None else round(ends_in_s),
-    }
-
-
-def _labels(snapshot: Snapshot) -> list[dict[str, Any]]:
-    """Give the tasks with most pending URLs. What is not known while hosts are taken over is None."""
-    knows = snapshot.knows_labels
-    return [
-        {
-            "label": label,
-            "found": figure.found if knows else None,
-            "stored": figure.stored,
-            "failed": figure.failed,
-            "pending": figure.pending if knows else None,
-            "stopped": label in snapshot.stopped_labels,
-        }
-        for label, figure in itertools.islice(snapshot.labels().items(), _LISTED)
-    ]
-
-
-def _row(machine: MachineStatus, snapshot: Snapshot) -> dict[str, Any]:
-    last = machine.last
-    return {
-        "name": machine.name,
-        "state": machine.state,
-        "doing": machine.doing,
-        "rate": round(machine.rate(WINDOWS_S["1 min"]), 2) if machine.state == "alive" else None,
-        "errors": last.failures,
-        **{
-            name: int(getattr(last, name) or 0)
-            for name in ("pages", "bytes", "pending", "in_flight", "hosts", "shards")
-        },
-        "memory": last.memory,
-        "beat_at": round(machine.heard_at(snapshot.now), 1),
-        "other_settings": snapshot.uses_other_settings(machine),
-    }
 
 
 def _charted(machines: Sequence[MachineStatus], since: float) -> list[MachineStatus]:

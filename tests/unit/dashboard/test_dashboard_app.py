@@ -50,7 +50,7 @@ def test_static_files(ask: Ask, path: str) -> None:
 def test_state(ask: Ask, grown: Grown) -> None:
     """The state is of the logs, and says where the tree is."""
     facts = ask("/api/state?window=1h").json()
-    assert (facts["totals"]["pages"], facts["errors"], facts["state"]) == (40, [["dns", 1]], "stopped")
+    assert (facts["pages"], facts["errors"], facts["state"]) == (40, {"dns": 1}, "stopped")
     assert (facts["root"], facts["control"]) == (str(grown.root), True)
 
 
@@ -113,7 +113,7 @@ def test_tree_that_goes_and_comes_back(ask: Ask, grown: Grown, monkeypatch: pyte
     grown.root.rmdir()
     away.rename(grown.root)
     assert b"fscrawl_tree_up 1" in ask("/metrics").body
-    assert ask("/api/state").json()["totals"]["pages"] == 40
+    assert ask("/api/state").json()["pages"] == 40
 
 
 def test_events_say_what_is_new(dashboard: Dashboard, grown: Grown) -> None:
