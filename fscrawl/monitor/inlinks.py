@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import NamedTuple
+
+import msgspec
 
 from fscrawl import urls
 from fscrawl.errors import RecordError
@@ -28,7 +29,7 @@ from fscrawl.util.parallel import READERS, in_turn
 from fscrawl.util.progress import SILENT, ProgressLine
 
 
-class Inlink(NamedTuple):
+class Inlink(msgspec.Struct, frozen=True, order=True):
     """A stored page that links to a URL. `how`: see above; `depth`: the depth of the URL by this link."""
 
     url: str
@@ -98,7 +99,7 @@ _MOST_LINES = 100
 # -- logs
 
 
-class Line(NamedTuple):
+class Line(msgspec.Struct, frozen=True):
     """A line that found a URL: in the log of `machine`, or in `seeds.txt` (then `machine` is "").
 
     found_on    URL of the page with key `referrer`
@@ -113,7 +114,7 @@ class Line(NamedTuple):
     source: str = "log"
 
 
-class Mark(NamedTuple):
+class Mark(msgspec.Struct, frozen=True):
     """What the log of `machine` says has become of a URL: it is done, or failed at `failed_at`.
 
     depth     at which it was found
