@@ -6,10 +6,11 @@ Logs are read by `fleet.all_lines`. Snapshots are only a cache, and are not read
 from __future__ import annotations
 
 import hashlib
-import json
 import time
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
+
+import msgspec
 
 from fscrawl import urls
 from fscrawl.admin.audit.report import Finding
@@ -224,7 +225,7 @@ class MachineryScan:
     def _checks_of_generation(self, number: int) -> Iterator[Callable[[], Checked]]:
         for name, kind in self._files.entries(generation_path(number)):
             if name == RULES and kind == "file":
-                yield partial(self._check_rules, number)
+                yield partial(self._rules, number)
             elif kind != "directory" or name not in (LOG, SNAP):
                 self._note_odd(generation_path(number), name, kind)
         for directory, of in ((log_directory(number), machine_of), (snapshot_directory(number), snapshot_of)):
@@ -247,27 +248,18 @@ class MachineryScan:
         what = self._files.planted(path)
         return None, Finding("planted", path, what) if what else None
 
-    def _check_rules(self, number: int) -> Checked:
-        return self.rules(rules_path(number))
-
-    def rules(self, path: str) -> Checked:
+    def _rules(self, number: int) -> Checked:
         """Check that a generation has link rules."""
-        number = generation_of(path.split("/")[-2])
-        is_sound = number is None or Generations(self._files).read(number).links is not None
-        return None, None if is_sound or not self._files.exists(path) else Finding("damaged_rules", path)
+        path = rules_path(number)
+        is_sound = Generations(self._files).read(number).links is not None or not self._files.exists(path)
+        return None, None if is_sound else Finding("damaged_rules", path)
 
     def lease(self, name: str) -> Checked:
-        """Check that a lease names its holder."""
+        """Check that a lease names its holder, if it was not removed meanwhile."""
         path = f"{LEASES}/{name}"
-        return None, None if _is_object(self._files.read(path), "holder") else Finding("torn_leases", path)
-
-
-def _is_object(data: bytes | None, *fields: str) -> bool:
-    """Tell whether data is a JSON object with these fields, or was removed meanwhile."""
-    if data is None:
-        return True
-    try:
-        values = json.loads(data)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(values, dict) and all(field in values for field in fields)
+        data = self._files.read(path)
+        try:
+            is_sound = data is None or "holder" in msgspec.json.decode(data, type=dict)
+        except (msgspec.DecodeError, RecursionError):
+            is_sound = False
+        return None, None if is_sound else Finding("torn_leases", path)
