@@ -19,7 +19,7 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -212,20 +212,17 @@ class Dashboard:
         return _json_response(found)
 
     def _pages(self, request: Request) -> Response:
-        given, directory = request.query_params, _listed(request)
+        given, listed = request.query_params, _one_of(request, "list", ("pages", "failures"), "pages")
+        host, directory = _host(given.get("host", "")), LINKS if listed == "pages" else ERRS
         self._latest.check()
-        return _json_response(
-            pages.page_of(self._latest.tree, _host(given.get("host", "")), directory, _number(given.get("page")))
-        )
+        return _json_response(pages.page_of(self._latest.tree, host, directory, _number(given.get("page"))))
 
     def _errors(self, request: Request) -> Response:  # noqa: ARG002
         self._latest.check()
         return _json_response(pages.examples(self._latest.tree))
 
     def _body(self, request: Request) -> Response:
-        way = request.query_params.get("as", "page")
-        if way not in pages.WAYS:
-            raise UsageError(f"as: must be one of {', '.join(pages.WAYS)}")
+        way = _one_of(request, "as", pages.WAYS, "page")
         host, key = _page_key(request.path_params["host"], request.path_params["key"])
         found = pages.body(self._latest.tree, host, key, way)
         if found is None:
@@ -264,29 +261,21 @@ def _json_response(facts: dict[str, Any], status: int = 200, headers: Mapping[st
 # -- what was asked for
 
 
+def _one_of(request: Request, name: str, allowed: Collection[str], usual: str) -> str:
+    value = request.query_params.get(name, usual)
+    if value not in allowed:
+        raise UsageError(f"{name}: must be one of {', '.join(filter(None, allowed))}")
+    return value
+
+
 def _window(request: Request) -> str:
-    window = request.query_params.get("window", "10min")
-    if window not in WINDOWS:
-        raise UsageError(f"window: must be one of {', '.join(WINDOWS)}")
-    return window
+    return _one_of(request, "window", WINDOWS, "10min")
 
 
 def _query(request: Request) -> Query:
     given = request.query_params
-    sort, only = given.get("sort", SORTS[0]), given.get("only", "")
-    if sort not in SORTS:
-        raise UsageError(f"sort: must be one of {', '.join(SORTS)}")
-    if only not in ONLY:
-        raise UsageError(f"only: must be one of {', '.join(filter(None, ONLY))}, or nothing")
-    order = given.get("order", "down")
-    return Query(given.get("q", ""), sort, order == "down", _number(given.get("page")), only)
-
-
-def _listed(request: Request) -> str:
-    directory = {"pages": LINKS, "failures": ERRS}.get(request.query_params.get("list", "pages"))
-    if directory is None:
-        raise UsageError("list: must be pages or failures")
-    return directory
+    sort, only = _one_of(request, "sort", SORTS, SORTS[0]), _one_of(request, "only", ONLY, "")
+    return Query(given.get("q", ""), sort, given.get("order") != "up", _number(given.get("page")), only)
 
 
 def _number(text: str | None) -> int:
