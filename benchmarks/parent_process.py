@@ -41,7 +41,7 @@ _LOOK = "_look_around"  # of a machine; it is called every 10 ms
 class MadeUpWorker:
     """Does tasks as `worker.Worker` does, without asking anybody."""
 
-    def __init__(self, tree: object, config: CrawlConfig, *_: object) -> None:  # noqa: ARG002
+    def __init__(self, tree: object, config: CrawlConfig, *_: object, **__: object) -> None:  # noqa: ARG002
         row = json.loads(os.environ[_GIVEN])["row"]
         self._hosts, self._pages, self._latency_s = row["hosts"], row["pages_a_host"], row["latency_s"]
         self._generation = config.generation
@@ -80,10 +80,10 @@ def _links(url: str, host: int, hosts: int, pages: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(own + foreign))
 
 
-def serve(cores: list[int]) -> None:
+def serve(number: int, workers: int) -> None:
     """Run the real worker process with the made-up worker."""
     worker_process.Worker = MadeUpWorker  # type: ignore[misc,assignment]
-    worker_process.serve(cores)
+    worker_process.serve(number, workers)
 
 
 # -- in the parent
@@ -161,7 +161,7 @@ def _watch_parts(stopwatch: _Stopwatch) -> None:
     stopwatch.watch(outcomes.Bookkeeper, "take", "bookkeeping")
     stopwatch.watch(membership.Membership, "discover", "links")
     stopwatch.watch(frontier.Frontier, "finish", "finish tasks")
-    stopwatch.watch(ledger.Ledger, "told", "log")
+    stopwatch.watch(ledger.Ledger, "tell", "log")
     stopwatch.watch(log_writer.LogWriter, "add", "log")
 
 

@@ -212,8 +212,10 @@ def _workloads(
     if corpus.missing():
         print(f"without {' '.join(corpus.missing())}: only the made-up web", file=sys.stderr)
     else:
-        source = _crawl("crawl, python3-doc", [servers.enter_context(corpus.serve()).python.url], directory)
+        served = servers.enter_context(corpus.serve())
+        source = _crawl("crawl, python3-doc", [served.python.url], directory)
         yield source
+        yield _crawl("crawl, rust-doc", [served.rust.url], directory)
     trees = {each.name: _tree(each, source, directory, arguments.merge_pages) for each in checkouts}
     for style in ("parquet", "warc"):
         yield Workload(f"merge, {style}", _merge_words(trees, style), _merged_pages)

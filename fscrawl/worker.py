@@ -8,7 +8,7 @@ in the tree, record and body.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 from fscrawl.errors import TreeBusyError
 from fscrawl.fleet.heartbeat import Permit
@@ -19,11 +19,10 @@ from fscrawl.handlers.costs import costly_s
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import Exchange, Known, Outcome, Returned, ReturnedError
 from fscrawl.handlers.pages import PageHandler
-from fscrawl.handlers.probes import ProbeHandler
 from fscrawl.handlers.reading import Reader, read_here
 from fscrawl.handlers.refreshes import RefreshHandler
 from fscrawl.handlers.rendering import Render
-from fscrawl.handlers.robots import RobotsHandler
+from fscrawl.handlers.robots import ProbeHandler, RobotsHandler
 from fscrawl.handlers.sessions import Opened
 from fscrawl.handlers.sitemaps import SitemapHandler
 from fscrawl.handlers.writer import Writer
@@ -45,7 +44,6 @@ class Worker:
         config: CrawlConfig,
         threads: int,
         permit: Permit | None = None,
-        on_answer: Callable[[], None] = lambda: None,
         allow_env: Collection[str] = (),
         read: Reader = read_here,
         render: Render | None = None,
@@ -53,12 +51,11 @@ class Worker:
     ) -> None:
         """`permit`: without it nothing is fetched and nothing stored (None: there are no other machines).
 
-        `on_answer`: called in the thread of a page when its host has answered, before the page is stored.
         `allow_env`: as for `credentials.Variables`. `read`: reads a page.
         `render`: runs the scripts of a page; None: there is no browser.
         `opened`: the sessions of its process; None: there are none yet.
         """
-        self._context = Context(tree, config, threads, permit, on_answer, allow_env, read, render, opened)
+        self._context = Context(tree, config, threads, permit, allow_env, read, render, opened)
         self._writer = writer = Writer(self._context)
         self._pages = PageHandler(self._context, writer)
         self._sitemaps = SitemapHandler(self._context, writer)

@@ -25,8 +25,8 @@ from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.membership import Membership
 from fscrawl.fleet.rules import Rules
 from fscrawl.frontier.frontier import Frontier
-from fscrawl.frontier.stored import StoredOnTree
-from fscrawl.frontier.task import PageTask, RobotsTask
+from fscrawl.frontier.shards import StoredOnTree
+from fscrawl.frontier.task import End, PageTask, RobotsTask
 from fscrawl.storage.append_log import Log
 from fscrawl.storage.records import FORMAT, PageRecord
 from fscrawl.store import Tree
@@ -168,8 +168,8 @@ class Worker:
         self.pages += stored
         self.told += not stored
         self._discover(links, task)
-        self.ledger.told(task)
-        self.frontier.finish(task, self.world.now if stored else None, stored=stored, told=True)
+        self.ledger.tell(task)
+        self.frontier.finish(task, self.world.now if stored else None, End.TOLD, stored=stored)
         return stored
 
     def _fetch(self, task: PageTask) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from fscrawl.commands.crawling import run
-from fscrawl.engine import preload
+from fscrawl.engine import worker_entry
 from fscrawl.engine.progress import Counts, Progress
 from fscrawl.engine.run import Result
 from fscrawl.errors import EXIT_OK, FscrawlError, as_our_error
@@ -79,7 +79,7 @@ def do(task: dict[str, Any], out: TextIO, caller: threading.Thread) -> int:
             caller.start()
             protect_children()
             if task["workers"]:
-                start_server(preload.MODULES)
+                start_server(worker_entry.PRELOADED)
             for name in ("root", "seeds", "site"):
                 task[name] = None if task[name] is None else Path(task[name])
             result, _ = run(argparse.Namespace(**task), progress)

@@ -110,7 +110,7 @@ def crawl(
     seeds: Seeds = (),
     *,
     workers: int = 4,
-    threads: int = 8,
+    threads: int = 16,
     site: str | os.PathLike[str] | None = None,
     refresh: str | None = None,
     reseed: bool = False,

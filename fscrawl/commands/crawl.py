@@ -15,7 +15,7 @@ from fscrawl.commands.program import (
     add_workers,
     file,
 )
-from fscrawl.engine.preload import MODULES
+from fscrawl.engine.worker_entry import PRELOADED
 from fscrawl.util.processes import start_server
 
 _EXAMPLES = """\
@@ -72,7 +72,7 @@ def _seeds(text: str) -> Path:
 
 def run(options: argparse.Namespace) -> int:
     if options.workers:  # the process that they are forked from loads its modules while this one does so
-        start_server(MODULES)
+        start_server(PRELOADED)
     from fscrawl.commands.crawling import crawl  # noqa: PLC0415 - as above
 
     return crawl(options)

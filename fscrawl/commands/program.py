@@ -364,9 +364,9 @@ def add_workers(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--threads",
         type=positive,
-        default=8,
+        default=16,
         metavar="N",
-        help="fetches at the same time in each worker, at most 1000 (default 8)",
+        help="fetches at the same time in each worker, at most 1000 (default 16)",
     )
 
 

@@ -12,8 +12,7 @@ from typing import Literal, NamedTuple
 
 from fscrawl import urls
 from fscrawl.config.settings import PolitenessSettings
-from fscrawl.frontier.host_scheduler import HostScheduler
-from fscrawl.frontier.host_stats import Fails
+from fscrawl.frontier.host_scheduler import Fails, HostScheduler
 from fscrawl.store import PAUSE
 from fscrawl.util.humanize import number_of, span
 from fscrawl.util.installed import command

@@ -23,9 +23,9 @@ from fscrawl.config.settings import Settings
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.engine.browsers import Browsers
 from fscrawl.engine.idleness import Idleness, Load, why_paced
-from fscrawl.engine.messages import WorkerSetup, most_stalled
+from fscrawl.engine.messages import WorkerSetup
 from fscrawl.engine.outcomes import Bookkeeper
-from fscrawl.engine.pool import Pool
+from fscrawl.engine.pool import Pool, most_slow
 from fscrawl.engine.progress import Counts, Progress
 from fscrawl.engine.run import Ending, Options, Result
 from fscrawl.engine.site_process import Seeds, seeds_here
@@ -36,7 +36,7 @@ from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.membership import Membership
 from fscrawl.fleet.recovery import remove_own_temporaries
 from fscrawl.frontier.frontier import Frontier
-from fscrawl.frontier.stored import StoredOnTree
+from fscrawl.frontier.shards import StoredOnTree
 from fscrawl.frontier.task import ProbeTask
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.politeness.outage import Outage
@@ -164,7 +164,8 @@ class Machine:
         fetch, render = settings.fetch, settings.render
         hung_after_s = 60 + 4 * (fetch.timeout + fetch.connect_timeout + render.timeout) + settings.store.patience
         delay_s = self._frontier.scheduler.delay_s
-        self._frontier.scheduler.places.limit_slow(max(1, self._options.workers) * most_stalled(self._options.threads))
+        workers, threads = max(1, options.workers), options.threads
+        self._frontier.scheduler.places.limit_slow(workers * most_slow(threads), workers * threads)
         return Pool(self._options.workers, setup, self._config(), hung_after_s=hung_after_s, delay_s=delay_s)
 
     def _may_wait(self) -> bool:
@@ -347,7 +348,7 @@ class Machine:
             task = self._frontier.take(now)
             if task is None:
                 return
-            self._pool.submit(task)
+            self._pool.submit(task, slow=not self._frontier.scheduler.is_quick(task.host))
 
     def _probe(self, now: float) -> None:
         """During an outage, ask a host from time to time whether the network is back."""
@@ -355,7 +356,7 @@ class Machine:
             return
         target = self._outage.probe(now, lambda host: self._frontier.scheduler.ask_out_of_turn(host, now))
         if target is not None:
-            self._pool.submit(ProbeTask(target.url, target.host))
+            self._pool.submit(ProbeTask(target.url, target.host), slow=True)
             self._bookkeeper.probes_in_flight += 1
         elif not self._outage.is_on:
             self._progress.warn("no host has ever answered: the crawl goes on, and failures are recorded")

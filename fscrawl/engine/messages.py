@@ -1,4 +1,4 @@
-"""What a machine and its worker processes send each other, and the rule for tasks that stall, which both go by.
+"""What a machine and its worker processes send each other.
 
 It is apart from `worker_process`, since the machine need not load what fetches and reads pages.
 """
@@ -11,17 +11,13 @@ from typing import NamedTuple, Self
 
 from fscrawl.errors import TreeError
 from fscrawl.fleet.heartbeat import Permit
-from fscrawl.frontier.task import PageTask, Task
+from fscrawl.frontier.task import Task
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import Outcome
 from fscrawl.http.cookies import Cookies
 from fscrawl.storage.records import TreeRecord
 from fscrawl.storage.retrying import Retrying
 from fscrawl.store import Tree
-
-MAX_THREADS_FACTOR = 9  # times `threads`, if most of them are stalled
-_PAGE_STALLS_AFTER_S = 1.0  # a slower host is not worth a thread that others could use
-_FIRST_CONTACT_STALLS_AFTER_S = 0.25  # a host that has not answered yet is less likely to answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,21 +37,21 @@ class TreeUnusable(NamedTuple):
     error: TreeError
 
 
+class Begun(NamedTuple):
+    """The process has threads that work; `pid` is its id."""
+
+    pid: int
+
+
 class Parked(NamedTuple):
-    """`task` waits for its page to be read or rendered: it is no load. Its outcome comes later."""
-
-    task: Task
-
-
-class Unparked(NamedTuple):
-    """The page of `task` was read, or rendered: its thread is at work again."""
+    """`task` waits for its page to be read or rendered: it is no load any more. Its outcome comes later."""
 
     task: Task
 
 
 Message = list[Task] | CrawlConfig | Cookies | Drain | Stop
 Answer = Outcome | TreeUnusable
-Sent = Answer | Parked | Unparked
+Sent = Answer | Parked
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +88,3 @@ class WorkerSetup:
 
 def _always() -> bool:
     return True
-
-
-def stalls_after_s(task: Task) -> float:
-    """Give how long a task may take before it counts as stalled; the machine counts by the same rule."""
-    return _PAGE_STALLS_AFTER_S if isinstance(task, PageTask) else _FIRST_CONTACT_STALLS_AFTER_S
-
-
-def most_stalled(threads: int) -> int:
-    """Give how many stalled threads a worker process has others for. The machine hands out no more slow tasks."""
-    return (MAX_THREADS_FACTOR - 1) * threads

@@ -2,13 +2,13 @@
 
     count      the figures of the progress line and of the heartbeat
     judge      does the host answer? If many do not: is the network of this machine gone?
-    discover   what was found goes to the frontier, or to the machine that holds its shard
-    tell       then the log says that the links of the page, or its failure, are known
-    finish     the frontier gets the task back; before that, a task that needs another attempt becomes pending again
+    tell       what was found goes to the frontier, or to the machine that holds its shard; then the log says that the
+               links of the page, or its failure, are known
+    finish     the frontier gets the task back, and how it ended (`End`)
 
 Promise: after `Bookkeeper.take` the task is no longer in flight, whatever came of it. Only that of a page with many
 links stays so until all of them are taken in, some at each turn of the main loop (`go_on`): 100,000 links take seconds,
-and no other host would be asked meanwhile. Of a page with very many links they come later (`telling`).
+and no other host would be asked meanwhile. Of a page with very many links they come later (`Telling`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from fscrawl.config.settings import Settings
 from fscrawl.engine.messages import Answer, TreeUnusable
 from fscrawl.engine.pool import KilledWorker
 from fscrawl.engine.progress import Counts, Progress
-from fscrawl.engine.telling import Telling
 from fscrawl.errors import TreeError
 from fscrawl.fleet.label_figures import LabelCounter
 from fscrawl.fleet.membership import Membership
@@ -32,7 +31,7 @@ from fscrawl.fleet.not_stored import Astray, NotStored
 from fscrawl.fleet.status_file import StatusFile, StatusWriter
 from fscrawl.frontier.flags import SITEMAP, SITEMAP_PART, Flags, flags_of, labelled
 from fscrawl.frontier.frontier import Frontier
-from fscrawl.frontier.task import PageTask, ProbeTask, RobotsTask, Task
+from fscrawl.frontier.task import End, PageTask, ProbeTask, RobotsTask, Task
 from fscrawl.handlers.outcome import (
     Exchange,
     FailedForGood,
@@ -61,6 +60,7 @@ _LINKS_AT_ONCE = 250  # some milliseconds; on a busy computer it may take ten ti
 _MOST_WAITING = 200_000  # links that are not taken in yet: those of two of the largest pages
 _SEEDS_TOLD = 20
 _OVER = object()
+_TOLD = (End.TOLD, End.FAILED)  # the logs say it
 
 
 class Bookkeeper:
@@ -120,7 +120,7 @@ class Bookkeeper:
     def put_off_telling(self) -> None:
         """Let the pages whose links no worker has begun to tell be pending again: nothing is handed out now."""
         for task in self._telling.give_up():
-            self._returned(Returned(task))
+            self._finish(task._replace(check=True), None, End.BACK)
 
     def _run(self, steps: Iterator[None]) -> None:
         """Take a step, and leave the others for later, unless too many links wait."""
@@ -144,7 +144,7 @@ class Bookkeeper:
             case KilledWorker():
                 return self._record_worker_death(answer.task)
             case TreeUnusable():
-                self._end_undone(answer.task, None)
+                self._finish(answer.task, None)
                 return answer.error
             case _:
                 self._take_outcome(answer)
@@ -157,7 +157,7 @@ class Bookkeeper:
             case Unchanged():
                 self._unchanged(answer)
             case Known():
-                self._run(self._known(answer))
+                self._known(answer)
             case FailedForNow():
                 self._failed_for_now(answer)
             case FailedForGood():
@@ -182,14 +182,25 @@ class Bookkeeper:
         self._progress.event(task.url, outcome.kind, status=outcome.status, bytes=outcome.bytes)
         self._judge_host(task, exchange)
         if self._is_stale(outcome):
-            self._tell_later(task, exchange, stored=outcome.kind == "page")
+            self._run(self._tell(outcome, stored=outcome.kind == "page"))
         elif self._waits(outcome):
             self._frontier.finish(task, exchange.asked_at)
         elif outcome.later:
             self._frontier.cut.update(outcome.cut or {})
             self._telling.add(outcome)
         else:
-            self._run(self._tell_stored(outcome))
+            self._run(self._tell(outcome, stored=outcome.kind == "page"))
+
+    def _tell(self, outcome: Stored | Unchanged | Known, *, stored: bool = False) -> Iterator[None]:
+        """Take in the links of a page, and finish its task; in another generation they are told from its record."""
+        task, exchange = outcome.task, outcome.exchange
+        if not self._is_stale(outcome):
+            yield from self._discover(outcome)
+        if self._is_stale(outcome):  # from the beginning, or meanwhile
+            task, end = task._replace(check=True, flags=task.flags.to_tell()), End.BACK
+        else:
+            end = End.TOLD
+        self._finish(task, exchange.asked_at if exchange else None, end, stored=stored)
 
     def _waits(self, led_back: Stored) -> bool:
         """Ask once more for a page to which a log-in has led back, if it is ours: another machine lacks the cookie.
@@ -214,23 +225,9 @@ class Bookkeeper:
             )
         return False
 
-    def _tell_stored(self, outcome: Stored) -> Iterator[None]:
-        task, stored = outcome.task, outcome.kind == "page"
-        yield from self._discover(outcome, outcome.sitemaps, moved=outcome.kind == "redirect")
-        if self._is_stale(outcome):
-            self._tell_later(task, outcome.exchange, stored=stored)
-        else:
-            self._membership.told(task)
-            self._finish(task, outcome.exchange.asked_at, stored=stored, told=True)
-
     def _is_stale(self, outcome: Stored | Unchanged | Known | RobotsKnown) -> bool:
         """Tell whether the links of an outcome were chosen by the rules of an older generation."""
         return outcome.generation != self._membership.rules.generation
-
-    def _tell_later(self, task: PageTask, exchange: Exchange | None, *, stored: bool = False) -> None:
-        """Let the links of a stored page be told from its record, by the rules of the present generation."""
-        self._frontier.give_back(task._replace(check=True, flags=task.flags.to_tell()))
-        self._finish(task, exchange.asked_at if exchange else None, stored=stored)
 
     def _unchanged(self, outcome: Unchanged) -> None:
         self.counts.unchanged += 1
@@ -239,27 +236,15 @@ class Bookkeeper:
         why = {"error": outcome.class_, "message": outcome.message} if outcome.class_ else {}
         self._progress.event(outcome.task.url, "unchanged", status=outcome.status, bytes=0, **why)
         self._judge_host(outcome.task, outcome.exchange, outcome.class_, outcome.message)
-        self._run(self._tell_unchanged(outcome))
+        self._run(self._tell(outcome))
 
-    def _tell_unchanged(self, outcome: Unchanged) -> Iterator[None]:
-        yield from self._discover(outcome)
-        if self._is_stale(outcome):
-            self._tell_later(outcome.task, outcome.exchange)
-        else:
-            self._membership.told(outcome.task)
-            self._finish(outcome.task, outcome.exchange.asked_at, told=True)
-
-    def _known(self, outcome: Known) -> Iterator[None]:
-        task = outcome.task
+    def _known(self, outcome: Known) -> None:
         if outcome.failed_at:
-            self._membership.failed(task, outcome.failed_at)
+            self._finish(outcome.task, None, End.FAILED, failed_at=outcome.failed_at)
         elif outcome.generation:
-            yield from self._discover(outcome, outcome.sitemaps, moved=outcome.moved)
-            if self._is_stale(outcome):
-                self._tell_later(task, None)
-                return
-            self._membership.told(task)
-        self._finish(task, None, told=bool(outcome.generation), failed=bool(outcome.failed_at))
+            self._run(self._tell(outcome))
+        else:
+            self._finish(outcome.task, None)
 
     def _failed_for_now(self, outcome: FailedForNow) -> None:
         task, exchange = outcome.task, outcome.exchange
@@ -268,14 +253,13 @@ class Bookkeeper:
         self._judge_host(task, exchange, outcome.class_, outcome.message)
         give_up_s = self._settings().politeness.give_up_after
         self._tell_first_failure(task, outcome, f"it is tried for {give_up_s:g} s (politeness.give_up_after)")
-        if self._outage.is_on:
-            self._frontier.give_back(task)
-        else:
-            self._frontier.retry(task, self._next_try_at(task.attempt))
         if (first := outcome.first) is not None:
             self._membership.discover([first.url], first.depth, first.referrer, labelled(first.flags.label), task.host)
             self._frontier.retry(first, time.monotonic())
-        self._finish(task, exchange.asked_at)
+        if self._outage.is_on:
+            self._finish(task, exchange.asked_at, End.BACK)
+        else:
+            self._finish(task, exchange.asked_at, End.AGAIN, at=self._next_try_at(task.attempt))
 
     def _failed_for_good(self, outcome: FailedForGood) -> None:
         task, exchange = outcome.task, outcome.exchange
@@ -284,15 +268,16 @@ class Bookkeeper:
             self._judge_host(task, exchange, outcome.class_, outcome.message)
         self._tell_first_failure(task, outcome, "it is given up")
         self.counts.private = line_to_allow(outcome.message) or self.counts.private
+        asked_at = exchange.asked_at if exchange else None
         if isinstance(task, RobotsTask):  # it is not counted: each page of the host will be
             self._frontier.scheduler.give_up(task.host, outcome.class_, outcome.message)
-        else:
-            self.counts.errors[outcome.class_] += 1
-            self.counts.without_page = task.url
-            self.counts.replace(outcome.replaced)
-            self._count_label(task, "", outcome.replaced)
-            self._membership.failed(task, outcome.failed_at)
-        self._finish(task, exchange.asked_at if exchange else None, failed=True)
+            self._finish(task, asked_at)
+            return
+        self.counts.errors[outcome.class_] += 1
+        self.counts.without_page = task.url
+        self.counts.replace(outcome.replaced)
+        self._count_label(task, "", outcome.replaced)
+        self._finish(task, asked_at, End.FAILED, failed_at=outcome.failed_at)
 
     def _tell_first_failure(self, task: Task, outcome: FailedForNow | FailedForGood, then: str) -> None:
         """Tell at once that a host of a seed fails: its name may have a mistake."""
@@ -316,60 +301,69 @@ class Bookkeeper:
 
     def _probed(self, outcome: Probed) -> None:
         self._judge_host(outcome.task, outcome.exchange, outcome.class_, outcome.message)
-        self.probes_in_flight -= 1
+        self._finish(outcome.task, outcome.exchange.asked_at)
         self._frontier.scheduler.rest(outcome.task.host, time.monotonic() + self._settings().politeness.delay, "probed")
 
     def _returned(self, outcome: Returned) -> None:
         task = outcome.task
         if isinstance(task, PageTask):  # it may have been stored although its worker was told of a fault
-            self._frontier.give_back(task._replace(check=True))
-        self._end_undone(task, outcome.asked_at)
-
-    def _end_undone(self, task: Task, asked_at: float | None, *, failed: bool = False) -> None:
-        """End a task that no worker has done. `failed`: as for `Frontier.finish`."""
-        if isinstance(task, ProbeTask):
-            self.probes_in_flight -= 1
-        else:
-            self._finish(task, asked_at, failed=failed)
+            task = task._replace(check=True)
+        self._finish(task, outcome.asked_at, End.BACK)
 
     def _finish(
-        self, task: Task, asked_at: float | None, *, stored: bool = False, told: bool = False, failed: bool = False
+        self,
+        task: Task,
+        asked_at: float | None,
+        end: End = End.OPEN,
+        *,
+        at: float = 0.0,
+        failed_at: str = "",
+        stored: bool = False,
     ) -> None:
-        """End a task that may be one that tells the links of a page: then it is the end of that page, too."""
-        page = self._telling.end(task.key) if isinstance(task, PageTask) else None
-        if page is not None:
+        """End a task: the log says what is known of it, then the frontier gets it back.
+
+        It may be one that tells the links of a stored page: then this is the end of that page, too.
+        `failed_at`: with FAILED, what its error record says.
+        """
+        if isinstance(task, ProbeTask):
+            self.probes_in_flight -= 1
+            return
+        if isinstance(task, RobotsTask):
+            self._frontier.finish(task, asked_at, end, at=at)
+            return
+        if end in _TOLD:
+            self._membership.tell(task, failed_at)
+        if (page := self._telling.end(task.key)) is not None:
             asked_at, stored = asked_at or page.exchange.asked_at, stored or page.kind == "page"
-        self._frontier.finish(task, asked_at, stored=stored, told=told, failed=failed)
-        if (told or failed) and isinstance(task, PageTask) and (led_back := self._led_back.pop(task.key, None)):
+        self._frontier.finish(task, asked_at, end, at=at, stored=stored)
+        if end in _TOLD and (led_back := self._led_back.pop(task.key, None)):
             self._run(self._tell_led_back(led_back))
 
     def _tell_led_back(self, outcome: Stored) -> Iterator[None]:
-        yield from self._discover(outcome, outcome.sitemaps, moved=True)
+        yield from self._discover(outcome)
         if not self._is_stale(outcome):  # else the survey reads its record
-            self._membership.told(outcome.task)
+            self._membership.tell(outcome.task)
             self._frontier.tell(outcome.task)
 
     def _record_worker_death(self, task: Task) -> TreeError | None:
         """Write an error record for a page that killed its worker twice; give the error if that is not possible."""
-        tree_error = None
-        failed = False
         if isinstance(task, RobotsTask):
             self._frontier.scheduler.open(task.host, 0.0, time.monotonic())
-        elif isinstance(task, PageTask):
-            failure = Failed("worker-died", "the process that worked on it died, again and again", retry=False)
-            self.counts.errors[failure.class_] += 1
-            self._progress.event(task.url, "failed", error=failure.class_, message=failure.message)
-            record = error_record(task, failure, self._tree.machine)
-            try:
-                self._tree.put_error(task.host, record)
-            except TreeError as error:
-                tree_error = error
-            else:
-                self._count_label(task, "", None)
-                self._membership.failed(task, record.failed_at)
-                failed = True
-        self._end_undone(task, time.monotonic(), failed=failed)
-        return tree_error
+        if not isinstance(task, PageTask):
+            self._finish(task, time.monotonic())
+            return None
+        failure = Failed("worker-died", "the process that worked on it died, again and again", retry=False)
+        self.counts.errors[failure.class_] += 1
+        self._progress.event(task.url, "failed", error=failure.class_, message=failure.message)
+        record = error_record(task, failure, self._tree.machine)
+        try:
+            self._tree.put_error(task.host, record)
+        except TreeError as error:
+            self._finish(task, time.monotonic())
+            return error
+        self._count_label(task, "", None)
+        self._finish(task, time.monotonic(), End.FAILED, failed_at=record.failed_at)
+        return None
 
     # -- what they have in common
 
@@ -390,22 +384,21 @@ class Bookkeeper:
         if before is not None:
             self.labels.add(task.flags.label, **{_FIGURES.get(before.what, "failed"): -1})
 
-    def _discover(
-        self, outcome: Stored | Unchanged | Known, sitemaps: tuple[str, ...] = (), *, moved: bool = False
-    ) -> Iterator[None]:
-        """Take in the outlinks of a page, or what a sitemap names: parts, or itself where it has `moved`.
+    def _discover(self, outcome: Stored | Unchanged | Known) -> Iterator[None]:
+        """Take in the outlinks of a page, or what a sitemap names: parts, or itself where it has moved.
 
-        `moved`: the page is a redirect, and its target one more of those in a row.
+        The target of a redirect is one more of those in a row.
         """
         task, links = outcome.task, outcome.links
         if outcome.cut:
             self._frontier.cut.update(outcome.cut)
+        moved = outcome.moved
         label, redirects = task.flags.label, task.flags.redirects + 1 if moved else 0
         flags = flags_of(label=label, redirects=redirects)
         if task.flags.sitemap:
             yield from self._in_parts(outcome, links, task.depth, task.key, flags)
             of_sitemaps = flags_of(task.flags.sitemap if moved else SITEMAP_PART, label=label, redirects=redirects)
-            yield from self._in_parts(outcome, sitemaps, task.depth, task.key, of_sitemaps)
+            yield from self._in_parts(outcome, outcome.sitemaps, task.depth, task.key, of_sitemaps)
         else:
             yield from self._in_parts(outcome, links, task.depth + 1, task.key, flags)
 
@@ -466,3 +459,60 @@ class Bookkeeper:
         longest_s: float = self._settings().politeness.max_delay
         backoff_s = min(_FIRST_BACKOFF_S * 2.0 ** min(attempt - 1, _MOST_DOUBLINGS), longest_s)
         return time.monotonic() + backoff_s * self._rng.uniform(0.5, 1.0)
+
+
+# -- pages whose many links are told later
+
+
+_MOST_LINKS = 100_000
+
+
+class Telling:
+    """Pages that are stored, and whose many links are told later, from their records: some pages at a time.
+
+    The links of a page wait in memory until the machine takes them in, which takes a second for 100,000 of them. Two
+    hundred hosts may send such pages at the same time. So a worker does not report that many links with the page. It
+    reads the record once more when the machine asks for it, and they do not come faster than they are taken in.
+
+    Of these pages, `_MOST_LINKS` links are under way at most, or those of one page. Each page stays in flight until its
+    links are taken in, so its host waits, and nobody else.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[Stored] = deque()
+        self._under_way: dict[str, Stored] = {}  # by key
+        self._links = 0  # of these
+
+    def add(self, page: Stored) -> None:
+        self.end(page.task.key)  # somebody has removed its record before it was told, and it was fetched once more
+        self._waiting.append(page)
+
+    def next(self) -> PageTask | None:
+        """Give a task that tells the links of the next page; None if there is none, or no room for its links."""
+        if not self._waiting or (self._links and self._links + self._waiting[0].later > _MOST_LINKS):
+            return None
+        page = self._waiting.popleft()
+        self._under_way[page.task.key] = page
+        self._links += page.later
+        return _from_record(page.task)
+
+    def end(self, key: str) -> Stored | None:
+        """A task is over. If it was one that tells the links of a page, give the page."""
+        page = self._under_way.pop(key, None)
+        if page is not None:
+            self._links -= page.later
+        return page
+
+    def give_up(self) -> list[PageTask]:
+        """Give tasks for all pages that wait; they are to be told by whoever has their host later."""
+        tasks = []
+        while self._waiting:
+            page = self._waiting.popleft()
+            self._under_way[page.task.key] = page._replace(later=0)
+            tasks.append(_from_record(page.task))
+        return tasks
+
+
+def _from_record(task: PageTask) -> PageTask:
+    """Give a task for a stored page that is only to be told."""
+    return task._replace(check=True, flags=task.flags.to_tell())

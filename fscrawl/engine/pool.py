@@ -5,7 +5,7 @@ Each worker has a ProcessPoolExecutor of its own, so that one that dies takes no
 
 Vocabulary:
   slot       holds one worker process and its tasks in flight; a dead process is replaced in its slot
-  spare      a slot that has had no process yet: it gets one when the others have enough to do (see `spare`)
+  spare      a slot that has had no process yet: it gets one when the others have enough to do (see `Spare`)
   suspect    a task that was in flight when its worker died. It is tried again alone, so that the page that killed the
              worker is told from the others. If the worker then hangs, or dies twice, the task is guilty: one death
              more may be the deed of somebody else, such as the system when memory is short. A worker that ends
@@ -20,33 +20,25 @@ from __future__ import annotations
 import contextlib
 import heapq
 import itertools
+import math
 import multiprocessing
+import os
+import random
 import selectors
+import signal
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing.connection import Connection
 from typing import NamedTuple, TypeGuard
 
 from fscrawl import interrupts
-from fscrawl.engine import frames, preload, worker_entry
-from fscrawl.engine.messages import (
-    Answer,
-    Drain,
-    Message,
-    Parked,
-    Sent,
-    Stop,
-    Unparked,
-    WorkerSetup,
-    most_stalled,
-    stalls_after_s,
-)
+from fscrawl.engine import frames, worker_entry
+from fscrawl.engine.messages import Answer, Begun, Drain, Message, Parked, Sent, Stop, WorkerSetup
 from fscrawl.engine.shared_cookies import SharedCookies
-from fscrawl.engine.slot import Slot, name_of, to_check
-from fscrawl.engine.spare import Spare, why_none
 from fscrawl.errors import FscrawlError
-from fscrawl.frontier.task import Task
+from fscrawl.frontier.task import PageTask, RobotsTask, Task
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import Returned
 from fscrawl.http.cookies import Cookies
@@ -63,6 +55,11 @@ _MAX_FAILED_STARTS = 20  # that is for some six minutes
 _MAX_WITHOUT_ANY = 6  # if no worker is left, for thirteen seconds: then other machines get the hosts
 _NONE_BEGINS = "they end before they begin to work"
 _MAX_DEATHS_AT_START = 20  # in a row without an answer between them: more than any page could cause
+
+
+def most_slow(threads: int) -> int:
+    """Give how many tasks of hosts that are not known to answer soon a worker has at most while others wait."""
+    return max(1, threads // 2)
 
 
 class KilledWorker(NamedTuple):
@@ -90,19 +87,20 @@ class Pool:
         `delay_s`: of a host, seconds between two requests; what killed a worker may just have been asked for.
         """
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(list(preload.MODULES))
+        self._context.set_forkserver_preload(list(worker_entry.PRELOADED))
         self._setup = setup
         self._config = config
         self._hung_after_s = hung_after_s
         self._delay_s = delay_s
         self._selector = selectors.DefaultSelector()
         self._in_this_process = workers == 0
-        self._slots = [Slot() for _ in range(max(workers, 1))]
+        self._slots = [Slot(number) for number in range(max(workers, 1))]
+        self._first_core = random.randrange(1 << 16)
         self._returned: deque[Returned] = deque()  # suspects that are not tried here
         self._slot_of: Lru[str, Slot] = Lru(_HOSTS)  # by host, and by host and "#" for the requests of its sessions
         self.cookies = SharedCookies(config.identity)
         self._capacity = 2 * setup.threads  # as many waiting in the inbox as being worked on
-        self._most_stalled = most_stalled(setup.threads)
+        self._most_slow = most_slow(setup.threads)
         self.replaced = 0
         self.hosts_of_dead_workers: set[str] = set()  # hosts with a task in flight in a worker that died
         self._waited_at = time.monotonic()
@@ -126,7 +124,7 @@ class Pool:
                         slot.executor = ProcessPoolExecutor(1, context, worker_entry.start, given)
                         undone.callback(slot.executor.shutdown, wait=False)
                         with interrupts.later():  # a process that is half started could not be ended
-                            slot.executor.submit(worker_entry.serve, len(self._slots))
+                            slot.executor.submit(worker_entry.serve, self._first_core + slot.number, len(self._slots))
                 undone.pop_all()
         except (OSError, EOFError) as error:
             self._put_off(slot, why_none(error))
@@ -140,7 +138,7 @@ class Pool:
     def _put_off(self, slot: Slot, why: str) -> None:
         """Let a slot wait for its next process, longer after each time that there was none, or none that began."""
         slot.failed_starts += 1
-        is_any_left = any(each.has_begun for each in self._slots)
+        is_any_left = any(each.pid is not None for each in self._slots)
         if slot.failed_starts > (_MAX_FAILED_STARTS if is_any_left else _MAX_WITHOUT_ANY):
             raise FscrawlError(
                 f"no worker process can be started: {why}; look at the limits of memory and processes of this machine"
@@ -163,11 +161,14 @@ class Pool:
         loads = [slot.load for slot in self._slots if slot.is_open]
         return sum(loads) < len(loads) * self._capacity
 
-    def submit(self, task: Task) -> None:
+    def submit(self, task: Task, *, slow: bool = False) -> None:
         """Give a task to the worker of its host, or, if that one stays busy, to one that has threads to spare.
 
         A host stays with a worker, which has its address, its connection and its TLS session. Requests of its sessions
         wait for their worker as long as that lives: another one would open the sessions anew.
+
+        `slow`: the host is not known to answer soon. All workers have their share of such tasks, so that each has
+        threads for the others.
         """
         now = time.monotonic()
         of_session = names_session(task.url)
@@ -179,9 +180,13 @@ class Pool:
             if slot is None or not slot.is_open or self._moves(task.host, slot, idlest, now):
                 slot = idlest
                 self._slot_of.put(place, slot)
+        if slow and not of_session and len(slot.slow) >= self._most_slow:
+            slot = min((each for each in self._slots if each.is_open), key=lambda each: (len(each.slow), each.load))
+            self._slot_of.put(place, slot)
         name = name_of(task)
         slot.in_flight[name] = task
-        slot.stalled_from[name] = now + stalls_after_s(task)
+        if slow:
+            slot.slow.add(name)
         slot.unsent.append(task)
         slot.note_busy(now, self._setup.threads)
         self._spare.is_held = False
@@ -257,8 +262,7 @@ class Pool:
                 if slot.start_at <= now:
                     self._start_process(slot)
                 continue
-            slot.count_stalled(now, self._most_stalled)
-            slot.note_busy(now, self._setup.threads)  # its tasks may have stalled, or wait to be read, since
+            slot.note_busy(now, self._setup.threads)  # its tasks may wait to be read since
             self._send_tasks(slot, now)
         for chosen, events in self._selector.select(timeout_s):
             slot = chosen.data
@@ -285,26 +289,24 @@ class Pool:
         for message in slot.incoming.read():
             if isinstance(message, Cookies):
                 self.cookies.take(slot, message)
+            elif isinstance(message, Begun):
+                slot.pid, slot.failed_starts = message.pid, 0
             else:
                 messages.append(message)
         slot.last_answer_at = time.monotonic()
-        slot.has_begun, slot.failed_starts = True, 0
-        if any(messages):
+        if messages:
             slot.deaths_at_start = 0
         return messages
 
     def _is_answer(self, sent: Sent, slot: Slot) -> TypeGuard[Answer]:
         """Take in what a worker has sent; tell whether its task is over."""
         name = name_of(sent.task)
+        slot.slow.discard(name)
         if isinstance(sent, Parked):
-            slot.stalled_from.pop(name, None)
             slot.parked.add(name)
             return False
         slot.parked.discard(name)
-        if isinstance(sent, Unparked):
-            return False
         slot.in_flight.pop(name, None)
-        slot.stalled_from.pop(name, None)
         slot.alone = None
         slot.deaths_alone = 0
         slot.note_busy(slot.last_answer_at, self._setup.threads)
@@ -326,7 +328,7 @@ class Pool:
         slot.connection.close()
         slot.executor.shutdown(wait=False)
         self.replaced += 1
-        has_begun, slot.has_begun = slot.has_begun, False
+        has_begun, slot.pid = slot.pid is not None, None
         slot.deaths_at_start += has_begun
         if slot.deaths_at_start > _MAX_DEATHS_AT_START:
             raise FscrawlError(
@@ -411,3 +413,128 @@ class Pool:
             if slot.start_at is None:  # another one may never have had a process
                 slot.kill()
                 slot.connection.close()  # a worker in this process ends by that
+
+
+# -- one worker process, which may be replaced
+
+
+def name_of(task: Task) -> str:
+    """Name a task among those in flight: a host has at most one RobotsTask and one ProbeTask at a time."""
+    if isinstance(task, PageTask):
+        return task.key
+    return f"robots {task.host}" if isinstance(task, RobotsTask) else f"probe {task.host}"
+
+
+def to_check(task: Task) -> Task:
+    """Give a task that looks into the tree first: a worker that died may have stored its page."""
+    return task._replace(check=True) if isinstance(task, PageTask) else task
+
+
+class Slot:
+    """One place for a process, with its tasks in flight.
+
+    start_at    when a process is to be started, since the system has given none; infinite: the slot is spare (see
+                `Spare`); None: there is one
+    pid         of the process, once it has threads that work; None before that: if it ends then, that is no task's deed
+    """
+
+    def __init__(self, number: int = 0) -> None:
+        self.number = number
+        self.connection: Connection
+        self.incoming: frames.Incoming
+        self.outgoing: frames.Outgoing
+        self.executor: Executor
+        self.start_at: float | None = math.inf
+        self.failed_starts = 0  # in a row
+        self.pid: int | None = None
+        self.in_flight: dict[str, Task] = {}
+        self.slow: set[str] = set()  # of these, tasks of hosts that are not known to answer soon
+        self.parked: set[str] = set()  # tasks whose pages wait to be read or rendered: they are no load
+        self.unsent: list[Task] = []
+        self.suspects: deque[tuple[float, Task]] = deque()  # each with when its host may be asked again
+        self.alone: Task | None = None  # the suspect that is being tried
+        self.deaths_alone = 0  # of processes while they tried it
+        self.was_hung = False  # the process was killed for it
+        self.last_answer_at = time.monotonic()
+        self.deaths_at_start = 0  # processes in a row that have begun, and died without an answer
+        self._is_busy = False
+        self._since = time.monotonic()
+
+    @property
+    def load(self) -> int:
+        return len(self.in_flight) - len(self.parked)
+
+    def note_busy(self, now: float, threads: int) -> None:
+        """Note since when all threads have a task, or some have none."""
+        busy = self.load >= threads
+        if busy != self._is_busy:
+            self._is_busy, self._since = busy, now
+
+    def busy_s(self, now: float) -> float:
+        return now - self._since if self._is_busy else 0.0
+
+    def spare_s(self, now: float) -> float:
+        return 0.0 if self._is_busy else now - self._since
+
+    @property
+    def is_open(self) -> bool:
+        """It takes tasks: it has a process, and no suspect waits or is being tried."""
+        return self.start_at is None and not self.suspects and self.alone is None
+
+    def take_undone(self) -> list[Task]:
+        """Give what was in flight in a process that is gone, and forget it."""
+        undone = list(self.in_flight.values())
+        self.in_flight, self.slow, self.parked, self.unsent = {}, set(), set(), []
+        return undone
+
+    def kill(self) -> None:
+        """End the process at once. One that has not begun ends when its pipe is closed; a thread cannot be ended."""
+        if self.pid is not None and self.pid != os.getpid():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
+
+# -- slots that have had no process yet
+
+
+_FIRST = 8  # more than a machine has by default
+_AT_ONCE_S = 0.05  # so long may the main loop stand still for it
+
+
+class Spare:
+    """Slots that have had no process yet, in their order: they get one as work appears, a few at a time.
+
+    A process takes some milliseconds to start, and processor time of its own before it can work. A machine that starts
+    hundreds at once hears no signal and writes no beats meanwhile, and its few cores have nothing left for the
+    processes that have begun. So the first ones begin at once, and the others while there is as much to do as there
+    are processes. `is_held`: nothing is handed out, so none is needed.
+    """
+
+    def __init__(self, slots: Iterable[Slot], start: Callable[[Slot], None]) -> None:
+        """`start`: starts the process of a slot."""
+        self._slots = deque(slots)
+        self._start = start
+        self.is_held = False
+
+    def start_first(self) -> None:
+        """Start the first processes."""
+        for _ in range(min(_FIRST, len(self._slots))):
+            self._start(self._slots.popleft())
+
+    def start_more(self, slots: Iterable[Slot]) -> None:
+        """Start a few more, if there is a task for each. `slots`: all of the pool."""
+        if not self._slots or self.is_held:
+            return
+        loads = [slot.load for slot in slots if slot.is_open]
+        needed = 1 + sum(loads) - len(loads)
+        until = time.monotonic() + _AT_ONCE_S
+        while needed > 0 and self._slots and time.monotonic() < until:
+            self._start(self._slots.popleft())
+            needed -= 1
+
+
+def why_none(error: Exception) -> str:
+    """Say why the system gave no process."""
+    if isinstance(error, EOFError):
+        return "what forks them has ended"
+    return getattr(error, "strerror", None) or str(error)

@@ -17,12 +17,11 @@ from __future__ import annotations
 import itertools
 import time
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from functools import partial
 from typing import NamedTuple
 
 from fscrawl import urls
-from fscrawl.engine.slot import Slot
 from fscrawl.frontier.task import Task
 from fscrawl.http.cookies import MAX_SITES, Cookies, Jar
 from fscrawl.request import names_session, url_of
@@ -43,25 +42,25 @@ class SharedCookies:
         self.identity = identity
         self._jar = Jar()
         self._sites: Lru[str, _Standing] = Lru(MAX_SITES)
-        self._told: defaultdict[Slot, _Told] = defaultdict(partial(Lru, MAX_SITES))
+        self._told: defaultdict[Hashable, _Told] = defaultdict(partial(Lru, MAX_SITES))
         self._versions = itertools.count(1)
 
-    def take(self, slot: Slot, learnt: Cookies) -> None:
-        """Take in what the process in a slot has learnt."""
+    def take(self, process: Hashable, learnt: Cookies) -> None:
+        """Take in what a process has learnt."""
         if learnt.identity != self.identity:
             return
-        told = self._told[slot]
+        told = self._told[process]
         for site, cookies in learnt.of_sites.items():
             if self._jar.add(site, cookies, time.time()):
                 before = self._sites.get(site)
                 author = told if before is None or before.author is told else None
                 self._sites.put(site, _Standing(next(self._versions), author))
 
-    def news(self, slot: Slot, tasks: Iterable[Task]) -> Cookies | None:
-        """Give the cookies that the process in a slot must know for these tasks, and does not; None if it knows all."""
+    def news(self, process: Hashable, tasks: Iterable[Task]) -> Cookies | None:
+        """Give the cookies that a process must know for these tasks, and does not; None if it knows all."""
         if not len(self._sites):
             return None
-        told, news = self._told[slot], {}
+        told, news = self._told[process], {}
         for task in tasks:
             site = urls.site(urls.hostname(task.url))
             standing = self._sites.get(site)
@@ -74,6 +73,6 @@ class SharedCookies:
         """Tell whether a request gets a cookie; of a session only its worker knows. `asked`: its spelling."""
         return names_session(asked) or self._jar.header(url_of(asked), time.time()) is not None
 
-    def forget(self, slot: Slot) -> None:
-        """A new process in a slot knows of no cookies."""
-        self._told.pop(slot, None)
+    def forget(self, process: Hashable) -> None:
+        """A new process knows of no cookies."""
+        self._told.pop(process, None)

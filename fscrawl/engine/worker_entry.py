@@ -9,11 +9,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING
 
-from fscrawl.engine.messages import WorkerSetup
-from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.util.terminal import say_error
+
+if TYPE_CHECKING:  # the command loads this before all else, to start the server
+    from multiprocessing.connection import Connection
+
+    from fscrawl.engine.messages import WorkerSetup
+    from fscrawl.handlers.crawl_config import CrawlConfig
 
 _EXIT_SOFTWARE = 70  # EX_SOFTWARE
 
@@ -26,12 +30,12 @@ def start(connection: Connection, setup: WorkerSetup, config: CrawlConfig) -> No
         worker_process.start(connection, setup, config)
 
 
-def serve(workers: int) -> None:
+def serve(number: int, workers: int) -> None:
     """Work until the machine says stop; see `worker_process.serve`."""
     with _ends_if_it_fails():
         from fscrawl.engine import worker_process  # noqa: PLC0415 - not in the machine's process
 
-        worker_process.serve(workers)
+        worker_process.serve(number, workers)
 
 
 def serve_here(connection: Connection, setup: WorkerSetup, config: CrawlConfig) -> None:
@@ -58,3 +62,18 @@ def _tells_why_it_fails() -> Iterator[None]:
     except Exception as error:
         say_error(f"a worker ends: {type(error).__name__}: {error}")
         raise
+
+
+# -- what the server loads, from which workers are forked, while the machine begins
+
+
+# With `worker_process`, what multiprocessing and the executor load in a child that begins.
+PRELOADED = (
+    "concurrent.futures.process",
+    "encodings.idna",  # the first look-up of a name loads it
+    "multiprocessing.popen_forkserver",
+    "multiprocessing.sharedctypes",
+    "multiprocessing.synchronize",
+    "fscrawl.engine.worker_entry",
+    "fscrawl.engine.worker_process",
+)

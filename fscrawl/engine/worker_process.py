@@ -3,9 +3,9 @@
 Vocabulary:
   inbox      the tasks that wait here for a thread
   outbox     the answers that wait here to be sent
-  parked     a task whose page waits for long to be read (see `parsing`) or rendered: the machine is told, and a
-             thread comes in place of the one that waits
-  stalled    a thread whose task has taken long: it waits for a slow host, so another thread may work beside it
+  fetching   a thread that may have a fetch in flight: as many as `--threads` says, however slow the hosts are
+  parked     a task whose page waits for long to be read (see `parsing`) or rendered: the machine is told, and another
+             thread fetches in place of the one that waits
 
 The machine sends a `Message`; this process sends lists of `Sent`, and ahead of them the `Cookies` that it has learnt.
 Promise: each task that is received is answered once, unless the process dies; and the process ends when the machine is
@@ -26,19 +26,7 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
 from fscrawl.engine import frames, parse_process
-from fscrawl.engine.messages import (
-    MAX_THREADS_FACTOR,
-    Answer,
-    Drain,
-    Message,
-    Parked,
-    Sent,
-    Stop,
-    TreeUnusable,
-    Unparked,
-    WorkerSetup,
-    stalls_after_s,
-)
+from fscrawl.engine.messages import Answer, Begun, Drain, Message, Parked, Sent, Stop, TreeUnusable, WorkerSetup
 from fscrawl.engine.parse_server import ParseServer, ServerGoneError
 from fscrawl.engine.parsing import Parsing
 from fscrawl.errors import PlantedError, TreeError
@@ -58,7 +46,7 @@ from fscrawl.worker import Worker
 if TYPE_CHECKING:
     from fscrawl.render.client import Fetch
 
-_STALL_CHECK_S = 0.25
+_TIDY_S = 0.25
 _MOST_PARKED = 32  # each holds a page in memory
 _MOST_WITHOUT_BROWSER = 256  # parked, too: they wait for hosts that others do not wait for
 _BYTES_WITHOUT_BROWSER = 32 << 20
@@ -98,12 +86,12 @@ def _load(config: CrawlConfig) -> None:
                 load(site.code.file)
 
 
-def serve(workers: int) -> None:
+def serve(number: int, workers: int) -> None:
     """Work until the machine says stop. If the machine is gone, end at once: its successor may begin any time.
 
-    `workers`: of the machine.
+    `number`: of this worker, of all `workers` of the machine.
     """
-    pin(workers)  # not the processes beside this one, which have one thread each
+    pin(number, workers)  # not the processes beside this one, which have one thread each
     try:
         _WorkerProcess(_connection, _setup, _config, _parse_server).run()
     except (EOFError, ConnectionError):
@@ -136,7 +124,7 @@ class _WorkerProcess:
         self._owns_process = owns_process
         self._setup = setup
         self._parse_server = parse_server
-        self._parsing = Parsing(parse_server, self._park, self._unpark, rules_here=not owns_process)
+        self._parsing = Parsing(parse_server, self._park, lambda: None, rules_here=not owns_process)
         self._opened = Opened()
         self._worker = self._new_worker(config)
         self._inbox: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
@@ -144,13 +132,13 @@ class _WorkerProcess:
         self._sending = threading.Lock()
         self._tree_unusable = False  # the machine is going to stop: what is fetched now could not be stored
         self._threads: list[threading.Thread] = []
+        self._fetching = threading.Semaphore(setup.threads)
         self._tasks: dict[int, Task] = {}  # by thread
         self._parked: set[int] = set()  # threads
         self._is_held = False  # what no browser has begun is given back, too
         self._counting = threading.Lock()
         self._lanes = Lanes()
         self._waiting_bytes = 0  # of pages that are rendered, or wait for it
-        self._stalled_from: dict[int, float] = {}  # thread → when its task begins to count as stalled
 
     def run(self) -> None:
         for _ in range(self._setup.threads):
@@ -175,7 +163,7 @@ class _WorkerProcess:
         self._parse_server.close()
 
     def _serve(self) -> None:
-        frames.send(self._connection, [])  # it has begun
+        frames.send(self._connection, Begun(os.getpid()))
         for message in self._messages():
             match message:
                 case Stop():
@@ -191,14 +179,20 @@ class _WorkerProcess:
                     self._is_held = False
                     for task in message:
                         self._inbox.put(task)
-                    self._replace_stalled_threads()
 
     def _new_worker(self, config: CrawlConfig) -> Worker:
         self._tree = self._setup.tree(config.settings.store.patience)
-        setup, on_answer, read = self._setup, self._host_has_answered, self._parsing.read
-        render = self._render if setup.browsers and config.settings.render.is_on else None
-        threads, permit, allow_env = setup.threads, setup.permit, setup.allow_env
-        return Worker(self._tree, config, threads, permit, on_answer, allow_env, read, render, self._opened)
+        setup = self._setup
+        return Worker(
+            self._tree,
+            config,
+            setup.threads,
+            setup.permit,
+            allow_env=setup.allow_env,
+            read=self._parsing.read,
+            render=self._render if setup.browsers and config.settings.render.is_on else None,
+            opened=self._opened,
+        )
 
     def _render(self, job: Job, fetch: Fetch) -> Rendered | Trouble | GaveWay:
         """Let a keeper render a page: this thread waits for long, so another one works in its place."""
@@ -211,35 +205,24 @@ class _WorkerProcess:
         try:
             return render(self._setup.browsers, job, fetch, self._lanes, lambda: self._is_held)
         finally:
-            self._unpark()
             with self._counting:
                 self._waiting_bytes -= len(job.body)
 
-    def _host_has_answered(self) -> None:
-        """From now on this thread can only wait for the tree; another thread would not help, it would wait, too."""
-        self._stalled_from.pop(threading.get_ident(), None)
-
     def _park(self, most: int = _MOST_PARKED) -> None:
-        """From now on this thread waits for its page to be read or rendered: another thread works in its place."""
+        """From now on this thread waits for its page to be read or rendered: another one fetches in its place."""
         me = threading.get_ident()
         if me not in self._parked and len(self._parked) < most:
             self._parked.add(me)
             self._send(Parked(self._tasks[me]))
-            if len(self._threads) < self._most_threads():
+            self._fetching.release()
+            if len(self._threads) < self._setup.threads + len(self._parked):
                 self._add_thread()
 
-    def _unpark(self) -> None:
-        me = threading.get_ident()
-        if me in self._parked:
-            self._parked.discard(me)
-            self._send(Unparked(self._tasks[me]))
-
     def _messages(self) -> Iterator[Message]:
-        """Give each message as it comes. Meanwhile look after tasks behind stalled threads, and after connections."""
+        """Give each message as it comes. Meanwhile close connections that have waited for too long."""
         received = frames.Incoming(self._connection)
         while True:
-            while not received.wait(_STALL_CHECK_S):
-                self._replace_stalled_threads()
+            while not received.wait(_TIDY_S):
                 self._worker.tidy()
             yield from received.read()
 
@@ -256,24 +239,20 @@ class _WorkerProcess:
         else:
             self._threads.append(thread)
 
-    def _replace_stalled_threads(self) -> None:
-        """If tasks wait while threads are stalled, add as many threads as are stalled."""
-        if self._inbox.qsize() and len(self._threads) < self._most_threads():
-            now = time.monotonic()
-            waiting = len(self._parked) + sum(now > at for at in self._stalled_from.copy().values())
-            for _ in range(min(self._setup.threads + waiting - len(self._threads), self._inbox.qsize())):
-                self._add_thread()
-
-    def _most_threads(self) -> int:
-        return MAX_THREADS_FACTOR * self._setup.threads + len(self._parked)
-
     def _work(self) -> None:
         me = threading.get_ident()
-        while (task := self._inbox.get()) is not None:
-            self._stalled_from[me] = time.monotonic() + stalls_after_s(task)
+        while True:
+            self._fetching.acquire()
+            task = self._inbox.get()
+            if task is None:
+                self._fetching.release()
+                return
             self._tasks[me] = task
             answer = self._answer(task)
-            self._stalled_from.pop(me, None)
+            if me in self._parked:
+                self._parked.discard(me)
+            else:
+                self._fetching.release()
             self._send(answer)
 
     # -- one task

@@ -81,8 +81,9 @@ class Anchor:
     def _believe_damaged(self) -> Literal[False]:
         """Raise what is wrong with tree.json, unless a second look reads it: sshfs may return a part of a file."""
         self._sleep(_INSTANT_S)
+        data = self._files.read(TREE_RECORD) or b""
         try:
-            TreeRecord.from_json(self._files.read(TREE_RECORD) or b"")
+            TreeRecord.from_json(data)
         except RecordError as error:
             path = self._files.absolute(TREE_RECORD)
             raise NotATreeError(f"{path}: {error}; it must be what the first machine wrote") from error

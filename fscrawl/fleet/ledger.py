@@ -189,12 +189,8 @@ class Ledger:
             self._frontier.cut.add(rule, location.fingerprint)
         return rule is not None
 
-    def told(self, task: PageTask) -> None:
-        """Say that all links of a stored page stand in the log."""
-        self.say(Told(self._frontier.shard_of(task), task.key, task.depth))
-
-    def failed(self, task: PageTask, failed_at: str) -> None:
-        """Say that a URL has failed for good, and has an error record."""
+    def tell(self, task: PageTask, failed_at: str = "") -> None:
+        """Say that all links of a stored page stand in the log; or that it has failed for good, and when."""
         self.say(Told(self._frontier.shard_of(task), task.key, task.depth, failed_at))
 
     def say(self, line: Line) -> None:

@@ -45,7 +45,7 @@ from fscrawl.fleet.survey import Survey
 from fscrawl.fleet.tidying import Tidying
 from fscrawl.frontier.flags import NO_FLAGS, Flags
 from fscrawl.frontier.frontier import Frontier
-from fscrawl.frontier.stored import StoredOnTree
+from fscrawl.frontier.shards import StoredOnTree
 from fscrawl.frontier.task import PageTask
 from fscrawl.storage.caches import caches_live_s
 from fscrawl.store import Tree
@@ -302,13 +302,9 @@ class Membership:
         if any(not self._frontier.holds(shard) for shard in new_shards):  # perhaps no machine holds one: do not wait
             self._next_round = min(self._next_round, self._clock() + _SOON_S)
 
-    def told(self, task: PageTask) -> None:
-        """All links of a stored page were taken in."""
-        self.ledger.told(task)
-
-    def failed(self, task: PageTask, failed_at: str) -> None:
-        """A URL has failed for good, and has an error record."""
-        self.ledger.failed(task, failed_at)
+    def tell(self, task: PageTask, failed_at: str = "") -> None:
+        """All links of a stored page were taken in; or it has failed for good, as its error record says."""
+        self.ledger.tell(task, failed_at)
 
     def is_over(self) -> bool:
         """No work is left on any machine."""

@@ -20,8 +20,7 @@ from fscrawl.fleet.lines import Found, Told
 from fscrawl.fleet.recovery import errors_of, may_have_pages_of, records_of
 from fscrawl.frontier.flags import SITEMAP, SITEMAP_PART, Flags, flags_of, labelled
 from fscrawl.frontier.frontier import Frontier
-from fscrawl.frontier.shards import Location
-from fscrawl.frontier.stored import StoredOnTree
+from fscrawl.frontier.shards import Location, StoredOnTree
 from fscrawl.labels import sound
 from fscrawl.politeness import robots
 from fscrawl.sites.rules import by_present_rules

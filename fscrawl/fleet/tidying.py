@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.fleet.recovery import remove_temporaries_of_the_dead
-from fscrawl.frontier.stored import StoredOnTree
+from fscrawl.frontier.shards import StoredOnTree
 from fscrawl.store import Tree
 
 

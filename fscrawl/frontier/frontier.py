@@ -26,9 +26,11 @@ and come in as arguments.
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import random
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, KeysView, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, KeysView, Sequence
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
@@ -36,11 +38,9 @@ from fscrawl.frontier.flags import NO_FLAGS, Flags
 from fscrawl.frontier.host_figures import HostFigure, figures
 from fscrawl.frontier.host_scheduler import HostScheduler
 from fscrawl.frontier.hosts import Host, Hosts
-from fscrawl.frontier.retries import Retries
-from fscrawl.frontier.scratch import Scratch
-from fscrawl.frontier.shards import Location, Shard, Shards, probable_host
-from fscrawl.frontier.stored import StoredPages
-from fscrawl.frontier.task import PageTask, RobotsTask, Task
+from fscrawl.frontier.queue import Scratch
+from fscrawl.frontier.shards import Location, Shard, Shards, StoredPages, probable_host
+from fscrawl.frontier.task import End, PageTask, ProbeTask, RobotsTask, Task
 
 _CROWDED = 10_000
 _Depths = Sequence[int]
@@ -316,26 +316,30 @@ class Frontier:
     # -- tasks come back
 
     def finish(
-        self, task: Task, asked_at: float | None, *, stored: bool = False, told: bool = False, failed: bool = False
+        self, task: Task, asked_at: float | None, end: End = End.OPEN, *, at: float = 0.0, stored: bool = False
     ) -> None:
         """Take a task back that is over. `asked_at`: when its request was surely with the server, None: none was made.
 
-        `stored`: its host has one more stored page. `told`: its links are in the logs, by the depth of the task; if a
-        shorter way to it has become known meanwhile, it is made pending again. `failed`: its failure is in the logs.
+        `at`: with AGAIN, when the next attempt may be made. `stored`: its host has one more stored page.
+        If a shorter way to a told page has become known meanwhile, it is made pending again.
         """
+        if end is End.BACK:
+            self._give_back(task)
+        elif end is End.AGAIN and not isinstance(task, ProbeTask):
+            self.retry(task, at)
         shard = self.shard_of(task)
         self.in_flight -= 1
         self._shards.in_flight[shard] -= 1
         if isinstance(task, PageTask):
             self._pages_in_flight.pop(task.key, None)
-            if shard in self._held and failed:
-                self._held[shard].table.failed(urls.fingerprint(task.key))
-            elif told:
+            if end is End.TOLD:
                 self.tell(task)
+            elif end is End.FAILED and shard in self._held:
+                self._held[shard].table.failed(urls.fingerprint(task.key))
         self.scheduler.finish(task.host, asked_at, stored=stored)
 
     def tell(self, task: PageTask) -> None:
-        """At its `finish`, or after it: take in that the links of a page are in the logs, by the depth of the task."""
+        """Take in that the links of a page are in the logs, by the depth of its task, which is over."""
         number = self.shard_of(task)
         if (shard := self._held.get(number)) is None:
             return
@@ -349,7 +353,7 @@ class Frontier:
                     self.scheduler.schedule(host)
 
     def retry(self, task: PageTask | RobotsTask, at: float) -> bool:
-        """Before its `finish`, or when another page has led back to it: try a task once more, not before `at`.
+        """Let a task be tried once more, not before `at`: one that ends so, or one to which another page has led back.
 
         Tells whether that is possible: its shard is held, and its domain has not too many hosts.
         """
@@ -365,8 +369,8 @@ class Frontier:
             self._retries.add(task, at)
         return True
 
-    def give_back(self, task: Task) -> None:
-        """Before its `finish`: make a task pending again as the same attempt; it keeps its `check`."""
+    def _give_back(self, task: Task) -> None:
+        """Make a task pending again as the same attempt; it keeps its `check`."""
         host = self._by_name.get(task.host)
         if host is not None and isinstance(task, PageTask) and self.shard_of(task) in self._held:
             self._hosts.put_first(host, task)
@@ -418,3 +422,48 @@ class Frontier:
     def known(self) -> int:
         """Tell of how many URLs something is known."""
         return self._shards.known
+
+
+# -- tasks that are tried again later
+
+
+class Retries:
+    """The tasks that wait, in the order of their times. Nothing here knows of hosts and shards."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, PageTask]] = []
+        self._turn = itertools.count()  # of two with the same time, the one that was added first goes first
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def add(self, task: PageTask, at: float) -> None:
+        """Keep a task as its next attempt, until `at`."""
+        heapq.heappush(self._heap, (at, next(self._turn), task._replace(attempt=task.attempt + 1)))
+
+    def pop_due(self, now: float) -> PageTask | None:
+        """Take out the task that has been due longest; None if no task is due."""
+        return heapq.heappop(self._heap)[2] if self._heap and self._heap[0][0] <= now else None
+
+    def next_at(self) -> float | None:
+        return self._heap[0][0] if self._heap else None
+
+    def hosts(self) -> set[str]:
+        """Give the hosts of the tasks that wait."""
+        return {task.host for _, _, task in self._heap}
+
+    def labels(self) -> Counter[str]:
+        """Give how many tasks of each label wait."""
+        return Counter(task.flags.label for _, _, task in self._heap if task.flags.label)
+
+    def keep(self, wanted: Callable[[PageTask], bool]) -> None:
+        """Forget all tasks except the wanted ones."""
+        self._heap = [entry for entry in self._heap if wanted(entry[2])]
+        heapq.heapify(self._heap)
+
+    def forgive(self, hosts: Collection[str]) -> None:
+        """The last failures of these hosts were not theirs: their tasks get that attempt back."""
+        self._heap = [
+            (at, turn, task._replace(attempt=max(task.attempt - 1, 1)) if task.host in hosts else task)
+            for at, turn, task in self._heap
+        ]

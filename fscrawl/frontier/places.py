@@ -4,18 +4,16 @@ Vocabulary:
   site      a registrable domain, or the host itself if it has none
   address   the IP address that answered for a host last; of IPv6 the network of 64 bits. A host that has not answered
             yet counts for the address that answered for its site last; nothing is resolved here
-  standing  a host is prompt, or late, or new (no page of it was answered yet), or fails (also if it is very late). If a
-            request times out, a host that was prompt is late until it answers, and one that was new fails
-  slow      a host that is not prompt. All of them together have the places that the workers add when their threads
-            wait, so prompt hosts always find a thread. Half of these places are for new hosts, a quarter each for late
-            ones and for those that fail: a thousand hosts of one standing take nothing from another. Of the places of
-            a site, slow hosts have half
-  group     what shares a limit: the hosts of a site, of an address, or of a standing
+  quick     a host that answers soon, and has answered for a page. If a request times out, it is slow until it answers
+  slow      a host that is not quick: slow, new or failing. While quick hosts have turns, all slow ones together have
+            half of the machine's fetches, so quick hosts always find a thread; else they may have all. Of the places
+            of a site, slow hosts have half
+  group     what shares a limit: the hosts of a site or of an address, or all slow hosts
   floor     seconds between two requests to one address
 
 Promise: no group has more in flight than its limit, and two tasks of an address are handed out at least the floor
 apart. A host that finds no place waits in a queue of the group that is full. Whenever a place is free, the host that
-has waited for it longest gets its turn. Only of new hosts, it takes turns with the one that came last: that one need
+has waited for it longest gets its turn. Only of slow hosts, it takes turns with the one that came last: that one need
 not wait behind hundreds that hang. The cost of a task does not grow with the number of hosts that wait.
 """
 
@@ -28,12 +26,10 @@ from typing import TypeVar
 from fscrawl import urls
 from fscrawl.config.settings import PolitenessSettings
 from fscrawl.frontier.hosts import Host
-from fscrawl.politeness.pace import Standing
 from fscrawl.util.lru import Lru
 
 _NO_LIMIT = 2**63
-_PROMPT = Standing.PROMPT
-_UNPROVEN = frozenset({Standing.NEW, Standing.FAILING})
+_QUICK_S = 10.0  # so long after the turn of a quick host, there are quick hosts
 _SITES = 10_000  # of so many, the last address is remembered
 _IPV6_GROUPS = 4  # of 16 bits: what one customer of a network has
 
@@ -66,10 +62,11 @@ class Places:
         self._sites: dict[int, Group] = {}
         self._addresses: dict[str, Group] = {}
         self._slow_of_site: dict[int, Group] = {}
-        self._of_standing = {each: Group() for each in Standing}
-        self._limits = dict.fromkeys(Standing, _NO_LIMIT)
+        self._slow = Group()
+        self._slow_beside_quick = self._slow_alone = _NO_LIMIT
+        self._quick_until = 0.0
         self._address_of_site: Lru[int, str] = Lru(_SITES)
-        self._last_comes_first = False  # of the new hosts that wait, the next time
+        self._last_comes_first = False  # of the slow hosts that wait, the next time
         self._now = 0.0
         self.use(settings)
 
@@ -80,11 +77,12 @@ class Places:
         self._per_address = max(PER_ADDRESS, settings.per_host)
         self._floor_s = min(ADDRESS_DELAY_S, settings.delay)
 
-    def limit_slow(self, places: int) -> None:
-        """Share `places` among the slow hosts; without this call they have no limit."""
-        new = max(1, places // 2)
-        least = max(1, places // 4)
-        self._limits |= {Standing.NEW: new, Standing.LATE: least, Standing.FAILING: least}
+    def limit_slow(self, beside_quick: int, alone: int) -> None:
+        """Give all slow hosts so many places, beside quick ones and alone; without this call they have no limit."""
+        self._slow_beside_quick, self._slow_alone = beside_quick, alone
+
+    def _most_slow(self, now: float) -> int:
+        return self._slow_beside_quick if now < self._quick_until else self._slow_alone
 
     # -- tasks go out and come back
 
@@ -113,7 +111,9 @@ class Places:
                 address.next_at = now + self._floor_s
             if address.waiting:
                 self._set_turn(address)
-        if host.standing is not _PROMPT:
+        if host.is_quick:
+            self._quick_until = now + _QUICK_S
+        else:
             self._enter_slow(host, 1)
         return True
 
@@ -126,14 +126,13 @@ class Places:
             if address.next_at > now:
                 self._set_turn(address)
                 return address
-        return None if host.standing is _PROMPT else self._full_of_slow(host)
+        return None if host.is_quick else self._full_of_slow(host, now)
 
-    def _full_of_slow(self, host: Host) -> Group | None:
+    def _full_of_slow(self, host: Host, now: float) -> Group | None:
         site = self._slow_of_site.get(host.site)
         if site is not None and site.in_flight >= self._slow_per_site:
             return site
-        group = self._of_standing[host.standing]
-        return group if group.in_flight >= self._limits[host.standing] else None
+        return self._slow if self._slow.in_flight >= self._most_slow(now) else None
 
     def _wait(self, host: Host, full: Group) -> None:
         woken_by, host.woken_by = host.woken_by, None
@@ -171,7 +170,7 @@ class Places:
                 address.next_at = min(address.next_at, address.asked_until)
             if address.waiting:
                 self._wake(address, count)
-        if host.standing is not _PROMPT:
+        if not host.is_quick:
             self._leave_slow(host, count)
 
     # -- what becomes known of a host
@@ -194,30 +193,26 @@ class Places:
         host.address = address
 
     def judge(self, host: Host, *, by_page: bool = True) -> None:
-        """Take in that a host has answered or failed: what is its standing from now on?
+        """Take in that a host has answered or failed: is it quick from now on?
 
-        `by_page`: it has answered for a page. A new host does not become prompt by its robots.txt: its pages may hang.
+        `by_page`: it has answered for a page. A host does not become quick by its robots.txt: its pages may hang.
         """
-        standing = host.pace.standing
-        if standing is Standing.LATE and host.pace.failures and host.standing in _UNPROVEN:
-            standing = Standing.FAILING
-        is_proof = by_page or host.standing is not Standing.NEW or standing is not _PROMPT
-        if standing is host.standing or not is_proof:
+        is_quick = host.pace.is_quick
+        if is_quick is host.is_quick or (is_quick and not by_page):
             return
-        if host.in_flight and host.standing is not _PROMPT:
+        if host.in_flight and is_quick:
             self._leave_slow(host, host.in_flight)
-        host.standing = standing
-        if host.in_flight and standing is not _PROMPT:
+        host.is_quick = is_quick
+        if host.in_flight and not is_quick:
             self._enter_slow(host, host.in_flight)
 
     def _enter_slow(self, host: Host, count: int) -> None:
-        self._of_standing[host.standing].in_flight += count
+        self._slow.in_flight += count
         self._group(self._slow_of_site, host.site).in_flight += count
 
     def _leave_slow(self, host: Host, count: int) -> None:
-        group = self._of_standing[host.standing]
-        group.in_flight -= count
-        self._wake(group, count)
+        self._slow.in_flight -= count
+        self._wake(self._slow, max(count, self._most_slow(self._now) - self._slow.in_flight))
         site = self._slow_of_site[host.site]
         site.in_flight -= count
         self._wake(site, count)
@@ -256,7 +251,7 @@ class Places:
                 count -= 1
 
     def _pop(self, group: Group) -> Host:
-        if group is self._of_standing[Standing.NEW]:
+        if group is self._slow:
             self._last_comes_first = not self._last_comes_first
             if not self._last_comes_first:
                 return group.waiting.pop()

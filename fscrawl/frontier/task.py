@@ -5,6 +5,7 @@ Tasks are named tuples: one is made for each page, and it crosses a pipe between
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Any, NamedTuple
 
 from fscrawl.frontier.flags import NO_FLAGS, Flags
@@ -52,3 +53,20 @@ class ProbeTask(NamedTuple):
 
 
 Task = PageTask | RobotsTask | ProbeTask
+
+
+class End(Enum):
+    """How a task ended.
+
+    TOLD    the links of its page are in the logs, by the depth of the task
+    FAILED  its failure is in the logs
+    AGAIN   it is tried once more later, as the next attempt
+    BACK    it was not done: it is pending again as the same attempt
+    OPEN    none of these: what becomes of its page is told otherwise
+    """
+
+    TOLD = "told"
+    FAILED = "failed"
+    AGAIN = "again"
+    BACK = "back"
+    OPEN = "open"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -68,7 +68,6 @@ class Context:
         config: CrawlConfig,
         threads: int,
         permit: Permit | None,
-        on_answer: Callable[[], None],
         allow_env: Collection[str],
         read: Reader,
         render: Render | None,
@@ -100,7 +99,6 @@ class Context:
         self._accept_links = frozenset(fetch.accept_links) - (set() if pdf.is_installed() else {media_types.PDF})
         self._follow = chosen(settings.crawl.follow)
         self._agent = product_token(settings.politeness.user_agent)
-        self.on_answer = on_answer
         self.read = read
         self._unnamed = NO_MEANING if self.accept.may_be_unnamed else frozenset({""})
 
@@ -119,7 +117,6 @@ class Context:
         at = asked_at(answer)
         if isinstance(answer, Failed) and answer.class_ in IN_VAIN:
             in_vain(time.thread_time() - began_s)
-        self.on_answer()
         self.need_permit(at)
         return answer, at
 

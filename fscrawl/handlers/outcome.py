@@ -81,6 +81,11 @@ class Stored(NamedTuple):
     was_skipped: str = ""
     astray: tuple[str, str, str] | None = None
 
+    @property
+    def moved(self) -> bool:
+        """It is a redirect."""
+        return self.kind == "redirect"
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as one call: measured, a third less time than the default, which treats each tuple as an object."""
         task, exchange, *others = self
@@ -108,10 +113,12 @@ class Unchanged(NamedTuple):
     links: tuple[str, ...] = ()
     cut: Mapping[str, Sequence[int]] | None = None
     generation: int = 0
+    sitemaps: tuple[str, ...] = ()
+    moved: bool = False
 
 
 class Known(NamedTuple):
-    """The tree has a record of the URL already. The host was not asked.
+    """The tree has a record of the URL already. The host was not asked, so there is no `exchange`.
 
     If it is the record of a page, `links`, `cut`, `sitemaps` and `generation` are set as in `Stored`, and `moved` if
     it is a redirect. If it is an error record, `failed_at` is set. If it is damaged, neither of the last two is.
@@ -124,6 +131,7 @@ class Known(NamedTuple):
     generation: int = 0
     failed_at: str = ""
     moved: bool = False
+    exchange: None = None
 
 
 class FailedForGood(NamedTuple):

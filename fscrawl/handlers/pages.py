@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import replace as replaced
 
+from msgspec.structs import replace
+
+from fscrawl.errors import TreeError
 from fscrawl.frontier.flags import SITEMAP as SITEMAP_FLAG
 from fscrawl.frontier.flags import flags_of
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.context import Context
 from fscrawl.handlers.outcome import Known, Outcome, Returned
+from fscrawl.handlers.reading import UnreadableError
 from fscrawl.handlers.records import stored_record
-from fscrawl.handlers.retelling import told_again
 from fscrawl.handlers.robots import refusal_of
 from fscrawl.handlers.writer import Writer
 from fscrawl.http.answers import Failed
 from fscrawl.http.error_classes import CLASSES
 from fscrawl.labels import sound
+from fscrawl.sites.rules import by_present_rules
 from fscrawl.storage.records import SITEMAP, PageRecord
 
 
@@ -49,7 +53,7 @@ class PageHandler:
         if failure is None or failure.failed_at == task.flags.retry_of:
             return task
         if failure.again:
-            return task._replace(flags=replace(task.flags, retry_of=failure.failed_at))
+            return task._replace(flags=replaced(task.flags, retry_of=failure.failed_at))
         return Known(task, failed_at=failure.failed_at)
 
     def report(self, task: PageTask, record: PageRecord) -> Known:
@@ -73,3 +77,47 @@ class PageHandler:
         class_, _, message = task.flags.given_up.partition(" ")
         message = f"the host was given up: {message or CLASSES.get(class_, class_)}"
         return self._writer.failed(task, Failed(class_, message, retry=False), None)
+
+
+# -- a stored page, told once more
+
+
+def told_again(context: Context, host: str, record: PageRecord) -> PageRecord:
+    """Give a record as the present rules of its site tell it: they may have changed since it was written.
+
+    Nothing is fetched. The record gets what the present rules find in the body, so that the next one who tells the page
+    need not read it. `host`: its directory.
+    """
+    told = by_present_rules(record, context.sites)
+    if told is not None:
+        return told
+    try:
+        body = context.tree.seen(host, record)
+    except TreeError as error:
+        if error.is_missing:  # the audit names it; until then its links count
+            return replace(record, requests=None, rules=None)
+        raise
+    requests, is_cut = _found(context, record, body)
+    truncated = record.truncated or is_cut or None
+    new = replace(record, requests=requests, truncated=truncated, rules=context.rules_of(record.url))
+    if context.permitted():
+        context.tree.put_record(host, new)
+    return new
+
+
+def _found(context: Context, record: PageRecord, body: bytes) -> tuple[tuple[str, ...] | None, bool]:
+    """Give what the rules find, and whether there is more. In a page that they do not expect they find nothing, nor in
+    one that takes too long.
+    """
+    try:
+        page = context.understand(
+            record.url,
+            body,
+            record.status,
+            record.as_seen.headers,
+            with_routes=record.is_rendered,
+            query_encoding=record.encoding or "",
+        )
+    except UnreadableError:
+        return (), False
+    return ((), False) if page.unexpected or page.fault else (page.requests, page.truncated)

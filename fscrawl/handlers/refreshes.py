@@ -17,10 +17,9 @@ from fscrawl.handlers.circles import Kept
 from fscrawl.handlers.context import Context
 from fscrawl.handlers.meaning import bad_status
 from fscrawl.handlers.outcome import FailedForNow, Outcome, Replaced, Returned, Unchanged
-from fscrawl.handlers.pages import PageHandler
+from fscrawl.handlers.pages import PageHandler, told_again
 from fscrawl.handlers.records import reason_of, stored_record
 from fscrawl.handlers.rendering import Rendering
-from fscrawl.handlers.retelling import told_again
 from fscrawl.handlers.robots import refusal_of
 from fscrawl.handlers.sitemaps import SitemapHandler
 from fscrawl.handlers.writer import Writer

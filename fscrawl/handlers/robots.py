@@ -7,11 +7,11 @@ import time
 from dataclasses import replace
 
 from fscrawl import urls
-from fscrawl.frontier.task import PageTask, RobotsTask
+from fscrawl.frontier.task import PageTask, ProbeTask, RobotsTask
 from fscrawl.handlers import costs
 from fscrawl.handlers.context import Context
-from fscrawl.handlers.meaning import is_silence
-from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Health, Returned, RobotsKnown
+from fscrawl.handlers.meaning import health_of, is_silence
+from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Health, Probed, Returned, RobotsKnown
 from fscrawl.http.answers import Failed
 from fscrawl.http.dates import rest_s
 from fscrawl.politeness.robots import ROBOTS_PATH
@@ -79,3 +79,20 @@ class RobotsHandler:
         """
         fetch = self._context.settings.fetch
         return fetch.connect_timeout if task.attempt == 1 and fetch.retries else math.inf
+
+
+# -- probes, which ask whether the network is there
+
+
+class ProbeHandler:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def fetch(self, task: ProbeTask) -> Probed:
+        """Ask for robots.txt, whose body is not read."""
+        url = urls.origin(task.url) + ROBOTS_PATH
+        answer = self._context.fetcher.get(url, wants_body=lambda status, headers: False)  # noqa: ARG005
+        asked_at = time.monotonic()
+        if isinstance(answer, Failed):
+            return Probed(task, Exchange(asked_at, health_of(answer)), answer.class_, answer.message)
+        return Probed(task, Exchange(asked_at, "answered", answer.elapsed_s))

@@ -26,8 +26,7 @@ from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 from fscrawl import urls
-from fscrawl.handlers.meaning import bad_status, is_redirect
-from fscrawl.handlers.redirected import redirected
+from fscrawl.handlers.meaning import bad_status, is_redirect, redirected
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.cookies import Cookies, Jar, SharedJar
 from fscrawl.http.fetch import Fetcher

@@ -69,7 +69,6 @@ class SitemapHandler:
         if refusal is not None and not (refusal.class_ == "robots" and is_named(self._context, task)):
             return Asked(refusal, at=time.monotonic() if refusal.retry else None)
         answer, target, _ = self._follow(task)
-        self._context.on_answer()
         self._context.need_permit(asked_at(answer))
         if target is not None and isinstance(answer, Fetched):
             failure = one_too_many(task.flags.redirects, answer, target)

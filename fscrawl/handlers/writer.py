@@ -14,11 +14,10 @@ from fscrawl.errors import RecordError, TreeError
 from fscrawl.frontier.task import PageTask
 from fscrawl.handlers.circles import back_to, kept_since
 from fscrawl.handlers.context import Context
-from fscrawl.handlers.meaning import OF_LOG_INS, bad_status, is_once, is_redirect, may_be_done, one_too_many
+from fscrawl.handlers.meaning import OF_LOG_INS, bad_status, is_once, is_redirect, may_be_done, one_too_many, redirected
 from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Replaced, Stored
 from fscrawl.handlers.reading import UnreadableError
 from fscrawl.handlers.records import error_record, page_record, reason_of
-from fscrawl.handlers.redirected import redirected
 from fscrawl.handlers.rendering import Shown, Source, of_both, seems_empty
 from fscrawl.http.answers import MAX_MESSAGE_CHARS, Failed, Fetched
 from fscrawl.http.dates import rest_s

@@ -14,14 +14,12 @@ delay of 0, for a site of one's own, stays 0.
 from __future__ import annotations
 
 import struct
-from enum import Enum
 
 from fscrawl.config.settings import PolitenessSettings
 
 _BREAK_AFTER = 10
 _FAILING = 3  # failures in a row
-_LATE_S = 5.0
-_PROMPT_S = 1.0  # the same as for a page that waits for a slow host (`engine.messages`)
+_QUICK_S = 1.0  # a slower host is not worth a thread that others could use
 _FIRST_PAUSE_S = 10.0
 _SMOOTHING = 0.2  # weight of the latest answer
 _MAX_TROUBLE = 6.0  # doublings: 64 times the delay
@@ -30,21 +28,6 @@ _MAX_DOUBLINGS = 30  # keeps the pause a finite number, however often the host f
 _PACKED = struct.Struct("=dddHBB?")  # delay, latency and time as they are; trouble in quarters
 _MOST_FAILURES, _MOST_PAUSES = 2**16 - 1, 2**8 - 1  # what is beyond changes nothing
 SIZE_BYTES = _PACKED.size
-
-
-class Standing(Enum):
-    """How a host has answered so far.
-
-    PROMPT    soon enough not to keep a thread waiting
-    LATE      later than that; or its last request timed out
-    NEW       it has not answered yet; to the scheduler also one that has answered for its robots.txt only
-    FAILING   very late, or not at all for several times in a row
-    """
-
-    PROMPT = 0
-    LATE = 1
-    NEW = 2
-    FAILING = 3
 
 
 class Pace:
@@ -146,13 +129,9 @@ class Pace:
         return pace
 
     @property
-    def standing(self) -> Standing:
-        """How the host has answered so far."""
-        if self._failures >= _FAILING or self._latency_s > _LATE_S:
-            return Standing.FAILING
-        if self._latency_s <= _PROMPT_S and not self._hangs:
-            return Standing.PROMPT if self._latency_s else Standing.NEW
-        return Standing.LATE
+    def is_quick(self) -> bool:
+        """Whether the host answers soon enough not to keep a thread waiting, and has not just failed to do so."""
+        return 0.0 < self._latency_s <= _QUICK_S and not self._hangs and self._failures < _FAILING
 
     @property
     def latency_s(self) -> float:

@@ -6,8 +6,7 @@ child unblocks them when it is ready.
 
 Only one thread of a Python process runs at a time. If its threads are spread over the cores, each call of the system
 hands the interpreter's lock to a thread on another core, which has to wake up first. So each worker process has a core
-of its own: that saves an eighth of the CPU time of a crawl of fast hosts. A core has one worker, of all machines on
-this computer: of two, one may wait for seconds. Who finds none runs anywhere.
+of its own: that saves an eighth of the CPU time of a crawl of fast hosts.
 
 Promise: when a signal ends this process, its children are gone, and so is what multiprocessing has put on the disk.
 """
@@ -16,11 +15,9 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import fcntl
 import gc
 import multiprocessing
 import os
-import random
 import shutil
 import signal
 import tempfile
@@ -112,29 +109,15 @@ def end_with_parent(exit_code: int) -> None:
     threading.Thread(target=watch, name="parent", daemon=True).start()
 
 
-_CORE = "/sys/devices/system/cpu/cpu{}"  # a directory; who has its lock has the core, until the process ends
+def pin(number: int, workers: int) -> None:
+    """Keep this thread, and those that it starts, on a core, if there is one for each of the machine's workers.
 
-
-def pin(workers: int) -> None:
-    """Keep this thread, and those that it starts, on a core, if there is one for each of the machine's workers."""
+    `number`: of the worker; the machine begins to count anywhere, so that two machines on one computer seldom meet.
+    """
     with contextlib.suppress(OSError, AttributeError):  # another system has no such call
-        cores = list(os.sched_getaffinity(0))
-        random.shuffle(cores)
-        free = (core for core in cores if _lock(core)) if 1 < len(cores) >= workers else iter(())
-        for core in free:
-            os.sched_setaffinity(0, {core})
-            return
-
-
-def _lock(core: int) -> bool:
-    """Lock a core, until this process ends; tell whether it was free."""
-    lock = os.open(_CORE.format(core), os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(lock)
-        return False
-    return True
+        cores = sorted(os.sched_getaffinity(0))
+        if 1 < len(cores) >= workers:
+            os.sched_setaffinity(0, {cores[number % len(cores)]})
 
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # malloc.h

@@ -39,7 +39,7 @@ def crawl_late(tree: store.Tree, web: Web, late: str) -> None:
             frontier.add(url, depth, referrer)
 
     membership = SimpleNamespace(
-        discover=discover, told=lambda task: None, rules=SimpleNamespace(generation=GENERATION)
+        discover=discover, tell=lambda task, failed_at: None, rules=SimpleNamespace(generation=GENERATION)
     )
     progress = Progress("json", verbose=False, stream=io.StringIO())
     of_fleet, rng = cast("Membership", membership), random.Random(1)

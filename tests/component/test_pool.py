@@ -51,7 +51,7 @@ def gather(pool: Pool, count: int, timeout_s: float = 20.0) -> list[Answer]:
 
 
 def worker_pids(pool: Pool) -> list[int]:
-    return [pid for slot in pool._slots for pid in (slot.executor._processes or {})]
+    return [slot.pid for slot in pool._slots if slot.pid is not None]
 
 
 @contextmanager
@@ -94,6 +94,17 @@ def test_room(start: Start) -> None:
         assert not pool.has_room
         gather(pool, 8)
         assert pool.has_room
+
+
+def test_fetches_in_flight(start: Start) -> None:
+    """A worker has as many fetches in flight as it has threads, also when all hosts are slow."""
+    with Web(lambda request: Response(200, HTML, b"<p>", delay_s=1.5), HOSTS) as served:
+        pool = start(workers=1, threads=3)
+        for n in range(6):
+            pool.submit(task(served.url(HOSTS[n % 3], f"/{n}")))
+        gather(pool, 6)
+        times = [(each.arrived, each.answered) for each in served.requests()]
+    assert max(sum(a <= arrived < b for a, b in times) for arrived, _ in times) == 3
 
 
 def test_drain_returns_waiting_tasks(start: Start) -> None:

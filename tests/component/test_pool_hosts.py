@@ -80,3 +80,16 @@ def test_sessions_of_a_host_stay(start: Start, monkeypatch: pytest.MonkeyPatch) 
         pool.submit(task(f"http://a.example/{n}"))
     of_sessions = [sum("#" in each.url for each in slot.in_flight.values()) for slot in pool._slots]
     assert sorted(of_sessions) == [0, 16]
+
+
+def test_slow_hosts_are_shared_out(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each worker has as many tasks of slow hosts as the others, wherever these hosts were before."""
+    pool = start(workers=3, threads=4)
+    monkeypatch.setattr(pool, "_send_tasks", lambda slot, now: None)
+    for n in range(6):
+        url = f"http://{n}.example/"
+        pool._slot_of.put(f"{n}.example", pool._slots[0])
+        pool.submit(task(url), slow=True)
+    assert [len(slot.slow) for slot in pool._slots] == [2, 2, 2]
+    for slot in pool._slots:
+        slot.in_flight.clear()

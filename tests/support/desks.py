@@ -19,11 +19,8 @@ class Discoveries(list):
         self.tellings = []
         self.rules = SimpleNamespace(generation=1)
 
-    def told(self, task):
-        self.tellings.append((task.url, task.depth, len(self)))
-
-    def failed(self, task, failed_at):
-        self.tellings.append((task.url, task.depth, failed_at))
+    def tell(self, task, failed_at):
+        self.tellings.append((task.url, task.depth, failed_at or len(self)))
 
     def discover(self, links, depth, referrer, flags=None, host=""):
         if links:

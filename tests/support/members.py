@@ -16,7 +16,8 @@ from fscrawl.fleet.beat import Beat, Goodbye, Hello, line_of
 from fscrawl.fleet.membership import Membership
 from fscrawl.frontier.flags import labelled
 from fscrawl.frontier.frontier import Frontier
-from fscrawl.frontier.stored import StoredOnTree
+from fscrawl.frontier.shards import StoredOnTree
+from fscrawl.frontier.task import End
 from fscrawl.handlers.fresh_links import FreshLinks
 from fscrawl.storage.records import FORMAT, PageRecord, TreeRecord
 from fscrawl.store import Tree, create
@@ -191,13 +192,13 @@ class Member:
             self.frontier.finish(task, None)
             return
         if worker.generation != self.membership.rules.generation:
-            self.frontier.give_back(task._replace(check=True))
-            self.frontier.finish(task, None if is_known else self.now, stored=not is_known)
+            asked_at = None if is_known else self.now
+            self.frontier.finish(task._replace(check=True), asked_at, End.BACK, stored=not is_known)
             return
         fresh, _ = worker.links.of(record, task.depth)
         self.membership.discover(fresh, task.depth + 1, task.key, labelled(task.flags.label))
-        self.membership.told(task)
-        self.frontier.finish(task, None if is_known else self.now, stored=not is_known, told=True)
+        self.membership.tell(task)
+        self.frontier.finish(task, None if is_known else self.now, End.TOLD, stored=not is_known)
 
     def store(self, task, links=None):
         """Fetch a page, and store it."""

@@ -66,14 +66,15 @@ MUTATIONS = {
     ),
     "told before its links": Mutation(
         "engine/outcomes.py",
-        '        task, moved = outcome.task, outcome.kind == "redirect"\n',
-        '        task, moved = outcome.task, outcome.kind == "redirect"\n        self._membership.told(task)\n',
+        "            yield from self._discover(outcome)\n        if self._is_stale(outcome):  # from",
+        "            self._membership.tell(task)\n            yield from self._discover(outcome)\n"
+        "        if self._is_stale(outcome):  # from",
         "tests/unit/test_outcomes.py",
     ),
     "told at all": Mutation(
         "engine/outcomes.py",
-        "        yield from self._discover_stored(outcome)\n        self._finish(outcome.task,",
-        "        yield from self._discover(outcome.task, outcome.links, None)\n        self._finish(outcome.task,",
+        "            yield from self._discover(outcome)\n        if self._is_stale(outcome):  # from",
+        "            yield\n        if self._is_stale(outcome):  # from",
         "tests/unit/test_outcomes.py",
     ),
     "robots": Mutation(

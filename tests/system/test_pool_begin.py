@@ -15,7 +15,7 @@ from fscrawl.engine import messages, pool
 from fscrawl.storage.records import FORMAT, TreeRecord, timestamp
 from fscrawl.handlers.crawl_config import CrawlConfig
 
-pool.worker_entry.serve = os.getpid  # as if the machine died before it could say what to do
+pool.worker_entry.serve = max  # as if the machine died before it could say what to do
 record = TreeRecord(FORMAT, "test", timestamp(0), 512, "host", "ab" * 16)
 setup = messages.WorkerSetup(Path(sys.argv[1]), record, "machine-1-abcdef", False, 1)
 made = pool.Pool(2, setup, CrawlConfig(Settings(), frozenset(), ""), hung_after_s=60.0)
@@ -26,10 +26,10 @@ time.sleep(60)
 INTERRUPTED = """
 import multiprocessing, os, signal, sys, time
 from concurrent.futures import ProcessPoolExecutor
-from fscrawl.engine.preload import MODULES
+from fscrawl.engine.worker_entry import PRELOADED
 from fscrawl.util.processes import start_server
 
-start_server(MODULES)
+start_server(PRELOADED)
 signal.signal(signal.SIGINT, lambda *_: print("machine", flush=True))
 with ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")) as pool:
     pool.submit(os.getpid).result()

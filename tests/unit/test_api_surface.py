@@ -32,7 +32,7 @@ NAMES = {
     " exact: 'bool', pages: 'int', bytes: 'int', errors: 'dict[str, int]', other_types: 'dict[str, int]',"
     " left_out: 'dict[str, int]', pending: 'int | None', pages_per_s: 'float',"
     " machines: 'int', free_bytes: 'int') -> None",
-    "crawl": "(root: 'str | os.PathLike[str]', seeds: 'Seeds' = (), *, workers: 'int' = 4, threads: 'int' = 8,"
+    "crawl": "(root: 'str | os.PathLike[str]', seeds: 'Seeds' = (), *, workers: 'int' = 4, threads: 'int' = 16,"
     " site: 'str | os.PathLike[str] | None' = None, refresh: 'str | None' = None, reseed: 'bool' = False,"
     " allow_env: 'Iterable[str]' = (), progress: 'bool' = True, **settings: 'Mapping[str, Any]') -> 'CrawlResult'",
     "open": "(root: 'str | os.PathLike[str]') -> 'Crawl'",

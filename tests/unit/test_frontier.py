@@ -7,7 +7,7 @@ from fscrawl.config.settings import Settings, apply
 from fscrawl.frontier import hosts
 from fscrawl.frontier.flags import REFRESH, SITEMAP, SITEMAP_PART, Flags, parse_flags
 from fscrawl.frontier.frontier import Frontier
-from fscrawl.frontier.task import PageTask, RobotsTask
+from fscrawl.frontier.task import End, PageTask, RobotsTask
 from tests.support.frontiers import A, B, StoredFake, drain, fill, paths
 
 
@@ -49,7 +49,7 @@ def test_told_from_a_shorter_way(make_frontier):
     frontier.add(A, 5, "", flags=Flags(retry_of="t", label="a", redirects=3))
     task = frontier.take(0)
     frontier.add(A, 2, "")
-    frontier.finish(task, 0.0, told=True)
+    frontier.finish(task, 0.0, End.TOLD)
     assert Flags(label="a", redirects=3) in [each.flags for each in drain(frontier)]
 
 
@@ -76,8 +76,7 @@ def test_give_back(make_frontier):
     frontier = make_frontier("politeness.delay=5")
     fill(frontier, A + "1", A + "2")
     task = frontier.take(0)
-    frontier.give_back(task)
-    frontier.finish(task, None)
+    frontier.finish(task, None, End.BACK)
     assert (frontier.pending, frontier.in_flight) == (2, 0)
     assert frontier.take(0) == task
 
@@ -87,8 +86,7 @@ def test_give_back_robots(make_frontier):
     frontier = make_frontier("politeness.robots=true")
     fill(frontier, A)
     task = frontier.take(0)
-    frontier.give_back(task)
-    frontier.finish(task, None)
+    frontier.finish(task, None, End.BACK)
     assert (frontier.take(0), frontier.pending) == (task, 1)
 
 
@@ -96,7 +94,7 @@ def test_again(make_frontier):
     """A URL that was told is handed out once more if a user asks for another try, and its flags say so."""
     frontier = make_frontier("politeness.delay=0")
     fill(frontier, A)
-    frontier.finish(frontier.take(0), 0, told=True)
+    frontier.finish(frontier.take(0), 0, End.TOLD)
     assert not frontier.add(A, 0, "")
     assert frontier.add(A, 2, "ref", flags=parse_flags("again=t"))
     task = frontier.take(0)
@@ -128,7 +126,7 @@ def test_refresh(make_frontier):
     """A refresh is handed out although the URL was told; with any other flags a URL is handed out once."""
     frontier = make_frontier("politeness.delay=0", stored=StoredFake(A))
     fill(frontier, A)
-    frontier.finish(frontier.take(0), 0, told=True)
+    frontier.finish(frontier.take(0), 0, End.TOLD)
     flags = [REFRESH, Flags(SITEMAP), Flags(SITEMAP_PART)]
     assert [frontier.add(A, 0, "", flags=each) for each in flags] == [True, False, False]
     assert [frontier.add(B, 0, "", flags=each) for each in flags[::-1]] == [True, False, True]
@@ -147,11 +145,11 @@ def test_in_flight_once(make_frontier, order, again):
     assert ({task.url for task in taken}, frontier.take(0)) == ({A, A + "1"}, None)
     assert (frontier.pending, frontier.next_at()) == (1, None)
     first, other = sorted(taken, key=lambda task: task.url)
-    frontier.finish(other, 0, told=True)
+    frontier.finish(other, 0, End.TOLD)
     assert frontier.take(0) is None
     fill(frontier, A + "2")
     assert frontier.take(0).url == A + "2"
-    frontier.finish(first, 0, told=True)
+    frontier.finish(first, 0, End.TOLD)
     twin = frontier.take(0)
     assert (twin is None) == first.flags.wanted_again  # what is only known need not be fetched after it was told
     assert twin is None or (twin.url, twin.flags, twin.check) == (A, again, True)
@@ -165,7 +163,7 @@ def test_in_flight_once_though_given_up(make_frontier):
     frontier.add(A, 0, "", flags=REFRESH)
     frontier.scheduler.give_up("a.example", "dns")
     assert (frontier.take(0).url, frontier.take(0), frontier.pending) == (A + "1", None, 1)
-    frontier.finish(first, 0, told=True)
+    frontier.finish(first, 0, End.TOLD)
     assert frontier.take(0).flags == Flags(given_up="dns")
 
 

@@ -13,7 +13,7 @@ from fscrawl.config.settings import Settings, apply
 from fscrawl.frontier import hosts
 from fscrawl.frontier.flags import parse_flags
 from fscrawl.frontier.frontier import Frontier
-from fscrawl.frontier.task import PageTask, RobotsTask
+from fscrawl.frontier.task import End, PageTask, RobotsTask
 from tests.support.effort import tries
 
 
@@ -92,9 +92,9 @@ class FrontierModel(RuleBasedStateMachine):
     def _rest(self, host, until):
         self.not_before[host] = max(self.not_before.get(host, 0), until)
 
-    def _finish(self, task, *, asked):
+    def _finish(self, task, *, asked, end=End.OPEN):
         self.flying.remove(task)
-        self.frontier.finish(task, self.now if asked else None)
+        self.frontier.finish(task, self.now if asked else None, end)
         if asked:
             self._rest(task.host, self.now + self.settings.politeness.delay)
 
@@ -122,8 +122,7 @@ class FrontierModel(RuleBasedStateMachine):
     @rule(which=st.integers(0, 9))
     def give_back(self, which):
         task = self.flying[which % len(self.flying)]
-        self.frontier.give_back(task)
-        self._finish(task, asked=False)
+        self._finish(task, asked=False, end=End.BACK)
         if isinstance(task, PageTask):
             self.due.append((task.url, task.attempt, 0.0))
 

@@ -86,7 +86,7 @@ def test_places(make_frontier, few_places, few, slow, cause):
     few_places(**few)
     frontier = make_frontier("politeness.delay=0")
     if slow:
-        frontier.scheduler.places.limit_slow(slow)
+        frontier.scheduler.places.limit_slow(slow, slow)
     hosts = (
         ["http://127.0.0.1:81/", "http://127.0.0.1:82/"]
         if cause is Cause.ADDRESS

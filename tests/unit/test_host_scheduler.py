@@ -6,7 +6,7 @@ import pytest
 
 from fscrawl import urls
 from fscrawl.frontier.flags import NO_FLAGS, Flags, parse_flags
-from fscrawl.frontier.task import PageTask, RobotsTask
+from fscrawl.frontier.task import End, PageTask, RobotsTask
 from tests.support.frontiers import A, B, C, StoredFake, chosen, drain, fail, fill, give_up, paths, take_and_finish
 
 
@@ -155,7 +155,7 @@ def test_what_is_stored_needs_no_robots(make_frontier, robots_first):
         return
     assert (paths(tasks[:2]), [task.check for task in tasks[:2]], tasks[2]) == (["1", "2"], [True, True], None)
     for task in tasks[:2]:
-        frontier.finish(task, None, told=True)
+        frontier.finish(task, None, End.TOLD)
     assert isinstance(frontier.take(0), RobotsTask)
 
 

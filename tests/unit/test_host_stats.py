@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fscrawl.frontier import host_stats
-from fscrawl.frontier.host_stats import HostStats
+from fscrawl.frontier import host_scheduler as host_stats
+from fscrawl.frontier.host_scheduler import HostStats
 
 
 def test_a_bounded_number_of_hosts_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

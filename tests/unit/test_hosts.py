@@ -3,7 +3,8 @@
 import pytest
 
 from fscrawl.frontier import hosts
-from fscrawl.frontier.scratch import Scratch
+from fscrawl.frontier.queue import Scratch
+from fscrawl.frontier.task import End
 from tests.support.frontiers import A, B, StoredFake, drain, fill, paths
 
 
@@ -144,7 +145,7 @@ def test_tasks_that_go_first_are_kept_or_forgotten(make_frontier, is_wanted):
     frontier = make_frontier("crawl.partition=url", "politeness.delay=0", shards=2)
     fill(frontier, *(A + str(n) for n in range(20)))
     task = frontier.take(0)
-    frontier.give_back(task)
+    frontier.finish(task, None, End.BACK)
     shard = frontier.shard_of(task)
     frontier.let_go(1 - shard if is_wanted else shard)
     urgent = frontier._by_name["a.example"].urgent

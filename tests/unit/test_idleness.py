@@ -6,7 +6,7 @@ import pytest
 
 from fscrawl.config.settings import PolitenessSettings
 from fscrawl.engine.idleness import Idleness, Load, why_paced
-from fscrawl.frontier.host_stats import Fails
+from fscrawl.frontier.host_scheduler import Fails
 
 NOTHING = Load(pending=0, in_flight=0, room=True, hindered=False)
 WAITING = Load(pending=9, in_flight=1, room=True, hindered=False)

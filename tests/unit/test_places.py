@@ -5,7 +5,6 @@ import random
 import pytest
 
 from fscrawl.frontier.task import PageTask, RobotsTask
-from fscrawl.politeness.pace import Standing
 from tests.support.frontiers import fill
 
 SECOND = 1.0
@@ -162,28 +161,31 @@ def test_names_count_for_the_address_of_their_site(make_frontier, few_places):
 
 @pytest.mark.parametrize("latency_s", [20.0, 3.0])
 def test_slow_hosts_leave_places(make_frontier, latency_s):
-    """A thousand late or new hosts leave places to hosts that answer, and to each other."""
+    """Late and new hosts have half of all places while a quick host has turns, and all of them otherwise."""
     frontier = make_frontier("politeness.delay=0")
-    frontier.scheduler.places.limit_slow(16)
-    late = [f"http://late{n}.late{n}/" for n in range(100)]
-    fill(frontier, *late)
-    while tasks := take_all(frontier, 0):
-        assert len(tasks) <= 8
-        for task in tasks:
-            answer(frontier, task, 0, latency_s)
-    fill(frontier, *(url + "2" for url in late), *(f"http://new{n}.new{n}/" for n in range(100)))
-    prove_later = take_all(frontier, 1)
-    assert len(prove_later) == 4 + 8
-    fill(frontier, "http://192.0.2.9/")
-    assert frontier.take(1) is None, "new hosts wait for each other"
-    answer(frontier, prove_later[-1], 1)
-    assert len(take_all(frontier, 1)) == 1
+    frontier.scheduler.places.limit_slow(8, 16)
+    prove(frontier, "http://good.test/")
+    fill(frontier, "http://good.test/2", *(f"http://new{n}.new{n}/" for n in range(100)))
+    good, *slow = take_all(frontier, 1)
+    assert len(slow) == 8
+    answer(frontier, good, 1)
+    for _ in range(2):
+        answer(frontier, slow.pop(), 20, latency_s)
+        slow += take_all(frontier, 20)
+    assert len(slow) == 16, "no quick host had a turn lately"
+    fill(frontier, "http://good.test/3")
+    (good,) = take_all(frontier, 20)
+    for _ in range(8):
+        answer(frontier, slow.pop(), 21, latency_s)
+        assert take_all(frontier, 21) == []
+    answer(frontier, slow.pop(), 21, latency_s)
+    assert len(take_all(frontier, 21)) == 1
 
 
 def test_a_new_host_that_comes_late(make_frontier):
     """It gets the first or the second place that is free, behind hundreds of new hosts that hang; and these go on."""
     frontier = make_frontier("politeness.delay=0")
-    frontier.scheduler.places.limit_slow(4)
+    frontier.scheduler.places.limit_slow(2, 2)
     fill(frontier, *(f"http://new{n}.new{n}/" for n in range(300)))
     tasks = take_all(frontier, 1)
     fill(frontier, "http://late.test/")
@@ -194,10 +196,10 @@ def test_a_new_host_that_comes_late(make_frontier):
     assert [task.host for task in take_all(frontier, 30)] == ["new2.new2", "late.test"]
 
 
-def test_a_prompt_host_beside_slow_ones(make_frontier):
+def test_a_quick_host_beside_slow_ones(make_frontier):
     """A host that answers goes on while all places of slow hosts are taken."""
     frontier = make_frontier("politeness.delay=0")
-    frontier.scheduler.places.limit_slow(4)
+    frontier.scheduler.places.limit_slow(4, 8)
     prove(frontier, "http://good.test/")
     fill(frontier, *(f"http://new{n}.new{n}/" for n in range(100)))
     take_all(frontier, 1)
@@ -207,25 +209,25 @@ def test_a_prompt_host_beside_slow_ones(make_frontier):
         answer(frontier, task, 1)
 
 
-@pytest.mark.parametrize(("class_", "before"), [("connect", Standing.PROMPT), ("timeout", Standing.LATE)])
-def test_failures_change_the_standing(make_frontier, class_, before):
-    """A host that fails three times in a row is among the failing ones, until it answers; late after a timeout."""
+@pytest.mark.parametrize(("class_", "quick"), [("connect", [True, True, False]), ("timeout", [False] * 3)])
+def test_failures_make_slow(make_frontier, class_, quick):
+    """A host that fails three times in a row, or with a timeout, is slow until it answers."""
     frontier = make_frontier("politeness.delay=0")
     prove(frontier, "http://good.test/")
     host = frontier._by_name["good.test"]
-    standings = []
+    found = []
     for _ in range(3):
         frontier.scheduler.failed(PageTask("http://good.test/", "good.test", "", 0, "", 1), class_, 0)
-        standings.append(host.standing)
-    assert standings == [before, before, Standing.FAILING]
+        found.append(host.is_quick)
+    assert found == quick
     frontier.scheduler.answered("good.test", 0.1)
-    assert host.standing is Standing.PROMPT
+    assert host.is_quick
 
 
 def test_hosts_that_hang_after_good_pages(make_frontier):
-    """After one timeout each, prompt hosts share the places of late ones: they do not take all threads again."""
+    """After one timeout each, quick hosts share the places of slow ones: they do not take all threads again."""
     frontier = make_frontier("politeness.delay=0")
-    frontier.scheduler.places.limit_slow(8)
+    frontier.scheduler.places.limit_slow(2, 4)
     prove(frontier, *(f"http://hangs{n}.test/" for n in range(20)))
     fill(frontier, *(f"http://hangs{n}.test/{page}" for n in range(20) for page in range(2)))
     tasks = take_all(frontier, 1)
@@ -233,22 +235,7 @@ def test_hosts_that_hang_after_good_pages(make_frontier):
     for task in tasks:
         frontier.scheduler.failed(task, "timeout", 30)
         frontier.finish(task, 1)
-    assert len(take_all(frontier, 200)) == 2
-
-
-def test_new_hosts_that_hang(make_frontier):
-    """A new host whose first page hangs takes a place of failing ones next, also if its robots.txt has come."""
-    frontier = make_frontier("politeness.delay=0")
-    fill(frontier, "http://new.test/")
-    (task,) = take_all(frontier, 0)
-    frontier.scheduler.answered("new.test", 0.1, by_page=False)
-    host = frontier._by_name["new.test"]
-    assert host.standing is Standing.NEW
-    for _ in range(2):
-        frontier.scheduler.failed(task, "timeout", 30)
-        assert host.standing is Standing.FAILING
-    answer(frontier, task, 60)
-    assert host.standing is Standing.PROMPT
+    assert len(take_all(frontier, 200)) == 4
 
 
 def test_given_up_hosts_need_no_place(make_frontier, few_places):
@@ -268,7 +255,7 @@ def test_given_up_hosts_need_no_place(make_frontier, few_places):
 
 def counts(places):
     groups = (*places._sites.values(), *places._addresses.values(), *places._slow_of_site.values())
-    return [each.in_flight for each in (*groups, *places._of_standing.values())]
+    return [each.in_flight for each in (*groups, places._slow)]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -278,7 +265,7 @@ def test_no_place_is_lost(make_frontier, few_places, seed):
     few_places(PER_SITE=3, PER_ADDRESS=2)
     frontier = make_frontier("politeness.delay=0.1")
     places = frontier.scheduler.places
-    places.limit_slow(4)
+    places.limit_slow(2, 4)
     urls = [f"http://h{h}.site{h % 4}/{n}" for h in range(24) for n in range(4)]
     fill(frontier, *urls)
     flying, done, now = [], 0, 0.0
@@ -348,9 +335,9 @@ def test_a_host_that_was_given_up_makes_nobody_wait(make_frontier, few_places):
 
 
 def test_a_quick_robots_txt_proves_nothing(make_frontier):
-    """Hosts whose robots.txt comes at once, and whose pages hang, count as new: the others keep their threads."""
+    """Hosts whose robots.txt comes at once, and whose pages hang, count as slow: the others keep their threads."""
     frontier = make_frontier("politeness.robots=true", "politeness.delay=0")
-    frontier.scheduler.places.limit_slow(8)
+    frontier.scheduler.places.limit_slow(4, 4)
     fill(frontier, *(f"http://slow{n}.test/" for n in range(20)))
     hanging = []
     while tasks := take_all(frontier, 0):
@@ -361,9 +348,9 @@ def test_a_quick_robots_txt_proves_nothing(make_frontier):
                 frontier.finish(task, 0)
             else:
                 hanging.append(task)
-    assert len(hanging) == 4, "half of the places for slow hosts"
+    assert len(hanging) == 4
     frontier.scheduler.failed(hanging[0], "timeout", 30)
     frontier.finish(hanging[0], 30)
     assert len(take_all(frontier, 30)) == 1
     answer(frontier, hanging[1], 30)
-    assert frontier._by_name[hanging[1].host].standing is Standing.PROMPT
+    assert frontier._by_name[hanging[1].host].is_quick

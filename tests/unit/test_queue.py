@@ -5,8 +5,7 @@ import random
 import pytest
 
 from fscrawl.frontier.flags import REFRESH, Flags
-from fscrawl.frontier.queue import Line, Queue
-from fscrawl.frontier.scratch import Scratch
+from fscrawl.frontier.queue import Line, Queue, Scratch
 from fscrawl.request import MAX_BODY_BYTES, Request, spelling
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fscrawl.handlers.redirected import redirected
+from fscrawl.handlers.meaning import redirected
 from fscrawl.request import FORM, METHODS, Request, flaw, read, spelling
 
 A, ELSEWHERE, TLS = "http://a.example/s", "http://b.example/t", "https://a.example/t"

@@ -7,8 +7,8 @@ import pytest
 
 from fscrawl.config.settings import parse
 from fscrawl.errors import SettingsError
+from fscrawl.handlers.page_network import ResourceCache, fresh_for_s
 from fscrawl.handlers.rendering import of_both
-from fscrawl.handlers.resource_cache import ResourceCache, fresh_for_s
 from fscrawl.http.answers import Fetched
 from fscrawl.http.cookies import Jar
 from fscrawl.parse.emptiness import is_empty

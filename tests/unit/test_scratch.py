@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from fscrawl.frontier.scratch import Scratch
+from fscrawl.frontier.queue import Scratch
 
 KIB = 1024
 

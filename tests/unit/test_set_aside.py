@@ -7,7 +7,7 @@ import pytest
 from fscrawl import urls
 from fscrawl.frontier import frontier as module
 from fscrawl.frontier.flags import parse_flags
-from fscrawl.frontier.task import RobotsTask
+from fscrawl.frontier.task import End, RobotsTask
 from fscrawl.politeness.pace import Pace
 from tests.support.frontiers import A, B, StoredFake, drain, fail, fill, give_up, paths, take_and_finish
 
@@ -73,7 +73,7 @@ def test_a_task_of_a_host_that_is_not_known_by_name(make, is_met):
     frontier = make("politeness.delay=0")
     fill(frontier, A)
     task = frontier.take(0)
-    frontier.finish(task, 0, told=True)
+    frontier.finish(task, 0, End.TOLD)
     frontier.forget_what_is_over(BIG)
     if not is_met:
         frontier.let_go(shard := frontier.shard_of(task))
@@ -82,7 +82,7 @@ def test_a_task_of_a_host_that_is_not_known_by_name(make, is_met):
     frontier.retry(task._replace(flags=parse_flags("refresh,redirects=3")), BIG)
     again = frontier.take(BIG)
     assert (again.url, again.check) == (A, True)
-    frontier.finish(again, BIG, told=True)
+    frontier.finish(again, BIG, End.TOLD)
     frontier.let_go(frontier.shard_of(task))
     frontier.retry(task, BIG)
     assert frontier.idle
@@ -94,7 +94,7 @@ def test_a_task_of_one_host_too_many(make):
     frontier.hold(frontier.location(A).shard)
     fill(frontier, "http://www.a.example/")
     task = frontier.take(0)
-    frontier.finish(task, 0, told=True)
+    frontier.finish(task, 0, End.TOLD)
     frontier.retry(task._replace(url=A, host="a.example", key=urls.key(A)), BIG)
     assert frontier.idle
 

@@ -4,6 +4,7 @@ import pytest
 
 from fscrawl import urls
 from fscrawl.frontier import hosts
+from fscrawl.frontier.task import End
 from tests.support.frontiers import A, B, StoredFake, drain, fill
 
 
@@ -171,10 +172,9 @@ def test_let_go(make_frontier):
     frontier.let_go(frontier.location(B).shard)
     assert (frontier.in_flight, frontier.idle) == (1, False)
     frontier.retry(flying, at=0)
-    frontier.give_back(flying)
     frontier.rest(flying.host, 9)
     frontier.scheduler.open(flying.host, 9, 0)
-    frontier.finish(flying, 0)
+    frontier.finish(flying, 0, End.BACK)
     assert (frontier.idle, frontier.in_flight_of(frontier.location(B).shard), frontier.take(99)) == (True, 0, None)
     assert fill(frontier, A + "1") == [True]
 
@@ -191,8 +191,7 @@ def test_let_go_by_url(make_frontier, monkeypatch):
     gone = frontier.location(failed[0].url).shard
     for task in (frontier.take(0), frontier.take(0)):
         if task is not None:
-            frontier.give_back(task)
-            frontier.finish(task, None)
+            frontier.finish(task, None, End.BACK)
     frontier.let_go(gone)
     left = sorted(url for url in links if frontier.location(url).shard != gone)
     assert (frontier.pending, 0 < len(left) < 40) == (len(left), True)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fscrawl import urls
+from fscrawl.engine.pool import Slot
 from fscrawl.engine.shared_cookies import SharedCookies
-from fscrawl.engine.slot import Slot
 from fscrawl.frontier.task import ProbeTask
 from fscrawl.handlers.sessions import Opened
 from fscrawl.http.cookies import MAX_PER_SITE, MAX_SITE_BYTES, Cookies

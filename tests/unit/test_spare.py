@@ -2,9 +2,8 @@
 
 import pytest
 
-from fscrawl.engine import spare
-from fscrawl.engine.slot import Slot
-from fscrawl.engine.spare import Spare
+from fscrawl.engine import pool as spare
+from fscrawl.engine.pool import Slot, Spare
 
 
 class Started:

@@ -1,7 +1,7 @@
 """What the frontier learns of a tree."""
 
 from fscrawl import urls
-from fscrawl.frontier.stored import StoredOnTree
+from fscrawl.frontier.shards import StoredOnTree
 from tests.support.trees import Grown
 
 PAGE, REDIRECT, FAILED = (f"http://a.example/{name}" for name in ("page", "redirect", "failed"))

@@ -4,7 +4,7 @@ import pytest
 
 from fscrawl import urls
 from fscrawl.frontier.flags import NO_FLAGS, SITEMAP, Flags, parse_flags
-from fscrawl.frontier.task import PageTask, RobotsTask
+from fscrawl.frontier.task import End, PageTask, RobotsTask
 from tests.support.frontiers import A, B, StoredFake, drain, fill, give_up, paths
 
 
@@ -26,7 +26,7 @@ def test_told_when_finished(make_frontier):
     frontier = make_frontier("politeness.delay=0")
     fill(frontier, A + "1", A + "2")
     for told in (True, False):
-        frontier.finish(frontier.take(0), 0, told=told)
+        frontier.finish(frontier.take(0), 0, End.TOLD if told else End.OPEN)
     assert (is_settled(frontier, A + "1"), is_settled(frontier, A + "2")) == (True, False)
 
 
@@ -35,7 +35,7 @@ def test_told_robots(make_frontier):
     frontier = make_frontier("politeness.robots=true")
     fill(frontier, A)
     robots = frontier.take(0)
-    frontier.finish(robots, 0, told=True)
+    frontier.finish(robots, 0, End.TOLD)
     assert (type(robots), is_settled(frontier, A)) == (RobotsTask, False)
 
 
@@ -128,7 +128,7 @@ def test_wanted_again_and_then_told_again(make_frontier, word, left):
     frontier.add(A, 3, "", flags=parse_flags(word))
     task = frontier.take(0)
     frontier.add(A, 2, "")
-    frontier.finish(task, 0, told=True)
+    frontier.finish(task, 0, End.TOLD)
     again = frontier.take(0)
     assert (again.flags, again.check, again.depth) == (left, True, 2)
 
@@ -141,15 +141,14 @@ def test_a_shorter_way_to_a_pending_page(make_frontier):
     assert (task.depth, frontier.pending) == (3, 0)
 
 
-@pytest.mark.parametrize("how", ["give_back", "retry"])
+@pytest.mark.parametrize("how", [End.BACK, End.AGAIN])
 def test_a_shorter_way_to_a_page_in_flight(make_frontier, how):
     """A page that comes back has the least depth when it is handed out again."""
     frontier = make_frontier("crawl.max_depth=9", "politeness.delay=0")
     frontier.add(A, 5, "")
     task = frontier.take(0)
     assert frontier.add(A, 2, "")
-    frontier.give_back(task) if how == "give_back" else frontier.retry(task, 0)
-    frontier.finish(task, 0)
+    frontier.finish(task, 0, how)
     assert (frontier.pending, frontier.take(0).depth) == (1, 2)
 
 
@@ -157,11 +156,11 @@ def test_a_shorter_way_to_a_page_that_was_told(make_frontier):
     """A page that was told is told again from its record if a shorter way to it is found; more ways change nothing."""
     frontier = make_frontier("crawl.max_depth=9", "politeness.delay=0")
     frontier.add(A, 5, "")
-    frontier.finish(frontier.take(0), 0, told=True)
+    frontier.finish(frontier.take(0), 0, End.TOLD)
     assert [frontier.add(A, depth, "") for depth in (5, 4, 3)] == [False, True, True]
     task = frontier.take(0)
     assert (task.depth, task.check, frontier.pending) == (3, True, 0)
-    frontier.finish(task, None, told=True)
+    frontier.finish(task, None, End.TOLD)
     assert (is_settled(frontier, A), is_settled(frontier, A, 2), frontier.idle) == (True, False, True)
 
 
@@ -186,7 +185,7 @@ def test_told_of_a_shard_that_is_not_held(make_frontier):
     fill(frontier, A)
     task = frontier.take(0)
     frontier.let_go(frontier.location(A).shard)
-    frontier.finish(task, 0, told=True)
+    frontier.finish(task, 0, End.TOLD)
     assert (fill(frontier, A), frontier.take(0).url) == ([True], A)
 
 

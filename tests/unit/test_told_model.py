@@ -9,6 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from fscrawl import urls
 from fscrawl.frontier.frontier import Frontier
+from fscrawl.frontier.task import End
 from tests.support.effort import tries
 from tests.support.frontiers import StoredFake, chosen
 
@@ -163,16 +164,12 @@ class ToldModel(RuleBasedStateMachine):
         self.flying.append(task)
 
     @precondition(lambda self: self.flying)
-    @rule(which=st.integers(0, 9), what=st.sampled_from(["told", "told", "give back", "retry"]))
+    @rule(which=st.integers(0, 9), what=st.sampled_from([End.TOLD, End.TOLD, End.BACK, End.AGAIN]))
     def end(self, which, what):
         task = self.flying.pop(which % len(self.flying))
-        if what == "give back":
-            self.frontier.give_back(task)
-        elif what == "retry":
-            self.frontier.retry(task, self.now)
-        self.frontier.finish(task, None, told=what == "told")
+        self.frontier.finish(task, None, what, at=self.now)
         if self.frontier.holds(self._shard(task.url)):
-            if what == "told":
+            if what is End.TOLD:
                 self._tell(task.url, task.depth)
             elif self.known[task.url].told is None:
                 self.asked.discard(task.url)
@@ -200,7 +197,7 @@ class ToldModel(RuleBasedStateMachine):
         """Whatever was done before: in the end all that is known is told, and nothing is left."""
         for _ in range(1000):
             while self.flying:
-                self.end(0, "told")
+                self.end(0, End.TOLD)
             if self.frontier.idle:
                 break
             self.take()

@@ -3,6 +3,7 @@
 import pytest
 
 from fscrawl import urls
+from fscrawl.frontier.task import End
 
 
 class At(float):
@@ -45,7 +46,7 @@ def test_a_turn_that_was_set_before(make_frontier, times):
     for _ in range(times):
         frontier.scheduler.give_up("a.example", "dns")
     assert frontier.next_at() == 0
-    frontier.finish(frontier.take(0), None, failed=True)
+    frontier.finish(frontier.take(0), None, End.FAILED)
     assert (frontier.next_at(), frontier.take(50)) == (None, None)
 
 
@@ -56,6 +57,6 @@ def test_a_turn_between(make_frontier):
         frontier.rest(f"{name}.example", rests)
         frontier.add(f"http://{name}.example/", 0, "")
     frontier.scheduler.give_up("a.example", "dns")
-    frontier.finish(frontier.take(0), None, failed=True)
+    frontier.finish(frontier.take(0), None, End.FAILED)
     assert frontier.take(55) is None
     assert frontier.take(60).host == "b.example"

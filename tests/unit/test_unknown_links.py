@@ -5,6 +5,7 @@ import random
 import pytest
 
 from fscrawl.frontier.flags import Flags
+from fscrawl.frontier.task import End
 from fscrawl.frontier.url_table import UrlTable
 from tests.support.frontiers import A, B, chosen, drain, fill
 
@@ -76,7 +77,7 @@ def test_leaving_them_out_changes_nothing(make_frontier, seed):
                 location = frontier.location(url)
                 frontier.mark_told(location.shard, int.from_bytes(location.digest[:8]), 1, failed=rng.random() < 0.5)
             case 2 if (task := frontier.take(1e9)) is not None:
-                frontier.finish(task, None, told=True)
+                frontier.finish(task, None, End.TOLD)
             case 3 if frontier.holds(shard := frontier.location(url).shard):
                 frontier.let_go(shard)
             case _:

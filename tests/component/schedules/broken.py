@@ -48,7 +48,7 @@ def told_first() -> list[Change]:
     real = Bookkeeper._stored
 
     def stored(self: Any, outcome: Any) -> None:
-        self._membership.told(outcome.task)
+        self._membership.tell(outcome.task)
         self._membership.ledger.flush()
         real(self, outcome)
 

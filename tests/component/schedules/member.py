@@ -64,7 +64,7 @@ class Pool:
     def has_room(self) -> bool:
         return len(self.tasks) < _CAPACITY
 
-    def submit(self, task: Task) -> None:
+    def submit(self, task: Task, *, slow: bool = False) -> None:
         self.inbox.append((task, self._worker))
 
     def work(self) -> bool:

@@ -35,7 +35,8 @@ from fscrawl.fleet import (
 )
 from fscrawl.fleet.beat import Hello
 from fscrawl.frontier.frontier import Frontier
-from fscrawl.handlers import context, pages, probes, records, refreshes, robots, writer
+from fscrawl.handlers import context, pages, records, refreshes, robots, writer
+from fscrawl.handlers import robots as probes
 from fscrawl.http import dates
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.storage import (

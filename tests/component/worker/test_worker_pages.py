@@ -216,15 +216,6 @@ def test_done_page_is_known(work: Work) -> None:
         assert (what(outcome), web.count()) == (Known, before)
 
 
-def test_tells_when_the_host_has_answered(work: Work, tree: store.Tree) -> None:
-    """`on_answer` is called before the page is stored: from then on the thread waits for the tree."""
-    stored: list[bool] = []
-    with Web(site({"/": page("<p>")}), [HOST]) as web:
-        url = web.url(HOST)
-        work(on_answer=lambda: stored.append(tree.is_done(urls.host(url), urls.key(url)))).do(task(url))
-    assert stored == [False]
-
-
 def test_known_page_tells_its_links(work: Work) -> None:
     """The links of a stored page are reported: the machine that stored it may have died before it could."""
     with Web(site({"/": page('<a href="/x"><a href="http://elsewhere.example/">')}), [HOST]) as web:

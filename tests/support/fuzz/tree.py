@@ -23,8 +23,7 @@ from fscrawl.fleet.rules import LinkRules
 from fscrawl.fleet.snapshot_file import open_snapshot
 from fscrawl.fleet.snapshot_merge import write
 from fscrawl.frontier.flags import parse_flags
-from fscrawl.frontier.queue import Queue
-from fscrawl.frontier.scratch import Scratch
+from fscrawl.frontier.queue import Queue, Scratch
 from fscrawl.storage import records
 from fscrawl.storage.layout import rules_path, snapshot_path
 from tests.support.fuzz.names import REFERENCES

@@ -4,6 +4,7 @@ import pytest
 
 from fscrawl.admin.retry import retry
 from fscrawl.frontier.flags import Flags
+from fscrawl.frontier.task import End
 from fscrawl.storage.records import ErrorRecord
 from fscrawl.store import Tree
 from tests.support.members import MINE, url
@@ -17,8 +18,8 @@ def fail(member, task):
     at = f"2026-01-01T00:00:0{member.world.fetched[task.url]}Z"
     facts = (task.url, task.key, task.depth, task.referrer, at, member.name, "timeout", "", 4)
     member.tree.put_error(task.host, ErrorRecord(*facts))
-    member.membership.failed(task, at)
-    member.frontier.finish(task, member.now, failed=True)
+    member.membership.tell(task, at)
+    member.frontier.finish(task, member.now, End.FAILED)
 
 
 def work(member, outcome):
@@ -31,8 +32,8 @@ def work(member, outcome):
             elif before is None or before.again or before.failed_at == task.flags.retry_of:
                 outcome(member, task)
             else:
-                member.membership.failed(task, before.failed_at)
-                member.frontier.finish(task, None, failed=True)
+                member.membership.tell(task, before.failed_at)
+                member.frontier.finish(task, None, End.FAILED)
         member.beat()
         member.tick()
 

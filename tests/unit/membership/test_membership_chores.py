@@ -13,7 +13,7 @@ from fscrawl.fleet.log_writer import LogWriter
 from fscrawl.fleet.membership import Membership
 from fscrawl.fleet.url_logs import UrlLogs
 from fscrawl.frontier.hosts import Hosts
-from fscrawl.frontier.stored import StoredOnTree
+from fscrawl.frontier.shards import StoredOnTree
 from fscrawl.store import Tree
 from tests.support.members import ABANDONED, HERS, MINE, SHARDS, slow_down, url
 

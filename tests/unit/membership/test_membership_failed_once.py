@@ -2,6 +2,7 @@
 
 import pytest
 
+from fscrawl.frontier.task import End
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from tests.support.members import MINE, shard, url
 from tests.unit.membership.test_membership_retry import failed, retry_all
@@ -23,11 +24,11 @@ def failed_and_stored(world, first):
     a.tree.put_error(task.host, error)
     a.tree.put_page(task.host, page, b"page")
     if first == "failed":
-        a.membership.failed(task, "t1")
-    a.membership.told(task)
+        a.membership.tell(task, "t1")
+    a.membership.tell(task)
     if first == "stored":
-        a.membership.failed(task, "t1")
-    a.frontier.finish(task, a.now, told=True)
+        a.membership.tell(task, "t1")
+    a.frontier.finish(task, a.now, End.TOLD)
     a.tick()
     return a
 
@@ -75,11 +76,11 @@ def test_failed_before_a_snapshot(world):
     world.create(HOME)
     a = world.join("a")
     task = a.take()
-    a.membership.failed(task, "t1")
+    a.membership.tell(task, "t1")
     snapshot(a)
     a.tree.put_page(task.host, PageRecord(HOME, task.key, 0, "", "t", "b", 200, {}, 4, "", 0.1, (SECRET,)), b"page")
-    a.membership.told(task)
-    a.frontier.finish(task, a.now, told=True)
+    a.membership.tell(task)
+    a.frontier.finish(task, a.now, End.TOLD)
     a.leave()
     world.set("crawl.deny=[]")
     b = world.join("b")

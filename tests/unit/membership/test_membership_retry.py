@@ -8,6 +8,7 @@ from fscrawl import urls
 from fscrawl.admin.retry import retry
 from fscrawl.fleet.url_logs import UrlLogs
 from fscrawl.frontier.flags import NO_FLAGS, REFRESH, SITEMAP_PART, Flags, parse_flags
+from fscrawl.frontier.task import End
 from fscrawl.storage.records import SITEMAP, ErrorRecord, PageRecord
 from fscrawl.store import Tree
 from tests.support.members import HERS, MINE, url
@@ -22,8 +23,8 @@ def failed(world, member, task):
     at = f"2026-01-01T00:00:0{world.fetched[task.url]}Z"
     record = ErrorRecord(task.url, task.key, task.depth, task.referrer, at, member.name, "timeout", "", 4)
     member.tree.put_error(task.host, record)
-    member.membership.failed(task, record.failed_at)
-    member.frontier.finish(task, member.now, failed=True)
+    member.membership.tell(task, record.failed_at)
+    member.frontier.finish(task, member.now, End.FAILED)
 
 
 def retry_all(world):
