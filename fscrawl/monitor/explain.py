@@ -412,8 +412,8 @@ class _Inquiry:
         yield from self._robots(url)
         depths = [line.depth for line in self._it.lines] or [link.depth for link in self._it.inlinks or ()]
         if crawl.max_depth is not None and depths and min(depths) > crawl.max_depth:
-            text = f"crawl.max_depth = {crawl.max_depth}: it is {number_of(min(depths), 'link')} away from a seed"
-            yield Reason("max_depth", text, self._raise("max_depth"))
+            what = f"it is {number_of(min(depths), 'link')} away from a seed"
+            yield self._reached("max_depth", crawl.max_depth, what)
         yield from self._counts(url)
 
     def _stopped_tasks(self) -> Iterator[Reason]:
@@ -425,25 +425,22 @@ class _Inquiry:
 
     def _counts(self, url: str) -> Iterator[Reason]:
         crawl, tree, host = self._settings.crawl, self._tree, self._it.host
-        most = crawl.max_pages_per_host
-        if most is not None and tree.page_count(host) >= most:
-            text = f"crawl.max_pages_per_host = {most}: {urls.shown_host(host)} has that many"
-            yield Reason("max_pages_per_host", text, self._raise("max_pages_per_host"))
-        most = crawl.max_pages
-        if most is not None and tree.all_pages() >= most:
-            text = f"crawl.max_pages = {most}: the tree has that many"
-            yield Reason("max_pages", text, self._raise("max_pages"))
+        if crawl.max_pages_per_host is not None and tree.page_count(host) >= crawl.max_pages_per_host:
+            what = f"{urls.shown_host(host)} has that many"
+            yield self._reached("max_pages_per_host", crawl.max_pages_per_host, what)
+        if crawl.max_pages is not None and tree.all_pages() >= crawl.max_pages:
+            yield self._reached("max_pages", crawl.max_pages, "the tree has that many")
         hosts = {each for directory in PAGE_DIRECTORIES for each in tree.hosts(directory)}
         site = urls.site(urls.hostname(url))
         of_site = sum(urls.site(urls.without_port(each)) == site for each in hosts)
         if host not in hosts and of_site >= crawl.max_hosts_per_domain:
-            most = crawl.max_hosts_per_domain
-            text = f"crawl.max_hosts_per_domain = {most}: {site} has {number_of(of_site, 'host')}"
-            yield Reason("max_hosts_per_domain", text, self._raise("max_hosts_per_domain"))
+            what = f"{site} has {number_of(of_site, 'host')}"
+            yield self._reached("max_hosts_per_domain", crawl.max_hosts_per_domain, what)
 
-    def _raise(self, name: str) -> str:
+    def _reached(self, name: str, limit: int, what: str) -> Reason:
         root = self._tree.root
-        return f"raise crawl.{name} in {root}/crawl.toml; then a crawl fetches it:  {command('crawl', root)}"
+        advice = f"raise crawl.{name} in {root}/crawl.toml; then a crawl fetches it:  {command('crawl', root)}"
+        return Reason(name, f"crawl.{name} = {limit}: {what}", advice)
 
     def _robots(self, url: str) -> Iterator[Reason]:
         politeness = self._settings.politeness

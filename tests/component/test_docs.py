@@ -165,7 +165,7 @@ def test_every_field_of_json_is_described(path: str, heading: str, printed: dict
 def test_every_reason_of_show_is_described() -> None:
     """So do people and programs that ask why a page is missing."""
     code = (CHECKOUT / "fscrawl/monitor/explain.py").read_text(encoding="utf-8")
-    names = set(re.findall(r"Reason\(\s*\"([a-z_-]+)\"", code))
+    names = set(re.findall(r"(?:Reason|_reached)\(\s*\"([a-z_-]+)\"", code))
     assert len(names) > 20
     table = TEXTS[DOCS / "reference/cli.md"].split("\n| reason | meaning |\n", 1)[1].split("\n\n", 1)[0]
     assert names - set(re.findall(r"`([a-z_-]+)`", table)) == set()
