@@ -151,7 +151,7 @@ def test_the_package_map_has_every_package_in_its_layer() -> None:
     [
         ("reference/cli.md", "### JSON lines", vars(Counts())),
         ("reference/cli.md", "## fscrawl show", Explanation("http://a.example/").as_json()),
-        ("reference/cli.md", "## fscrawl try", _as_json(Attempt("u", None, None, None, None, (), ()))),
+        ("reference/cli.md", "## fscrawl try", _as_json(Attempt("u", None, None, None, (), ()))),
         ("how-to/audit.md", "# How to audit a tree", AuditReport("r").as_json()),
     ],
 )

@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fscrawl.frontier import rows as module
+from fscrawl.frontier import hosts as module
 from fscrawl.frontier.hosts import Rows
 
 KEYS = st.integers(0, 2**64 - 1) | st.integers(0, 5)
