@@ -25,8 +25,7 @@ from urllib.parse import quote
 from fscrawl import labels, urls
 from fscrawl.request import FORM, JSON, METHODS, Request, flaw, is_normal, read, route_of, spelling
 from fscrawl.store import SEEDS, Tree
-from fscrawl.util.text_lines import lines, parted
-from fscrawl.util.user_text import shown, stray_byte
+from fscrawl.util.user_text import lines, parted, shown, stray_byte
 
 _LINE = re.compile(r"([A-Za-z]+)\s+(\S+)(?:\s+(\S.*))?\Z", re.DOTALL)
 _SESSION = re.compile(r"\s+\(session ([^()]+)\)\Z")

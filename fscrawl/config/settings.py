@@ -33,8 +33,7 @@ from fscrawl.parse.media_types import PDF, WITH_LINKS
 from fscrawl.storage.layout import SETTINGS, TREE_RECORD
 from fscrawl.storage.records import TreeRecord
 from fscrawl.urls import Spelling
-from fscrawl.util.toml_file import TomlFile
-from fscrawl.util.toml_text import one_line, to_toml
+from fscrawl.util.user_text import TomlFile, one_line, to_toml
 
 if TYPE_CHECKING:
     from fscrawl.sites.rules import SiteRules

@@ -24,10 +24,10 @@ from fscrawl.sites.read import TABLE, read_sites
 from fscrawl.sites.rules import SiteRules
 from fscrawl.storage.layout import SETTINGS
 from fscrawl.storage.records import ErrorRecord, PageRecord, timestamp
-from fscrawl.util.ages import moment_of
 from fscrawl.util.expressions import Expressions, WrongExpressionError, compiled
+from fscrawl.util.humanize import moment_of
 from fscrawl.util.installed import to_install
-from fscrawl.util.toml_file import TomlFile
+from fscrawl.util.user_text import TomlFile
 
 Format = Literal["parquet", "warc", "jsonl", "jsonl.zst", "csv"]
 How = Literal["visible", "main", "none"]
