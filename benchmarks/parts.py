@@ -40,7 +40,7 @@ from fscrawl.http.answers import Fetched
 from fscrawl.http.fetch import Fetcher
 from fscrawl.parse import links
 from fscrawl.storage import records
-from fscrawl.util.memory import keep_freed_memory, look_for_cycles_rarely
+from fscrawl.util.processes import keep_freed_memory, look_for_cycles_rarely
 
 _SETTINGS = settings.apply(settings.Settings(), ["fetch.allow_addresses=['127.0.0.0/8']", "crawl.scope=host"])
 

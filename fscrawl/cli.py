@@ -14,10 +14,8 @@ import sys
 from collections.abc import Sequence
 
 from fscrawl import interrupts
-from fscrawl.commands.common import find_root, root_of
-from fscrawl.commands.program import parse
-from fscrawl.errors import EXIT_UNREAD, FscrawlError, OutputError, UsageError
-from fscrawl.util.at_limit import as_our_error
+from fscrawl.commands.program import find_root, parse, root_of
+from fscrawl.errors import EXIT_UNREAD, FscrawlError, OutputError, UsageError, as_our_error
 from fscrawl.util.own_code import check_program
 from fscrawl.util.safe_path import forget_programs, protect_children
 from fscrawl.util.terminal import discard_output, flush_output, say_error

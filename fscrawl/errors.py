@@ -18,8 +18,10 @@ What a web server does (404, timeout, robots refusal, an unwanted type) is never
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+from collections.abc import Iterator
 
 EXIT_OK = 0
 EXIT_UNUSABLE_RESULT = 1
@@ -207,3 +209,23 @@ def reason(error: OSError) -> str:
 def may_pass(error: OSError) -> bool:
     """Return whether a fault of the file system may pass by itself."""
     return error.errno in _PASSING
+
+
+def _is_at_limit(error: BaseException) -> bool:
+    """Tell whether an error means that the system has started no thread, or no process."""
+    if isinstance(error, BlockingIOError):
+        return error.filename is None  # else it is about a file
+    return isinstance(error, RuntimeError) and str(error) == "can't start new thread"  # it has no class of its own
+
+
+@contextlib.contextmanager
+def as_our_error() -> Iterator[None]:
+    """Turn an error of a system that starts no more processes or threads into FscrawlError, which says so in a line."""
+    try:
+        yield
+    except (RuntimeError, BlockingIOError) as error:
+        if not _is_at_limit(error):
+            raise
+        raise FscrawlError(
+            "no more processes or threads can be started; end other programs, or raise the limit (ulimit -u)"
+        ) from error

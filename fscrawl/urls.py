@@ -23,7 +23,7 @@ from functools import cache, lru_cache
 import ada_url
 from publicsuffixlist import PublicSuffixList
 
-from fscrawl.util.recent import RecentGroups
+from fscrawl.util.lru import RecentGroups
 
 MAX_URL_CHARS = 2083  # the longest that browsers and sitemaps.org agree on
 TOO_LONG = " "  # in place of a normal form that is longer; none has a space

@@ -9,35 +9,27 @@ than its flag is not tried again.
 
 from __future__ import annotations
 
-import contextlib
-import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import msgspec
 
 from fscrawl import hostnames, urls
-from fscrawl.errors import RecordError, TreeBusyError, TreeError, about
+from fscrawl.errors import RecordError, TreeError, about
 from fscrawl.fleet.lines import Found
-from fscrawl.fleet.machinery import Machinery, Peer
 from fscrawl.fleet.outside import write_command_log
 from fscrawl.frontier.flags import Flags, parse_flags
 from fscrawl.hostnames import Host
 from fscrawl.labels import sound
-from fscrawl.request import is_normal
-from fscrawl.storage.layout import ERRS, KEY_PATTERN, LINKS
+from fscrawl.storage.flaws import flaw
+from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.storage.records import ErrorRecord
 from fscrawl.store import Tree
 from fscrawl.util.installed import command
 from fscrawl.util.parallel import READERS, in_turn
 from fscrawl.util.progress import SILENT, ProgressLine
-from fscrawl.util.waiting import in_turn_if_slow
-
-_MOMENT = re.compile(r"[!-+\--~]+")  # no blank, and no comma
-_REFERRER = re.compile(rf"(?:{KEY_PATTERN})?")
-
 
 NOT_BY_ITSELF = "robots"  # it would fail again as long as robots.txt stays as it is
 
@@ -63,10 +55,7 @@ def retry(
     """
     wanted = [hostnames.option(host, globs=True) for host in hosts]
     put = Marked()
-    if hosts:
-        line.begin("reading failures", unit="failures")
-    else:
-        line.begin("reading failures", _reported(tree), "failures", about=True)
+    line.begin("reading failures", unit="failures")
 
     def lines() -> Iterator[Found]:
         for record, is_chosen in _failures(tree, wanted, classes, warn):
@@ -81,26 +70,11 @@ def retry(
     return put
 
 
-def _reported(tree: Tree) -> int:
-    """Give how many failures there are, as the last heartbeats say it: nothing is listed for it."""
-    logs, total = Machinery(tree), Counter[str]()
-
-    def reported(name: str) -> Mapping[str, int]:
-        peer = Peer(name, 0.0)
-        with contextlib.suppress(TreeBusyError):  # without it, the total is only too small
-            peer.read(logs, 0.0)
-        return peer.last().errors
-
-    for errors in in_turn_if_slow(reported, logs.machines(), READERS):
-        total.update(errors)
-    return (+total).total()
-
-
 def _line_of(tree: Tree, record: ErrorRecord) -> Found:
     shard = tree.record.shard_of(urls.host(record.url), record.key)
     sitemap = parse_flags(record.sitemap or "").sitemap
     flags = Flags(sitemap, retry_of=record.failed_at, label=sound(record.label))
-    return Found(shard, max(record.depth, 0), record.referrer, record.url, flags)
+    return Found(shard, record.depth, record.referrer, record.url, flags)
 
 
 def _failures(
@@ -140,11 +114,4 @@ def _read(tree: Tree, host: str, key: str, warn: Callable[[str], None]) -> Error
         if error.is_missing:  # stored meanwhile
             return None
         raise
-    return record if _is_sound(record, key) else None
-
-
-def _is_sound(record: ErrorRecord, key: str) -> bool:
-    """Tell whether a record can be written into a log: somebody may have edited the file."""
-    if not _MOMENT.fullmatch(record.failed_at) or not _REFERRER.fullmatch(record.referrer):
-        return False
-    return record.key == key and is_normal(record.url)
+    return None if flaw(record, host, key) else record  # somebody may have edited the file

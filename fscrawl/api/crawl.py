@@ -23,7 +23,7 @@ from fscrawl.storage.flaws import flaw
 from fscrawl.storage.layout import ERRS, LINKS, is_key
 from fscrawl.storage.records import ErrorRecord, Kind
 from fscrawl.store import Tree
-from fscrawl.util.waiting import in_turn_if_slow
+from fscrawl.util.parallel import in_turn_if_slow
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -368,12 +368,15 @@ def _failure(record: ErrorRecord) -> Failure:
 
 def _status(tree: Tree) -> Status:
     """Look at all machines; TreeError if the tree cannot be read."""
-    from fscrawl.monitor.not_stored import as_json  # noqa: PLC0415
-    from fscrawl.monitor.snapshot import WINDOWS_S, Observer  # noqa: PLC0415 - readers of pages need none of it
-    from fscrawl.monitor.state import state_of  # noqa: PLC0415
+    from fscrawl.monitor.advice import not_stored_as_json  # noqa: PLC0415
+    from fscrawl.monitor.snapshot import (  # noqa: PLC0415 - readers of pages need none of it
+        WINDOWS_S,
+        Observer,
+        state_of,
+    )
 
     seen = Observer(tree).look()
-    found = as_json(seen.not_stored)
+    found = not_stored_as_json(seen.not_stored)
     return Status(
         state=state_of(seen).value,
         exact=seen.is_exact,

@@ -27,9 +27,8 @@ from fscrawl.storage.layout import HTMLS, LINKS
 from fscrawl.storage.many_files import Keys
 from fscrawl.storage.records import Kind, timestamp
 from fscrawl.store import Tree
-from fscrawl.util.ages import moment_of
-from fscrawl.util.parallel import READERS
-from fscrawl.util.waiting import in_turn_if_slow
+from fscrawl.util.humanize import moment_of
+from fscrawl.util.parallel import READERS, in_turn_if_slow
 
 THREADS = 3 * READERS  # as for a merge
 _FILES = 16  # that one job reads

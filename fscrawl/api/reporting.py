@@ -13,9 +13,8 @@ from fscrawl.commands.crawling import run
 from fscrawl.engine import PRELOADED
 from fscrawl.engine.progress import Counts, Progress
 from fscrawl.engine.run import Result
-from fscrawl.errors import EXIT_OK, FscrawlError
-from fscrawl.util.at_limit import as_our_error
-from fscrawl.util.children import start_server
+from fscrawl.errors import EXIT_OK, FscrawlError, as_our_error
+from fscrawl.util.processes import start_server
 from fscrawl.util.safe_path import protect_children
 
 _EVERY_S = 0.2

@@ -30,11 +30,10 @@ from typing import IO, TYPE_CHECKING, Any, Literal, Self
 
 from fscrawl import errors
 from fscrawl.api.paths import path_of
-from fscrawl.errors import FscrawlError, UsageError
-from fscrawl.util.at_limit import as_our_error
+from fscrawl.errors import FscrawlError, UsageError, as_our_error
 from fscrawl.util.humanize import number_of
 from fscrawl.util.terminal import plain
-from fscrawl.util.toml_text import to_toml
+from fscrawl.util.user_text import to_toml
 
 if TYPE_CHECKING:
     from tqdm.auto import tqdm

@@ -1,4 +1,4 @@
-"""The commands. A module declares their options in `add`, and does one in `run`, which returns the exit code.
+"""The commands. A module declares the options of some in `add`, each with the function that does it.
 
 Only the module of the command that is asked for is loaded, and what only one command needs is imported when it runs. So
 each of them starts without delay.
@@ -13,15 +13,15 @@ COMMANDS = {
     "pause": ("steer", "make all machines stop fetching, from all hosts or from one, until resumed"),
     "resume": ("steer", "undo pause and stop"),
     "stop": ("steer", "stop all machines; they first finish the fetches under way, and nothing is lost"),
-    "retry": ("retry", "try failed URLs once more, in a running or a finished crawl"),
+    "retry": ("steer", "try failed URLs once more, in a running or a finished crawl"),
     "merge": ("merge", "export a tree as a dataset: Parquet, WARC, JSON lines, CSV"),
     "search": ("search", "find stored pages by words of their titles and texts"),
-    "report": ("report", "write what the dashboard shows into one HTML file"),
     "dashboard": ("dashboard", "serve a web page that shows a crawl while it runs"),
-    "audit": ("audit", "check every file of a tree, and repair it"),
-    "show": ("show", "print what the tree knows about a URL, and why it is missing"),
-    "try": ("try_url", "fetch one page, store nothing, and show what a crawl would make of it"),
-    "doctor": ("doctor", "check this machine, the share and the crawl on it"),
+    "report": ("dashboard", "write what the dashboard shows into one HTML file"),
+    "audit": ("checks", "check every file of a tree, and repair it"),
+    "doctor": ("checks", "check this machine, the share and the crawl on it"),
+    "show": ("page", "print what the tree knows about a URL, and why it is missing"),
+    "try": ("page", "fetch one page, store nothing, and show what a crawl would make of it"),
     "completion": ("completion", "print a script that completes commands and options in your shell"),
 }
 ALIASES = {"export": "merge"}

@@ -5,14 +5,11 @@ from __future__ import annotations
 import argparse
 
 from fscrawl.commands import COMMANDS
-from fscrawl.commands.common import Program, add_command
+from fscrawl.commands.program import Program, add_command
 from fscrawl.errors import EXIT_OK
 from fscrawl.util.terminal import write
 
 SHELLS = ("bash", "zsh", "fish")
-# How the script for zsh finds out that it is no function of $fpath. shtab forgets that `source` reads it, too.
-_EVALUATED = "[[ $zsh_eval_context[-1] == eval ]]"
-_READ = "[[ $zsh_eval_context[-1] == (eval|file) ]]"
 _EXAMPLES = """\
 fscrawl completion bash > ~/.local/share/bash-completion/completions/fscrawl
 fscrawl completion zsh > ~/.zfunc/_fscrawl          with  fpath+=~/.zfunc  before compinit in ~/.zshrc
@@ -34,8 +31,7 @@ def add(program: Program) -> None:
 def run(options: argparse.Namespace) -> int:
     import shtab  # noqa: PLC0415 - nothing else needs it
 
-    script = shtab.complete(_parser(), options.shell)
-    write(f"{script.replace(_EVALUATED, _READ)}\n")
+    write(f"{shtab.complete(_parser(), options.shell)}\n")
     return EXIT_OK
 
 

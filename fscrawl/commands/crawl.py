@@ -5,18 +5,18 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fscrawl.commands.common import (
+from fscrawl.commands.program import (
     Program,
     add_allow_env,
     add_command,
     add_root,
     add_settings,
+    add_site,
     add_workers,
     file,
 )
-from fscrawl.commands.site_option import add_site
 from fscrawl.engine import PRELOADED
-from fscrawl.util.children import start_server
+from fscrawl.util.processes import start_server
 
 _EXAMPLES = """\
 fscrawl crawl --root /mnt/shared --workers 32 https://example.org/

@@ -12,7 +12,7 @@ from fscrawl.config.written_requests import line_of
 from fscrawl.engine.progress import Counts
 from fscrawl.engine.run import Result
 from fscrawl.http.answers import HELP
-from fscrawl.monitor import not_stored
+from fscrawl.monitor.advice import not_stored_lines
 from fscrawl.monitor.snapshot import Snapshot
 from fscrawl.util.humanize import number_of, size
 from fscrawl.util.installed import command, path_word
@@ -37,10 +37,9 @@ def summary(
     if tree is not None:
         yield f"the tree      {_tree(tree, goes_on=result.ending != 'finished')}"
         yield from _failures(root, tree.errors(), result.counts.private)
-        yield from (f"{label:14}{plain(text)}" for label, text in not_stored.lines(tree.not_stored))
+        yield from (f"{label:14}{plain(text)}" for label, text in not_stored_lines(tree.not_stored))
     if tree is not None and tree.stopped_labels:
         yield f"not fetched   what has a label of crawl.stopped_labels: {plain(', '.join(tree.stopped_labels))}"
-        yield from (f"              {plain(line)}" for line in tree.unknown_labels())
     documents = "files/ (documents), " if has_documents else ""
     yield f"files         in {root}: htmls/ (pages), {documents}links/ (records), errs/ (failures), {FILE}, seeds.txt"
     same_site = "" if site is None else f" --site {path_word(site)}"

@@ -8,15 +8,13 @@ import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
 from fscrawl import interrupts, store, urls
 from fscrawl.admin.probe import probe
-from fscrawl.commands.common import assignments
-from fscrawl.commands.program import without_secrets
-from fscrawl.commands.site_option import read_file
+from fscrawl.commands.program import assignments, read_file, without_secrets
 from fscrawl.config import settings
 from fscrawl.config.fixed import check_same
 from fscrawl.config.list_files import wait_for_lists
@@ -34,11 +32,9 @@ from fscrawl.storage.caches import caches_live_s
 from fscrawl.storage.inside import what_is_around
 from fscrawl.storage.layout import FILES
 from fscrawl.storage.records import FORMAT, TreeRecord, new_machinery, timestamp
-from fscrawl.util.ages import parse_age
-from fscrawl.util.children import check_shared_memory
-from fscrawl.util.humanize import number_of
+from fscrawl.util.humanize import number_of, parse_age
 from fscrawl.util.installed import command
-from fscrawl.util.memory import look_for_cycles_rarely
+from fscrawl.util.processes import check_shared_memory, look_for_cycles_rarely
 from fscrawl.util.terminal import discard_output, say, say_error
 from fscrawl.util.user_text import decode
 
@@ -55,20 +51,14 @@ def crawl(options: argparse.Namespace) -> int:
     """Do the command; return its exit code."""
     options.set = assignments(options)
     options.seed += options.words
-    result, work = run(options, Progress(options.mode, verbose=options.verbose))
+    result, opened = run(options, Progress(options.mode, verbose=options.verbose))
     if options.mode != "quiet" or result.exit_code:
         from fscrawl.commands.crawl_summary import summary  # noqa: PLC0415 - only the end needs it
 
-        has_documents = _has_any(options.root / FILES)
-        lines = summary(
-            options.root,
-            result,
-            work.look(),
-            work.seeds,
-            site=options.site,
-            has_documents=has_documents,
+        tree, has_documents = _look(opened.tree), _has_any(options.root / FILES)
+        _print_summary(
+            summary(options.root, result, tree, opened.seeds, site=options.site, has_documents=has_documents)
         )
-        _print_summary(lines)
     return result.exit_code
 
 
@@ -82,7 +72,16 @@ def _print_summary(lines: Iterable[str]) -> None:
         discard_output()
 
 
-def run(options: argparse.Namespace, progress: Progress) -> tuple[Result, Work]:
+class Opened(NamedTuple):
+    """What a command works with: the tree, its settings, its seeds with their labels, and those that were added."""
+
+    tree: store.Tree
+    settings: settings.Settings
+    seeds: dict[str, str]
+    added: tuple[str, ...]
+
+
+def run(options: argparse.Namespace, progress: Progress) -> tuple[Result, Opened]:
     """Do the work of the command; give how it ended, and what it was done with."""
     check_fits(options.workers, options.threads)
     check_shared_memory()
@@ -96,14 +95,34 @@ def run(options: argparse.Namespace, progress: Progress) -> tuple[Result, Work]:
     )
     file = None if options.site is None else read_file(options.site, options.root)
     code = () if file is None else _described(file, in_this_process=options.workers == 0)
-    work = Work(options.root, progress, how, code)
-    work.prepare(options.set, _given_seeds(options, progress))
+    opened = _prepare(options, progress, _given_seeds(options, progress), code)
     look_for_cycles_rarely()
     with progress, interrupts.until_received():  # a machine that has a name, and no hello yet, would be waited for
         try:
-            return work.machine().run(), work
+            tree, how = _with_its_own_id(opened.tree), replace(how, added_seeds=opened.added)
+            return Machine(tree, opened.settings, opened.seeds, progress, how).run(), opened
         except TreeError as error:
-            raise work.cause_of(error) from error
+            raise _cause_of(error, opened.tree) from error
+
+
+def _cause_of(error: TreeError, tree: store.Tree) -> TreeError:
+    """Give the reason why the tree cannot be used: a part of `.fscrawl` may be missing on a share that is there."""
+    from fscrawl.admin.doctor.directory import of_machinery  # noqa: PLC0415 - only then it is needed
+
+    if not error.retry:
+        with contextlib.suppress(TreeError):
+            for found in of_machinery(tree, tree.missing_directories()):
+                return TreeError(f"{found.what}; {found.advice}")
+    return error
+
+
+def _look(tree: store.Tree) -> Snapshot | None:
+    """Look at all machines, after that of this command has left; None if the tree cannot be read."""
+    from fscrawl.monitor.snapshot import Observer  # noqa: PLC0415 - only the end needs it
+
+    with contextlib.suppress(TreeError):
+        return Observer(tree).look()
+    return None
 
 
 def _has_any(directory: Path) -> bool:
@@ -112,75 +131,23 @@ def _has_any(directory: Path) -> bool:
     return False
 
 
-class Work:
-    """What a command works with: the tree, its settings and seeds, and the machine."""
-
-    def __init__(self, root: Path, progress: Progress, how: Options, code: tuple[SiteRules, ...] = ()) -> None:
-        """`code`: the classes of the site file."""
-        self._code = code
-        self._root = root
-        self._progress = progress
-        self._how = how
-        self._tree: store.Tree
-        self._settings: settings.Settings
-        self.seeds: dict[str, str] = {}
-
-    def prepare(self, assignments: list[str], given: dict[str, str]) -> None:
-        """Open the tree, or make it."""
-        self._tree, self._settings, self.seeds, added = _prepare(
-            self._root, assignments, given, self._progress, self._how.allow_env, self._code
-        )
-        self._how = replace(self._how, added_seeds=added)
-        if self._settings.politeness.user_agent.endswith(settings.NO_CONTACT):  # of any version
-            where = f"{self._root}/{settings.FILE}"
-            self._progress.note(f"politeness.user_agent has no contact address; please add yours in {where}")
-        if problem := missing(self._settings):
-            self._progress.warn(problem)
-
-    def look(self) -> Snapshot | None:
-        """Look at all machines, after that of this command has left; None if the tree cannot be read."""
-        from fscrawl.monitor.snapshot import Observer  # noqa: PLC0415 - only the end needs it
-
-        try:
-            return Observer(self._tree).look()
-        except TreeError:
-            return None
-
-    def cause_of(self, error: TreeError) -> TreeError:
-        """Give the reason why the tree cannot be used: a part of `.fscrawl` may be missing on a share that is there."""
-        from fscrawl.admin.doctor import missing_directories  # noqa: PLC0415 - only then it is needed
-
-        if not error.retry:
-            with contextlib.suppress(TreeError):
-                for found in missing_directories.of_machinery(self._tree, self._tree.missing_directories()):
-                    return TreeError(f"{found.what}; {found.advice}")
-        return error
-
-    def machine(self) -> Machine:
-        self._tree = _with_its_own_id(self._tree)
-        return Machine(self._tree, self._settings, self.seeds, self._progress, self._how)
-
-
 def _prepare(
-    root: Path,
-    assignments: list[str],
-    given: dict[str, str],
-    progress: Progress,
-    allow_env: tuple[str, ...],
-    code: tuple[SiteRules, ...],
-) -> tuple[store.Tree, settings.Settings, dict[str, str], tuple[str, ...]]:
-    """Open the tree, or make it; try its file system out; add the given seeds.
-
-    Return the tree, its settings, its seeds, and those of them that were added.
-    """
-    tree, chosen = _open_or_create(root, assignments, given, progress, has_seeds=bool(given or code))
+    options: argparse.Namespace, progress: Progress, given: dict[str, str], code: tuple[SiteRules, ...]
+) -> Opened:
+    """Open the tree, or make it; try its file system out; add the given seeds. `code`: the classes of the site file."""
+    tree, chosen = _open_or_create(options.root, options.set, given, progress, has_seeds=bool(given or code))
     tree.check_directories()
     chosen = chosen.with_code(code)
     probe(tree, progress.warn)
     seeds, added = _seeds_of(tree, chosen, given, progress)
-    check_usable(chosen, allow_env)  # before the machine leaves a trace
+    check_usable(chosen, options.allow_env)  # before the machine leaves a trace
     wait_for_lists(tree, chosen, progress.warn)
-    return tree, chosen, seeds, added
+    if chosen.politeness.user_agent.endswith(settings.NO_CONTACT):  # of any version
+        where = f"{options.root}/{settings.FILE}"
+        progress.note(f"politeness.user_agent has no contact address; please add yours in {where}")
+    if problem := missing(chosen):
+        progress.warn(problem)
+    return Opened(tree, chosen, seeds, added)
 
 
 def _described(file: SiteFile, *, in_this_process: bool) -> tuple[SiteRules, ...]:

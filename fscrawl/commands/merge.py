@@ -7,8 +7,7 @@ import importlib.util
 from datetime import UTC, datetime
 
 from fscrawl import interrupts
-from fscrawl.commands.common import Program, add_command, add_root, directory, positive
-from fscrawl.commands.site_option import add_site, read_file
+from fscrawl.commands.program import Program, add_command, add_root, add_site, directory, positive, read_file
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, UsageError
 from fscrawl.util.progress import ProgressLine
 from fscrawl.util.terminal import say

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fscrawl import hostnames, urls
-from fscrawl.commands.common import Program, add_command, directory, positive
+from fscrawl.commands.program import Program, add_command, directory, positive
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, UsageError
 from fscrawl.util.humanize import number_of
-from fscrawl.util.terminal import plain, say, say_error, say_json, say_styled
+from fscrawl.util.terminal import say, say_error, say_json
 
 if TYPE_CHECKING:
     from fscrawl.dataset.search import Result
@@ -65,7 +64,8 @@ def run(options: argparse.Namespace) -> int:
     if not found.results:
         say(f"no page matches{' on these hosts' * bool(hosts)}")
         return EXIT_UNUSABLE_RESULT
-    _print(found.results)
+    for number, result in enumerate(found.results, 1):
+        say(*_lines(number, result), "")
     shown = f"{len(found.results):,} of " * (found.total > len(found.results))
     say(f"{shown}{number_of(found.total, 'page')}, {time.monotonic() - began:.2f} s")
     return EXIT_OK
@@ -90,40 +90,9 @@ def _as_json(result: Result) -> dict[str, object]:
     }
 
 
-def _print(results: tuple[Result, ...]) -> None:
-    """Print the results: on a terminal in its width, with hits in bold, elsewhere each part on one line."""
-    on_terminal = sys.stdout is not None and sys.stdout.isatty()
-    for number, result in enumerate(results, 1):
-        _print_in_width(number, result) if on_terminal else say(*_lines(number, result), "")
-
-
 def _lines(number: int, result: Result) -> Iterator[str]:
     yield f"{number}. {result.title or result.url}"
     yield f"   {result.url}"
-    yield f"   {_where(result)}"
+    yield f"   {urls.shown_host(result.host)}, {result.time[:16].replace('T', ' ')} UTC"
     if result.pieces:
         yield f"   {''.join(piece.text for piece in result.pieces)}"
-
-
-def _where(result: Result) -> str:
-    return f"{urls.shown_host(result.host)}, {result.time[:16].replace('T', ' ')} UTC"
-
-
-def _print_in_width(number: int, result: Result) -> None:
-    from rich.console import Console  # noqa: PLC0415 - only a terminal needs it
-    from rich.padding import Padding  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    console = Console(markup=False, highlight=False, emoji=False)
-    with console.capture() as lines:
-        console.print(Text(plain(f"{number}. {result.title or result.url}"), style="bold"))
-        # an address is not cut into words: it must stay one that a terminal can open
-        console.print(Padding(Text(plain(result.url), style="cyan", overflow="fold"), (0, 0, 0, 3)))
-        console.print(Padding(Text(plain(_where(result)), style="dim"), (0, 0, 0, 3)))
-        if result.pieces:
-            snippet = Text.assemble(
-                *((plain(piece.text), "bold yellow" if piece.hit else "") for piece in result.pieces)
-            )
-            console.print(Padding(snippet, (0, 0, 0, 3)))
-        console.print()
-    say_styled(lines.get())

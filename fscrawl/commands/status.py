@@ -10,7 +10,7 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from fscrawl import interrupts
-from fscrawl.commands.common import Program, add_command, add_root, open_tree
+from fscrawl.commands.program import Program, add_command, add_root, open_tree
 from fscrawl.errors import EXIT_OK, TreeBusyError
 from fscrawl.util.terminal import say_json, say_styled, show_cursor
 

@@ -16,7 +16,7 @@ from fscrawl.labels import MAX_CHARS, is_label
 from fscrawl.parse.extensions import EXTENSIONS
 from fscrawl.parse.media_types import is_range
 from fscrawl.util.expressions import WrongExpressionError, compiled
-from fscrawl.util.toml_text import to_toml
+from fscrawl.util.user_text import to_toml
 
 Check = Callable[[Any], str | None]
 

@@ -12,7 +12,7 @@ from fscrawl.config.settings import FILE, FIXED, SECTIONS, Settings, apply
 from fscrawl.errors import SettingsError
 from fscrawl.storage.layout import TREE_RECORD
 from fscrawl.storage.records import TreeRecord
-from fscrawl.util.toml_text import to_toml
+from fscrawl.util.user_text import to_toml
 
 
 def check_fixed(record: TreeRecord, chosen: Settings, where: str = FILE) -> None:

@@ -17,8 +17,7 @@ from collections.abc import Callable, Iterator
 from fscrawl import labels, urls
 from fscrawl.config.written_requests import line_of, written_request
 from fscrawl.store import SEEDS, Tree
-from fscrawl.util.text_lines import lines, parted
-from fscrawl.util.user_text import shown, stray_byte
+from fscrawl.util.user_text import lines, parted, shown, stray_byte
 
 _POLL_S = 0.25
 _WRITING_S = 3.0  # an unfinished last line that stays unchanged for so long is complete

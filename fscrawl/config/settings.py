@@ -29,8 +29,7 @@ from fscrawl.parse.follow import ELEMENTS, USUAL
 from fscrawl.parse.media_types import PDF, WITH_LINKS
 from fscrawl.storage.layout import SETTINGS
 from fscrawl.storage.records import TreeRecord
-from fscrawl.util.toml_file import TomlFile
-from fscrawl.util.toml_text import to_toml
+from fscrawl.util.user_text import TomlFile, to_toml
 
 if TYPE_CHECKING:
     from fscrawl.sites.rules import SiteRules

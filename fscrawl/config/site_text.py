@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fscrawl.util.toml_text import to_toml
+from fscrawl.util.user_text import to_toml
 
 NOT_KEPT = "(it had a value, which may be secret, and so was not kept: write it again)"
 TABLE = "site"

@@ -9,7 +9,7 @@ import difflib
 from collections.abc import Sequence
 from typing import Any
 
-from fscrawl.util.toml_text import one_line, to_toml
+from fscrawl.util.user_text import one_line, to_toml
 
 _SYNONYMS = {  # the words of other tools
     "include": "crawl.allow",

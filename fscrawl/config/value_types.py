@@ -9,8 +9,7 @@ from typing import Any, NamedTuple, get_args
 import msgspec
 
 from fscrawl.config.checks import Check
-from fscrawl.util.toml_text import to_toml
-from fscrawl.util.user_text import has_surrogates, shown
+from fscrawl.util.user_text import has_surrogates, shown, to_toml
 
 _POWERS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 _MOST = 10**18  # whole numbers are below it

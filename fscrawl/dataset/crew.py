@@ -19,11 +19,18 @@ from fscrawl import interrupts
 from fscrawl.dataset import cluster
 from fscrawl.dataset.job import Job, report_to
 from fscrawl.errors import FscrawlError, UsageError
-from fscrawl.util.children import SIGNALS, check_shared_memory, start_server
 from fscrawl.util.humanize import size
-from fscrawl.util.memory import keep_freed_memory, limit_bytes, look_for_cycles_rarely, restrain_libraries
 from fscrawl.util.parallel import in_turn
-from fscrawl.util.parent import end_with_parent
+from fscrawl.util.processes import (
+    SIGNALS,
+    check_shared_memory,
+    end_with_parent,
+    keep_freed_memory,
+    limit_bytes,
+    look_for_cycles_rarely,
+    restrain_libraries,
+    start_server,
+)
 from fscrawl.util.progress import ProgressLine
 
 T = TypeVar("T")

@@ -13,8 +13,8 @@ from fscrawl import hostnames
 from fscrawl.errors import SettingsError, UsageError
 from fscrawl.request import url_of
 from fscrawl.storage.records import ErrorRecord, PageRecord, timestamp
-from fscrawl.util.ages import moment_of
 from fscrawl.util.expressions import Expressions, WrongExpressionError, compiled
+from fscrawl.util.humanize import moment_of
 
 FORMATS = ("parquet", "warc", "jsonl", "jsonl.zst", "csv")
 ARCHIVE = "warc"  # all others are tables

@@ -1,7 +1,7 @@
 """Reads the pages of a batch from the tree, and checks that each file is as its record says.
 
 Where files come at once, from a local disk or the page cache, they are read when they are wanted. Where one has to wait
-for them (`util.waiting`), threads read ahead.
+for them (`util.parallel`), threads read ahead.
 
 Promise: the bytes of what is read ahead are bounded. A page that cannot be read, or does not match its record, is
 reported and left out. Passing faults are waited out; only a fault of the whole share is raised, as a TreeError.
@@ -25,8 +25,7 @@ from fscrawl.dataset.plan import Name
 from fscrawl.errors import RecordError
 from fscrawl.storage.layout import LINKS, PICTURE
 from fscrawl.storage.records import PageRecord
-from fscrawl.util.parallel import READERS, in_turn
-from fscrawl.util.waiting import Waiting, here_or_ahead
+from fscrawl.util.parallel import READERS, Waiting, here_or_ahead, in_turn
 
 _AHEAD_BYTES = 8 << 20  # of bodies that are read ahead; one more body may be added to that
 # A merge has nothing else to wait for: with so many threads, two processes merge over ten times as fast as one loop

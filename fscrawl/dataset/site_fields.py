@@ -16,7 +16,7 @@ from fscrawl.errors import SettingsError, UsageError
 from fscrawl.sites.read import TABLE, read_sites
 from fscrawl.sites.rules import SiteRules, of_two_types
 from fscrawl.storage.layout import SETTINGS
-from fscrawl.util.toml_file import TomlFile
+from fscrawl.util.user_text import TomlFile
 
 if TYPE_CHECKING:
     from fscrawl.dataset.job import Job

@@ -45,7 +45,7 @@ from fscrawl.sites.site_file import digest_of
 from fscrawl.storage.retrying import Retrying
 from fscrawl.store import Tree
 from fscrawl.util.humanize import number_of
-from fscrawl.util.memory import anonymous_bytes
+from fscrawl.util.processes import anonymous_bytes
 
 _FEW_HOSTS = 10_000  # to list their directories takes seconds, on a slow share half a minute
 _LOOK_EVERY_S = 0.01  # while pages come in: to look at every turn cost a tenth of this process's time

@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn, Self
 from fscrawl import interrupts, urls
 from fscrawl.sites.seeds import Labelled
 from fscrawl.sites.site_file import SiteFault, SiteFile
-from fscrawl.util.children import SIGNALS
+from fscrawl.util.processes import SIGNALS
 
 if TYPE_CHECKING:  # they load the parsers, which a machine does not need
     from fscrawl.handlers.reading import Reading

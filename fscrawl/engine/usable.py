@@ -12,7 +12,7 @@ from fscrawl.config.settings import Settings
 from fscrawl.errors import NoBrowserError, UsageError
 from fscrawl.render.executable import find, not_found
 from fscrawl.util.humanize import number_of, size
-from fscrawl.util.memory import limit_bytes
+from fscrawl.util.processes import limit_bytes
 
 _WORKER_BYTES = 20 << 20  # of one that has nothing to do, and of the process beside it; measured
 _THREAD_BYTES = 16 << 10  # the same

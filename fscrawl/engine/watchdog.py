@@ -18,7 +18,7 @@ from collections.abc import Callable
 from multiprocessing import resource_tracker
 from typing import Self
 
-from fscrawl.util.children import SIGNALS
+from fscrawl.util.processes import SIGNALS
 
 _CHECK_EVERY_S = 1.0
 _SILENT_S = 15.0  # the main loop calls `alive` several times a second

@@ -40,10 +40,7 @@ from fscrawl.http.cookies import Cookies
 from fscrawl.render.lanes import Lanes
 from fscrawl.render.messages import GaveWay, Job, Rendered, Trouble
 from fscrawl.sites.site_file import SiteFault
-from fscrawl.util.children import SIGNALS
-from fscrawl.util.cores import pin
-from fscrawl.util.memory import keep_freed_memory, look_for_cycles_rarely
-from fscrawl.util.parent import end_with_parent
+from fscrawl.util.processes import SIGNALS, end_with_parent, keep_freed_memory, look_for_cycles_rarely, pin
 from fscrawl.worker import Worker
 
 if TYPE_CHECKING:

@@ -33,8 +33,7 @@ from fscrawl.frontier.seen import RecentDepths
 from fscrawl.frontier.shards import Location
 from fscrawl.frontier.task import PageTask
 from fscrawl.store import TreeFiles
-from fscrawl.util.parallel import READERS
-from fscrawl.util.waiting import in_turn_if_slow
+from fscrawl.util.parallel import READERS, in_turn_if_slow
 
 _SENT_MEMORY = 200_000  # how many URLs of other machines' shards are remembered as sent, per generation of the memory
 _HUNGRY_FLUSH_S = 0.2

@@ -33,8 +33,7 @@ from fscrawl.fleet.heartbeat import is_gone, is_worth_a_look
 from fscrawl.fleet.machinery import Heard, Lease, Machinery, Peer
 from fscrawl.storage.caches import CACHES_LIVE_S
 from fscrawl.storage.layout import lease_path
-from fscrawl.util.parallel import READERS
-from fscrawl.util.waiting import in_turn_if_slow
+from fscrawl.util.parallel import READERS, in_turn_if_slow
 
 _UNREAD = ""
 _KEPT = 8  # passed epochs of a shard: short runs pass one each, and none of them lives to see that its listing is fresh

@@ -33,7 +33,7 @@ from fscrawl.sites.rules import files, too_many, unruled
 from fscrawl.sites.seeds import MAX_SEEDS, Labelled, SeedUrls
 from fscrawl.sites.site_file import SiteFault
 from fscrawl.store import Tree
-from fscrawl.util.text_lines import flaws
+from fscrawl.util.user_text import flaws
 
 if TYPE_CHECKING:  # it loads the parsers
     from fscrawl.sites.rules import SiteRules

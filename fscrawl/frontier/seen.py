@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Generic, TypeVar
 
-from fscrawl.util.recent import Recent
+from fscrawl.util.lru import Recent
 
 T = TypeVar("T", bound=Hashable)
 

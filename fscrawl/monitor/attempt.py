@@ -6,7 +6,7 @@ The target of a redirect is fetched, too, but only to see whether it leads back 
 `handlers.circles`).
 
 Vocabulary:
-  attempt   what came of it: the record and the body that would be stored, or the failure that would be
+  attempt   what came of it: the record that would be stored, or the failure that would be
   cut       a link that a crawl would not follow, and the rule that forbids it
 
 Promise: nothing is written, neither into the tree nor elsewhere. robots.txt is obeyed; the copy in the tree is used.
@@ -55,7 +55,7 @@ class Attempt(msgspec.Struct, frozen=True):
 
     url       the spelling of the request
     refused   the rule by which a crawl would not ask for it at all, although it was asked for here; None: it would
-    record, body      what would be stored; None if it failed. What scripts make of a page is not kept
+    record    what would be stored; None if it failed
     error     the failure that would be written down
     followed  the requests that a crawl would follow
     cut       the links that it would not follow, with the rule that forbids it
@@ -69,7 +69,6 @@ class Attempt(msgspec.Struct, frozen=True):
     url: str
     refused: str | None
     record: PageRecord | None
-    body: bytes | None
     error: ErrorRecord | None
     followed: tuple[str, ...]
     cut: tuple[tuple[str, str], ...]
@@ -211,7 +210,6 @@ def _what_came(url: str, nowhere: _Nowhere, settings: Settings, seeds: frozenset
         url,
         None if url in seeds else scope.explain(url),
         record,
-        body,
         nowhere.error_put,
         *_divided(record, settings, scope),
         site,

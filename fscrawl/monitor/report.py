@@ -20,14 +20,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from fscrawl.fleet.beat import Beat, Goodbye, Hello, Line, parse_lines
+from fscrawl.fleet.beat import Goodbye, Hello, Line, parse_lines
 from fscrawl.fleet.machinery import Machinery
 from fscrawl.monitor.dashboard import pages
-from fscrawl.monitor.dashboard.hosts import counted, row_of
-from fscrawl.monitor.dashboard.paces import hosts_now
+from fscrawl.monitor.dashboard.hosts import counted, hosts_now, row_of
 from fscrawl.monitor.dashboard.summary import POINTS, summary
-from fscrawl.monitor.machine_status import MachineStatus
-from fscrawl.monitor.snapshot import Observer, Snapshot
+from fscrawl.monitor.snapshot import MachineStatus, Observer, Snapshot
 from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.store import Tree
 from fscrawl.util.progress import SILENT, ProgressLine
@@ -98,16 +96,15 @@ def _state(snapshot: Snapshot, machinery: Machinery) -> dict[str, Any]:
 
 
 def _with_samples(machine: MachineStatus, machinery: Machinery) -> MachineStatus:
-    beats = [_beat(line) for line in _lines_of(machinery, machine.name) if not isinstance(line, Hello)]
+    beats = [
+        line.counters if isinstance(line, Goodbye) else line
+        for line in _lines_of(machinery, machine.name)
+        if not isinstance(line, Hello)
+    ]
     if not beats:
         return machine
     step = max(1, len(beats) // _SAMPLES)
     return replace(machine, history=deque([*beats[:-1:step], machine.last]))
-
-
-def _beat(line: Line) -> Beat:
-    assert not isinstance(line, Hello)
-    return line.counters if isinstance(line, Goodbye) else line
 
 
 def _lines_of(machinery: Machinery, name: str) -> Iterator[Line]:

@@ -1,25 +1,26 @@
-"""A snapshot of the crawl: its machines and their counters, read from heartbeat logs alone.
+"""A snapshot of the crawl: its machines and their counters, read from heartbeat logs alone; and its state, in one word.
 
 Vocabulary:
-  machine   the writer of a heartbeat log (`machine_status`): "alive", "left" (it said goodbye) or "dead" (it stopped
-            beating, or its process has ended)
+  machine   the writer of a heartbeat log: "alive", "left" (it said goodbye) or "dead" (it stopped beating, or its
+            process has ended)
+  history   the beats of a machine's last hour; fewer if its log is long
   rate      pages a second over the last minutes, of the machines that are alive
 
 Promise: a snapshot reads what the logs have grown by, one MiB of each at most: if there is more, the end of it. Of a
 log that is new to the observer it reads the beginning, too. So a tree of a million pages, or logs of a week, cost as
 much as an empty tree. The clocks of the machines are compared with this machine's clock at the first snapshot only.
-From the second one on, a machine is alive if its log grows.
+From the second one on, a machine is alive if its log grows. `status`, the dashboard, `report` and `doctor` all ask
+`state_of`, whose word depends on the snapshot alone; so two readers of one snapshot never disagree.
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
-from difflib import get_close_matches
+from collections import Counter, deque
+from collections.abc import Callable
+from enum import StrEnum
 from functools import lru_cache
-from itertools import islice
 from typing import Literal
 
 import msgspec
@@ -32,27 +33,122 @@ from fscrawl.config.seeds import read_seeds
 from fscrawl.config.settings import Settings
 from fscrawl.config.watcher import digest_of, settings_of
 from fscrawl.errors import FscrawlError, PlantedError, TreeBusyError, TreeError
-from fscrawl.fleet.beat import Hello, goodbye_of, hello_in
-from fscrawl.fleet.generations import Generations, UrlLogs
+from fscrawl.fleet.beat import Beat, Goodbye, Hello, goodbye_of, hello_in, parse_lines
 from fscrawl.fleet.heartbeat import is_gone, is_worth_a_look
 from fscrawl.fleet.machinery import Machinery
-from fscrawl.fleet.outside import is_of_command
-from fscrawl.fleet.status_file import OTHERS, Coverage, Figures, LabelFigure, NotStored, covers_all, summed
+from fscrawl.fleet.status_file import EMPTY, Coverage, Figures, LabelFigure, NotStored, StatusFile, covers_all, summed
 from fscrawl.frontier.host_figures import SLOW_S
 from fscrawl.frontier.scope import Scope
 from fscrawl.hostnames import pattern_covers, url_pattern
-from fscrawl.labels import in_comment
-from fscrawl.monitor.machine_status import CounterName, MachineStatus, State
 from fscrawl.request import url_of
 from fscrawl.sites.rules import near_to
-from fscrawl.store import PAUSE, SEEDS, Tree
-from fscrawl.util import text_lines
-from fscrawl.util.parallel import READERS
-from fscrawl.util.waiting import in_turn_if_slow
+from fscrawl.store import PAUSE, SEEDS, STOP, Tree
+from fscrawl.util.parallel import READERS, in_turn_if_slow
+
+_HISTORY_BEATS = 4000
+
+CounterName = Literal["pages", "stored", "bytes", "pending", "in_flight", "hosts", "resting", "gave_up"]
+State = Literal["alive", "left", "dead"]
+_NO_COUNTERS = Beat()
+
+
+class MachineStatus(msgspec.Struct):
+    """A machine, as its log shows it.
+
+    grown_at    when its log was last seen to grow, by the observer's monotonic clock
+    grew_at     the same by the observer's clock (UNIX time), 0 before
+    proven      it was seen to grow
+    looked_at   when the observer last looked whether it has grown
+    status      its status file; `status_is_last`: it will not change any more; `status_read_at`: when it was read
+    """
+
+    name: str
+    offset: int = 0
+    hello: Hello | None = None
+    history: deque[Beat] = msgspec.field(default_factory=lambda: deque(maxlen=_HISTORY_BEATS))
+    goodbye: Goodbye | None = None
+    state: State = "dead"
+    grown_at: float = 0.0
+    grew_at: float = 0.0
+    looked_at: float = float("-inf")
+    proven: bool = False
+    status: StatusFile = EMPTY
+    status_is_last: bool = False
+    status_read_at: float = float("-inf")
+
+    @property
+    def last(self) -> Beat:
+        """Its newest counters."""
+        return self.history[-1] if self.history else _NO_COUNTERS
+
+    @property
+    def left(self) -> bool:
+        return self.goodbye is not None
+
+    @property
+    def finished(self) -> bool:
+        """It left because the crawl was over."""
+        return self.goodbye is not None and self.goodbye.finished
+
+    @property
+    def greeted_at(self) -> float:
+        """When it said hello, by its own clock."""
+        return self.hello.at if self.hello is not None else 0.0
+
+    @property
+    def seen_at(self) -> float:
+        """When it wrote its last line, by its own clock."""
+        return max(self.last.at, self.greeted_at)
+
+    def heard_at(self, now: float) -> float:
+        """Give when its last line came, by the observer's clock.
+
+        Before the log was seen to grow, there is only the machine's own clock to go by, and it may be ahead of `now`.
+        """
+        return self.grew_at or min(self.seen_at, now)
+
+    @property
+    def doing(self) -> str:
+        """What keeps it from fetching; "" if nothing does."""
+        return self.last.state or ("idle" if self.last.idle else "")
+
+    @property
+    def took_part(self) -> bool:
+        """Whether it is a machine. An empty log is none, nor is that of a command that wrote URLs into a log."""
+        if self.goodbye is not None and self.goodbye.is_command:
+            return False
+        return self.hello is not None or bool(self.history)
+
+    def read(self, data: bytes) -> None:
+        """Read lines of its log."""
+        for line in parse_lines(data):
+            if isinstance(line, Hello):
+                self.hello = line
+            else:
+                self.goodbye = line if isinstance(line, Goodbye) else None
+                self.history.append(line.counters if isinstance(line, Goodbye) else line)
+
+    def read_ends(self, hello: Hello | None, goodbye: Goodbye) -> None:
+        """Read the first and the last line of its log, in place of all lines."""
+        self.hello, self.goodbye = hello, goodbye
+        self.history.append(goodbye.counters)
+
+    def forget_before(self, moment: float) -> None:
+        """Forget the beats before a time by its own clock, but never the last one."""
+        while len(self.history) > 1 and self.history[0].at < moment:
+            self.history.popleft()
+
+    def rate(self, window_s: float, counter: CounterName = "stored") -> float:
+        """Give how much a counter grew a second, over the last `window_s` seconds of its beats."""
+        last = first = self.last
+        for first in reversed(self.history):
+            if last.at - first.at >= window_s:
+                break
+        span_s = last.at - first.at
+        return max(0.0, getattr(last, counter) - getattr(first, counter)) / span_s if span_s > 0 else 0.0
+
 
 HISTORY_S = 3600.0
-_MOST_NEAR = 1000  # labels that are compared with one that may be misspelt: that takes 0.03 s
-_MOST_UNKNOWN = 10  # unknown labels in the messages
 _KEPT_S = HISTORY_S + 300.0  # curves begin a little before the window that they show
 WINDOWS_S = {"1 min": 60.0, "5 min": 300.0, "60 min": 3600.0}
 _HELLO_BYTES = 4096
@@ -85,10 +181,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     signs              PAUSE, STOP, …: the files in the root that steer the machines
     settings_trouble   what is wrong with crawl.toml, "" if nothing is; machines keep the last good one
     max_pages          the setting, None if there is no limit
-    unheard            number of machines that have logged URLs, and whose heartbeat logs are missing
     by_url             URLs are divided among the machines, and not hosts
     stopped_labels     the setting: labels of tasks to hold back
-    seed_labels        those in seeds.txt, if any label is stopped
     not_stored         what is not stored, by its reasons, of all machines
     """
 
@@ -100,10 +194,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     settings_digest: str
     settings_trouble: str = ""
     max_pages: int | None = None
-    unheard: int = 0
     by_url: bool = False
     stopped_labels: tuple[str, ...] = ()
-    seed_labels: frozenset[str] = frozenset()
     not_stored: NotStored = msgspec.field(default_factory=NotStored)
 
     def alive(self) -> list[MachineStatus]:
@@ -126,7 +218,7 @@ class Snapshot(msgspec.Struct, frozen=True):
         """
         counted_at = max((machine.greeted_at for machine in self.machines if machine.last.counted), default=0.0)
         dead = any(machine.state == "dead" and machine.greeted_at >= counted_at for machine in self.machines)
-        return not (self.unheard or dead)
+        return not dead
 
     @property
     def at_least(self) -> str:
@@ -160,16 +252,6 @@ class Snapshot(msgspec.Struct, frozen=True):
             for machine in self.machines
         )
         return dict(sorted(figures.items(), key=lambda item: (-item[1].pending, item[0])))
-
-    def unknown_labels(self) -> Iterator[str]:
-        """Say which of the stopped labels nothing has, as far as figures and seeds show: they may be misspelt."""
-        figures = self.labels()
-        known = figures.keys() | self.seed_labels
-        unknown = [label for label in self.stopped_labels if label not in known] if OTHERS not in figures else []
-        for label in unknown[:_MOST_UNKNOWN]:
-            near = get_close_matches(label, islice(figures, _MOST_NEAR), 1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            yield f"nothing with the label {label} was found so far{hint}"
 
     def errors(self) -> Counter[str]:
         """Give the failures by class; classes with as many are in the order of their names."""
@@ -238,6 +320,67 @@ class Snapshot(msgspec.Struct, frozen=True):
         return machine.state == "alive" and bool(digest) and digest != self.settings_digest
 
 
+class CrawlState(StrEnum):
+    """The words. Their values are part of `status --json`."""
+
+    NEW = "new"
+    RUNNING = "running"
+    PAUSING = "pausing"
+    PAUSED = "paused"
+    STOPPING = "stopping"
+    FINISHED = "finished"
+    STOPPED = "stopped"
+
+    @property
+    def meaning(self) -> str:
+        return _MEANINGS[self]
+
+
+_MEANINGS = {
+    CrawlState.NEW: "no machine has been here yet",
+    CrawlState.RUNNING: "machines are working",
+    CrawlState.PAUSING: "machines finish what is in flight",
+    CrawlState.PAUSED: "machines are there, but fetch nothing",
+    CrawlState.STOPPING: "machines are leaving",
+    CrawlState.FINISHED: "the crawl is over, and all machines have left",
+    CrawlState.STOPPED: "no machine is running, and the crawl is not over",
+}
+
+
+def state_of(snapshot: Snapshot) -> CrawlState:
+    """Say how the crawl is.
+
+    | machines                                        | signs | state    |
+    |-------------------------------------------------|-------|----------|
+    | none was ever there                             | any   | new      |
+    | some are alive                                  | STOP  | stopping |
+    | all that are alive say that they are leaving    | any   | stopping |
+    | all that are alive and stay say they are paused | any   | paused   |
+    | some are alive                                  | PAUSE | pausing  |
+    | some are alive, in any other case               | any   | running  |
+    | none is alive, the last one said "finished"     | any   | finished |
+    | none is alive, the last one said another goodbye| any   | stopped  |
+    | none is alive, the last one was killed          | any   | stopped  |
+
+    The rows are read from the top. STOP beats PAUSE. A paused host (PAUSE.<host>) does not pause the crawl. A sign says
+    what machines shall do, so it does not matter when none is alive: a STOP that stays in the root of a finished crawl
+    does not change that it is finished. The last machine is the one that wrote last, by the machines' clocks: a new run
+    after the end has newer logs, and a machine that was killed before others finished has an older one.
+    """
+    alive = snapshot.alive()
+    if alive:
+        staying = [machine for machine in alive if machine.doing != "stopping"]
+        if STOP in snapshot.signs or not staying:
+            return CrawlState.STOPPING
+        if all(machine.doing == "paused" for machine in staying):
+            return CrawlState.PAUSED
+        return CrawlState.PAUSING if PAUSE in snapshot.signs else CrawlState.RUNNING
+    last = snapshot.last()
+    if last is None:
+        return CrawlState.NEW
+    return CrawlState.FINISHED if last.finished else CrawlState.STOPPED
+
+
 class Observer:
     """Takes snapshots of a tree, again and again."""
 
@@ -255,9 +398,7 @@ class Observer:
         self._tree = tree
         self._settings = settings or (lambda: settings_of(tree))
         self._machinery = Machinery(tree)
-        self._generations = Generations(tree.files)
         self._machines: dict[str, MachineStatus] = {}
-        self._of_commands: dict[str, bool] = {}  # logs without heartbeats, as far as that is known
         self._gone = gone
         self._clock = clock
         self._looked = False
@@ -270,8 +411,6 @@ class Observer:
         """Make a snapshot. TreeError if the tree cannot be read, TreeBusyError if it may work later."""
         now = time.time() if now is None else now
         tick = self._clock()
-        logs = UrlLogs(self._tree.files, max(self._generations.numbers(), default=0))
-        with_logs = set(logs.machines())  # before the others: a machine begins with its heartbeats
         machines = [
             self._machines.setdefault(name, MachineStatus(name, grown_at=tick)) for name in self._machinery.machines()
         ]
@@ -296,23 +435,12 @@ class Observer:
             self._digest,
             trouble,
             max_pages=self._good.crawl.max_pages,
-            unheard=self._count_unheard(logs, with_logs - self._machines.keys()),
             by_url=self._tree.record.partition == "url",
             stopped_labels=self._good.crawl.stopped_labels,
-            seed_labels=self._seed_labels(tick),
             not_stored=self._not_stored(shown, tick),
         )
         self._tree.check_there()  # an unmounted share, whose directory is empty, looks like a new crawl
         return snapshot
-
-    def _count_unheard(self, logs: UrlLogs, without: set[str]) -> int:
-        """Count the machines without heartbeats. A command that runs, or was killed, has none either."""
-        for name in without - self._of_commands.keys():
-            with contextlib.suppress(TreeError):  # a later look shows it
-                of_command = is_of_command(logs, name)
-                if of_command is not None:
-                    self._of_commands[name] = of_command
-        return sum(not self._of_commands.get(name) for name in without)
 
     def _read_settings(self) -> str:
         """Read crawl.toml; give what is wrong with it. If it cannot be read, the last good one stays."""
@@ -328,16 +456,6 @@ class Observer:
             return str(error)
         return ""
 
-    def _read_seeds(self, tick: float) -> str:
-        """Read seeds.txt. If it cannot be read, the last text stays: a look does not need it."""
-        with contextlib.suppress(TreeError):
-            self._seeds = self._seed_file.look(tick) or ""
-        return self._seeds
-
-    def _seed_labels(self, tick: float) -> frozenset[str]:
-        """Give the labels of seeds if any label is stopped: nothing is found of a task that was stopped before."""
-        return _labels_of(self._read_seeds(tick)) if self._good.crawl.stopped_labels else frozenset()
-
     def _not_stored(self, machines: list[MachineStatus], tick: float) -> NotStored:
         """Add what machines say. Only the newest run's hosts count; and settings may have been edited for a seed."""
         found = NotStored()
@@ -348,7 +466,9 @@ class Observer:
                 figures = replace(figures, hosts={})
             found.add(figures)
         if found.seeds:
-            near = near_to(_origins_of(self._read_seeds(tick)), self._good.rules)
+            with contextlib.suppress(TreeError):  # if it cannot be read, the last text stays
+                self._seeds = self._seed_file.look(tick) or ""
+            near = near_to(_origins_of(self._seeds), self._good.rules)
             refuses, render = Scope(self._good.crawl, near).refuses, self._good.render
             found.seeds = {
                 seed: each
@@ -452,11 +572,6 @@ class Observer:
 def _may_be_rendered(render: RenderSettings, seed: str) -> bool:
     patterns = filter(None, map(url_pattern, render.hosts))
     return render.when != "never" or any(pattern_covers(pattern, url_of(seed)) for pattern in patterns)
-
-
-@lru_cache(1)
-def _labels_of(seeds: str) -> frozenset[str]:
-    return frozenset(in_comment(line.comment) for line in text_lines.lines(seeds))
 
 
 @lru_cache(1)  # a million lines take seconds

@@ -21,11 +21,8 @@ from rich.text import Text
 from fscrawl import urls
 from fscrawl.engine.idleness import all_taken
 from fscrawl.fleet.status_file import LabelFigure
-from fscrawl.monitor import not_stored
-from fscrawl.monitor.machine_status import MachineStatus
-from fscrawl.monitor.resuming import to_go_on
-from fscrawl.monitor.snapshot import WINDOWS_S, Snapshot
-from fscrawl.monitor.state import CrawlState, state_of
+from fscrawl.monitor.advice import not_stored_as_json, not_stored_lines, to_go_on
+from fscrawl.monitor.snapshot import WINDOWS_S, CrawlState, MachineStatus, Snapshot, state_of
 from fscrawl.storage.records import timestamp
 from fscrawl.util.humanize import DAY_S, count, number_of, size, span
 from fscrawl.util.installed import command
@@ -72,8 +69,8 @@ def as_json(snapshot: Snapshot) -> dict[str, Any]:
         "labels": {
             plain(label): _label_as_json(snapshot, label, figure) for label, figure in snapshot.labels().items()
         },
-        **not_stored.as_json(snapshot.not_stored),
-        "machines": [_machine_as_json(snapshot, machine) for machine in snapshot.machines],
+        **not_stored_as_json(snapshot.not_stored),
+        "machines": [machine_as_json(snapshot, machine) for machine in snapshot.machines],
     }
 
 
@@ -82,7 +79,7 @@ def _label_as_json(snapshot: Snapshot, label: str, figure: LabelFigure) -> dict[
     return {"found": figure.found, **asdict(figure), **unknown, "stopped": label in snapshot.stopped_labels}
 
 
-def _machine_as_json(snapshot: Snapshot, machine: MachineStatus) -> dict[str, Any]:
+def machine_as_json(snapshot: Snapshot, machine: MachineStatus) -> dict[str, Any]:
     last = machine.last
     return {
         "name": plain(machine.name),
@@ -160,7 +157,7 @@ def facts(snapshot: Snapshot) -> dict[str, str]:
         found["slow"] = _listed(f"{urls.shown_host(host)} {seconds:,.4g} s" for host, seconds in slow.items())
     if failing := snapshot.failing(_SHOWN_HOSTS):
         found["failing"] = _listed(f"{urls.shown_host(host)} {times:,.4g} in a row" for host, times in failing.items())
-    for label, text in not_stored.lines(snapshot.not_stored):
+    for label, text in not_stored_lines(snapshot.not_stored):
         found[label] = f"{found[label]}\n{text}" if label in found else text
     if snapshot.signs:
         found["signs"] = _listed(snapshot.signs)
@@ -239,10 +236,6 @@ def remarks(snapshot: Snapshot, root: str) -> list[str]:
     dead = [machine for machine in snapshot.machines if machine.state == "dead"]
     if dead and snapshot.alive():
         lines.append(f"{len(dead)} dead: the other machines take over their work, and nothing is lost")
-    if snapshot.unheard:
-        who = f"{number_of(snapshot.unheard, 'machine')} without a heartbeat log"
-        lines.append(f"{who}: what it has stored is not counted; to count the files:  {command('audit', root)}")
-    lines += (f"crawl.stopped_labels: {line}" for line in snapshot.unknown_labels())
     lines += to_go_on(root, snapshot.signs)
     idle = sum(machine.doing == "idle" for machine in snapshot.alive())
     if idle and snapshot.pending() and snapshot.is_pending_known:

@@ -44,8 +44,7 @@ from fscrawl.render.messages import (
     packed,
 )
 from fscrawl.render.no_network import NoNetwork
-from fscrawl.util.children import SIGNALS
-from fscrawl.util.parent import end_with_parent
+from fscrawl.util.processes import SIGNALS, end_with_parent
 
 _PAGES_A_BROWSER = 100
 _STARTS_S = 30.0

@@ -21,9 +21,7 @@ from fscrawl.request import FORBIDDEN_HEADERS, Request, flaw
 from fscrawl.sites import seeds
 from fscrawl.sites.rules import Expected, Follow, NoRedirect, SiteRules, of_two_types, too_many, twice
 from fscrawl.util.expressions import compiled
-from fscrawl.util.toml_file import TomlFile
-from fscrawl.util.toml_text import one_line
-from fscrawl.util.user_text import shown
+from fscrawl.util.user_text import TomlFile, one_line, shown
 
 if TYPE_CHECKING:
     from fscrawl.sites.code import Code

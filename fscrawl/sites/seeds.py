@@ -19,7 +19,7 @@ from urllib.parse import quote
 import msgspec
 
 from fscrawl import urls
-from fscrawl.util.text_lines import sound_lines
+from fscrawl.util.user_text import sound_lines
 
 Labelled = tuple[str, str]  # the spelling of a seed, and its label, "" without one
 Lists = Callable[[str], str]  # gives the text of a list by the name of its file

@@ -1,4 +1,7 @@
-"""A memory of limited weight that forgets what was not used for longest. Threads may share it.
+"""Memories of limited weight. Threads may share them.
+
+`Lru` forgets what was not used for longest. `Recent` costs less: who reads takes no lock and moves nothing. For that,
+it may forget what is in use.
 
 Vocabulary:
   weight    what an item counts towards the limit: 1, or its size in bytes
@@ -8,11 +11,94 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Generic, TypeVar
 
+G = TypeVar("G", bound=Hashable)
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+
+
+class Recent(Generic[K, V]):
+    """Two generations of items. When the young one has reached `limit`, it replaces the old one.
+
+    >>> recent = Recent[str, int](limit=2)
+    >>> for n, name in enumerate("abcde"):
+    ...     recent.put(name, n)
+    >>> [recent.get(name) for name in "abcde"]
+    [None, None, 2, 3, 4]
+    """
+
+    def __init__(self, limit: int) -> None:
+        """`limit`: the weight of one generation. It is reached by the item that ends the generation."""
+        self.young: dict[K, V] = {}  # to be read only; a loop that cannot afford a call may look here before `get`
+        self._old: dict[K, V] = {}
+        self._limit = limit
+        self._weight = 0  # of the young items
+        self._lock = threading.Lock()
+
+    def get(self, key: K) -> V | None:
+        """Give an item, None if it is not there."""
+        found = self.young.get(key)
+        return self._old.get(key) if found is None else found
+
+    def put(self, key: K, value: V, weight: int = 1) -> None:
+        """Add or replace an item."""
+        with self._lock:
+            if key not in self.young:
+                self._weight += weight
+            self.young[key] = value
+            if self._weight >= self._limit:
+                self._old, self.young, self._weight = self.young, {}, 0
+
+
+class RecentGroups(Generic[G, K, V]):
+    """The same for items in groups: who needs many items of one group looks that up only once.
+
+    >>> recent = RecentGroups[str, str, int](limit=9)
+    >>> recent.put("a", "x", 1)
+    >>> recent.put("a", "y", 2)
+    >>> recent.group("a"), recent.group("b")
+    ({'x': 1, 'y': 2}, {})
+    """
+
+    def __init__(self, limit: int) -> None:
+        """`limit`: as for `Recent`."""
+        self._young: dict[G, dict[K, V]] = {}
+        self._old: dict[G, dict[K, V]] = {}
+        self._limit = limit
+        self._weight = 0  # of the young groups
+        self._lock = threading.Lock()
+
+    def group(self, group: G) -> Mapping[K, V]:
+        """Give those items of a group that can be found at once. Others of the group may come to them meanwhile."""
+        return self._young.get(group) or {}
+
+    def get(self, group: G, key: K) -> V | None:
+        """Give an item, None if it is not there."""
+        for generation in (self._young, self._old):
+            items = generation.get(group)
+            if items is not None and (found := items.get(key)) is not None:
+                return found
+        return None
+
+    def put(self, group: G, key: K, value: V, weight: int = 1, group_weight: int = 0) -> None:
+        """Add or replace an item. `group_weight`: of the group without its items, if it is new."""
+        self.put_all(group, {key: value}, weight, group_weight)
+
+    def put_all(self, group: G, new: Mapping[K, V], weight: int, group_weight: int = 0) -> None:
+        """Add or replace items of one group. `weight`: of all of them; it counts if one of them was not there."""
+        with self._lock:
+            items = self._young.get(group)
+            if items is None:
+                items = self._young[group] = {}
+                self._weight += group_weight
+            before = len(items)
+            items.update(new)
+            if len(items) > before:
+                self._weight += weight
+            if self._weight >= self._limit:
+                self._old, self._young, self._weight = self._young, {}, 0
 
 
 class Lru(Generic[K, V]):

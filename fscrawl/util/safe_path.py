@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
-NO_TRACKER_WARNING = "ignore:resource_tracker"  # for the interpreters of multiprocessing, see `children`
+NO_TRACKER_WARNING = "ignore:resource_tracker"  # for the interpreters of multiprocessing, see `processes`
 
 
 def protect_children() -> None:

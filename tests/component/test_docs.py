@@ -22,12 +22,12 @@ import pytest
 
 from fscrawl import site
 from fscrawl.admin.audit.report import Report as AuditReport
+from fscrawl.commands.page import _as_json
 from fscrawl.commands.program import parse
-from fscrawl.commands.try_url import _as_json
 from fscrawl.config import settings
 from fscrawl.engine.progress import Counts
 from fscrawl.monitor.attempt import Attempt
-from fscrawl.monitor.explain.facts import Explanation
+from fscrawl.monitor.explain import Explanation
 from fscrawl.parse import selectors
 from fscrawl.parse.fields import _KEYS as FIELD_KEYS
 from fscrawl.parse.fields import TYPES
@@ -151,7 +151,7 @@ def test_the_package_map_has_every_package_in_its_layer() -> None:
     [
         ("reference/cli.md", "### JSON lines", Counts.__struct_fields__),
         ("reference/cli.md", "## fscrawl show", Explanation("http://a.example/").as_json()),
-        ("reference/cli.md", "## fscrawl try", _as_json(Attempt("u", None, None, None, None, (), ()))),
+        ("reference/cli.md", "## fscrawl try", _as_json(Attempt("u", None, None, None, (), ()))),
         ("how-to/audit.md", "# How to audit a tree", AuditReport("r").as_json()),
     ],
 )
@@ -164,8 +164,8 @@ def test_every_field_of_json_is_described(path: str, heading: str, printed: dict
 
 def test_every_reason_of_show_is_described() -> None:
     """So do people and programs that ask why a page is missing."""
-    code = "".join(path.read_text(encoding="utf-8") for path in (CHECKOUT / "fscrawl/monitor/explain").glob("*.py"))
-    names = set(re.findall(r"Reason\(\s*\"([a-z_-]+)\"", code))
+    code = (CHECKOUT / "fscrawl/monitor/explain.py").read_text(encoding="utf-8")
+    names = set(re.findall(r"(?:Reason|_reached)\(\s*\"([a-z_-]+)\"", code))
     assert len(names) > 20
     table = TEXTS[DOCS / "reference/cli.md"].split("\n| reason | meaning |\n", 1)[1].split("\n\n", 1)[0]
     assert names - set(re.findall(r"`([a-z_-]+)`", table)) == set()

@@ -97,7 +97,7 @@ def test_what_a_task_leads_to_has_its_label(root: Path) -> None:
     ]
     report = root.parent / "report.html"
     assert fscrawl("report", "--root", root, "--out", report).code == 0
-    assert '"label":"day 1, \\u00fc","found":13,"stored":12,' in report.read_text()
+    assert '"day 1, \\u00fc":{"found":13,"stored":12,' in report.read_text()
     assert _in_dataset(root, root.parent / "dataset") == set(labels(root).items())
     assert fscrawl("audit", "--root", root).code == 0
     check_tree(root)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl.commands.common import open_tree
-from fscrawl.monitor.not_stored import lines
+from fscrawl.commands.program import open_tree
+from fscrawl.monitor.advice import not_stored_lines
 from fscrawl.monitor.snapshot import Observer
 from tests.support.crawling import crawl, errors, fscrawl, pages
 from tests.support.web import HTML, Request, Response, Web, linked_site
@@ -25,7 +25,7 @@ def status(root: Path) -> dict:
 
 def said(root: Path) -> list[str]:
     """Give what is said of what is not stored, after checking that `status` says the same."""
-    found = [f"{label} {text}" for label, text in lines(Observer(open_tree(root)).look().not_stored)]
+    found = [f"{label} {text}" for label, text in not_stored_lines(Observer(open_tree(root)).look().not_stored)]
     table = fscrawl("status", "--root", root).out
     assert all(line.partition(" ")[2].split(" ", 1)[1] in table for line in found), table
     return found

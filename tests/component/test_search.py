@@ -208,20 +208,6 @@ def in_terminal(words: list[str], columns: int, **environ: str) -> str:
     return said.decode()
 
 
-def test_narrow_terminal(dataset: Path) -> None:
-    """On a terminal of 40 columns no line is longer, and hits stand out."""
-    said = in_terminal(command(dataset, "hash", "--limit", "3"), 40)
-    assert re.search(r"\x1b\[1;?[\d;]*mhash\x1b\[0m", said)
-    assert max(map(len, re.sub(r"\x1b\[[\d;]*m", "", said).splitlines())) <= 40
-
-
-@pytest.mark.gate
-def test_no_color(dataset: Path) -> None:
-    """With NO_COLOR there are no colours."""
-    assert not re.search(r"\x1b\[[\d;]*3\dm", in_terminal(command(dataset, "hash"), 80, NO_COLOR="1"))
-    assert re.search(r"\x1b\[[\d;]*3\dm", in_terminal(command(dataset, "hash"), 80))
-
-
 def test_locale_c(dataset: Path) -> None:
     """In the locale C words and results are Unicode all the same."""
     assert "Rust语言编程很好" in in_terminal(command(dataset, "编程"), 80, LC_ALL="C", NO_COLOR="1", TERM="dumb")

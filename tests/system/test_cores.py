@@ -9,18 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.crawling import Running, children_of, command
-from tests.support.neighbours import customised
 from tests.support.web import Web, linked_site
 
 pytestmark = pytest.mark.proof
 
 HOST = "127.0.71.1"
 THREADS = 4
-# The cores of this computer, with locks that no other test has.
-ALONE = """
-from fscrawl.util import cores
-cores._CORE = "{computer}/cpu{{}}"
-"""
 CORES = os.sched_getaffinity(0)
 
 
@@ -42,11 +36,9 @@ def are_at_home(pids: list[int]) -> bool:
 @pytest.mark.skipif(len(CORES) < 2, reason="this computer has one core only")
 def test_each_worker_has_a_core(tmp_path: Path) -> None:
     """All threads of a worker are on one core; the machine and the processes that read pages run anywhere."""
-    for core in CORES:
-        (tmp_path / f"cpu{core}").mkdir()
     with Web(linked_site(100_000, 3), [HOST]) as web:
         words = command(tmp_path / "tree", seeds=[web.url(HOST)], threads=THREADS)
-        with Running(words, env=customised(tmp_path, ALONE.format(computer=tmp_path))) as running:
+        with Running(words) as running:
             running.until(lambda: web.count() > 100, "a hundred pages")
             workers = running.workers()
             running.until(lambda: are_at_home(workers), "all threads of two workers are on their cores")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl.commands.common import open_tree
+from fscrawl.commands.program import open_tree
 from fscrawl.monitor.snapshot import Observer
 from tests.support.crawling import CHECKOUT, DEADLINE_S, Running, command, pages
 from tests.support.trees import Grown, one_page

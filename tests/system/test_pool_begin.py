@@ -27,7 +27,7 @@ INTERRUPTED = """
 import multiprocessing, os, signal, sys, time
 from concurrent.futures import ProcessPoolExecutor
 from fscrawl.engine import PRELOADED
-from fscrawl.util.children import start_server
+from fscrawl.util.processes import start_server
 
 start_server(PRELOADED)
 signal.signal(signal.SIGINT, lambda *_: print("machine", flush=True))

@@ -19,10 +19,10 @@ SCRIPT = Path(sys.executable).parent / "fscrawl"
 SERVERS = f"""\
 import multiprocessing, sys, time
 sys.path.insert(0, {str(CHECKOUT)!r})
-from fscrawl.util import children, safe_path
+from fscrawl.util import processes, safe_path
 if __name__ == "__main__":
     safe_path.protect_children()
-    children.start_server(["requests"])
+    processes.start_server(["requests"])
     child = multiprocessing.get_context("forkserver").Process(target=time.sleep, args=(0,))
     child.start()
     child.join()

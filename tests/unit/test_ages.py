@@ -2,7 +2,7 @@
 
 import pytest
 
-from fscrawl.util.ages import parse_age
+from fscrawl.util.humanize import parse_age
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,14 @@ import pytest
 import fscrawl
 from fscrawl.api import pages as api_pages
 from fscrawl.storage.layout import LINKS
-from fscrawl.util import waiting
+from fscrawl.util import parallel
 from tests.support.trees import Grown
 
 
 @pytest.fixture
 def slow(monkeypatch):
     """Every file system counts as slow."""
-    monkeypatch.setattr(waiting, "LONG_S", -1.0)
+    monkeypatch.setattr(parallel, "LONG_S", -1.0)
 
 
 @pytest.fixture

@@ -2,8 +2,7 @@
 
 import pytest
 
-from fscrawl.errors import FscrawlError
-from fscrawl.util.at_limit import as_our_error
+from fscrawl.errors import FscrawlError, as_our_error
 
 
 @pytest.mark.parametrize("error", [RuntimeError("can't start new thread"), BlockingIOError(11, "try again")])

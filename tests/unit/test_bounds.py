@@ -15,7 +15,7 @@ from fscrawl.parse.links import extract
 from fscrawl.parse.resolving import MAX_CHARS, LinkBudget, resolve_all
 from fscrawl.storage.records import PageRecord
 from fscrawl.urls import MAX_URL_CHARS, Joiner
-from fscrawl.util.recent import RecentGroups
+from fscrawl.util.lru import RecentGroups
 
 BASE = f"http://a.example/{'b' * 1900}/"
 

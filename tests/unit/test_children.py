@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fscrawl.errors import UsageError
-from fscrawl.util import children
+from fscrawl.util import processes
 
 
 def test_a_path_that_is_too_long_for_a_socket(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,12 +20,12 @@ def test_a_path_that_is_too_long_for_a_socket(monkeypatch: pytest.MonkeyPatch) -
     def fails() -> None:
         raise OSError("AF_UNIX path too long")
 
-    monkeypatch.setattr(children.forkserver, "ensure_running", fails)
-    monkeypatch.setattr(children.interrupts, "before_leaving", lambda act: None)
-    before = children.signal.pthread_sigmask(children.signal.SIG_BLOCK, [])
+    monkeypatch.setattr(processes.forkserver, "ensure_running", fails)
+    monkeypatch.setattr(processes.interrupts, "before_leaving", lambda act: None)
+    before = processes.signal.pthread_sigmask(processes.signal.SIG_BLOCK, [])
     with pytest.raises(UsageError, match=r"no socket can be made there \(AF_UNIX path too long\); set TMPDIR"):
-        children.start_server(["fscrawl.errors"])
-    assert children.signal.pthread_sigmask(children.signal.SIG_BLOCK, []) == before
+        processes.start_server(["fscrawl.errors"])
+    assert processes.signal.pthread_sigmask(processes.signal.SIG_BLOCK, []) == before
 
 
 def test_a_working_directory_that_is_gone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -34,10 +34,10 @@ def test_a_working_directory_that_is_gone(monkeypatch: pytest.MonkeyPatch, tmp_p
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
-    monkeypatch.setattr(children.forkserver, "ensure_running", os.getcwd)
-    monkeypatch.setattr(children.interrupts, "before_leaving", lambda act: None)
+    monkeypatch.setattr(processes.forkserver, "ensure_running", os.getcwd)
+    monkeypatch.setattr(processes.interrupts, "before_leaving", lambda act: None)
     with pytest.raises(UsageError, match="the working directory is not there any more"):
-        children.start_server([])
+        processes.start_server([])
 
 
 @pytest.mark.parametrize("given", [None, "", "error::UserWarning", "ignore:resource_tracker"])
@@ -46,8 +46,8 @@ def test_the_tracker_of_semaphores_is_silent(monkeypatch: pytest.MonkeyPatch, gi
     monkeypatch.delenv("PYTHONWARNINGS", raising=False)
     if given is not None:
         monkeypatch.setenv("PYTHONWARNINGS", given)
-    children._silence_tracker()
-    children._silence_tracker()
+    processes._silence_tracker()
+    processes._silence_tracker()
     said = os.environ["PYTHONWARNINGS"].split(",")
     assert said == list(dict.fromkeys(filter(None, [given, "ignore:resource_tracker"])))
     ask = "import warnings; warnings.warn('resource_tracker: There appear to be 2')"
@@ -58,10 +58,10 @@ def test_the_tracker_of_semaphores_is_silent(monkeypatch: pytest.MonkeyPatch, gi
 def test_the_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Children are killed, and the directory of the server's socket is removed."""
     (tmp_path / "pymp-x").mkdir()
-    monkeypatch.setattr(children.util, "get_temp_dir", lambda: str(tmp_path / "pymp-x"))
+    monkeypatch.setattr(processes.util, "get_temp_dir", lambda: str(tmp_path / "pymp-x"))
     child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
     child.start()
-    children._end()
+    processes._end()
     child.join(20)
     assert child.exitcode == -signal.SIGKILL
     assert not (tmp_path / "pymp-x").exists()

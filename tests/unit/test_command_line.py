@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fscrawl import cli
-from fscrawl.commands import COMMANDS, common
+from fscrawl.commands import COMMANDS, program
 from fscrawl.commands import crawling as crawl_command
 from fscrawl.commands.program import Program, parse
 from fscrawl.config.settings import Settings, apply
@@ -78,7 +78,7 @@ def test_mistakes(line: str, said: str, capsys: pytest.CaptureFixture[str]) -> N
 
 
 def root_of(line: str) -> str:
-    return str(common.root_of(parse(words(line))))
+    return str(program.root_of(parse(words(line))))
 
 
 def test_the_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +98,7 @@ def test_the_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert root_of("status a") == root_of("status --root a") == root_of("crawl --root a b") == "a"
     assert root_of("status missing") == "missing"
     options = parse(words("crawl a http://a.example/ --workers 2 http://b.example/"))
-    assert str(common.root_of(options)) == "a"
+    assert str(program.root_of(options)) == "a"
     assert options.words == ["http://a.example/", "http://b.example/"]
 
 
@@ -119,7 +119,7 @@ def test_flags_of_settings() -> None:
     """A flag stands for --set of one setting: strings need no quotes, and repeated ones make a list."""
     line = "--delay 0.5 --depth 3 --max-pages 9 --scope any --allow a+ --allow b --deny c --user-agent 5"
     options = parse(words(f"crawl --root x {line} --render a.example --set crawl.order=depth"))
-    chosen = apply(Settings(), common.assignments(options))
+    chosen = apply(Settings(), program.assignments(options))
     crawl = chosen.crawl
     assert (chosen.politeness.delay, chosen.politeness.user_agent, chosen.render.hosts) == (0.5, "5", ("a.example",))
     assert (crawl.max_depth, crawl.max_pages, crawl.scope, crawl.order) == (3, 9, "any", "depth")
@@ -241,9 +241,9 @@ def test_one_command_loads_no_other() -> None:
     """The options of a command are read without the modules of all others, and the list of commands without any."""
     code = "from fscrawl.commands.program import Program; Program({})"
     names = {name.removeprefix("fscrawl.commands.") for name in loaded(code.format(["status"])) if ".commands." in name}
-    assert names == {"common", "other_tools", "program", "status"}
+    assert names == {"program", "status"}
     names = {name.removeprefix("fscrawl.commands.") for name in loaded(code.format([""])) if ".commands." in name}
-    assert names == {"other_tools", "program"}
+    assert names == {"program"}
 
 
 def test_each_command_is_found_by_its_name() -> None:

@@ -24,11 +24,11 @@ FILES = {
     "fscrawl.__main__": "/dev/null, for standard descriptors that are closed",
     "fscrawl.api.child": "the pipe by which it sees that its caller is gone",
     "fscrawl.api.running": "the pipe from the process of the crawl",
-    "fscrawl.admin.audit.spool": "a scratch file on the local disk",
+    "fscrawl.admin.audit.scanner": "a scratch file on the local disk",
     "fscrawl.cli": "/proc: whether it is mounted",
     "fscrawl.commands.crawling": "the file of --seeds",
-    "fscrawl.commands.report": "the file of --out",
-    "fscrawl.commands.site_option": "the file of --site",
+    "fscrawl.commands.dashboard": "the file of --out",
+    "fscrawl.commands.program": "the file of --site",
     "fscrawl.dataset": "the files of the dataset, and those that its options name",
     "fscrawl.engine.frames": "the pipe between a machine and its worker",
     "fscrawl.engine.watchdog": "a pipe within the process",
@@ -39,9 +39,8 @@ FILES = {
     "fscrawl.monitor.dashboard.app": "the dashboard's own files, which are part of the package",
     "fscrawl.monitor.report": "the same files",
     "fscrawl.render": "the browser's directory on the local disk; /proc: the memory of its processes",
-    "fscrawl.util.children": "removes the directory of multiprocessing when a signal ends the process",
+    "fscrawl.util.processes": "/proc: how much memory there is; removes the directory of multiprocessing at a signal",
     "fscrawl.util.installed": "whether the command lies beside the interpreter",
-    "fscrawl.util.memory": "/proc: how much memory this process has",
     "fscrawl.util.own_code": "who may write to the program, and to the file of --site",
     "fscrawl.util.safe_path": "the directory of the program that was started, which a link may have named",
     "fscrawl.util.terminal": "standard output, in the middle of anything; /dev/null for what cannot be printed",
@@ -63,19 +62,17 @@ PROCESSES = {
     "fscrawl.interrupts": "ends the process when a signal comes",
     "fscrawl.monitor.dashboard.serve": "ends without waiting for threads that wait for a share",
     "fscrawl.render": "starts the browser, and ends it",
-    "fscrawl.util.children": "starts the server that workers are forked from, and ends them when a signal comes",
-    "fscrawl.util.parent": "ends a child process whose parent is gone",
+    "fscrawl.util.processes": "starts the server of forks; ends children at a signal, and a child without a parent",
     "fscrawl.util.safe_path": "starts the program again with more flags, if Python ignores the environment",
 }
 ENVIRONMENT = {
     "fscrawl.api.running": "tells the process of a crawl where this copy of fscrawl is",
     "fscrawl.http": "the variables that credentials, headers and proxies name",
-    "fscrawl.commands.common": "FSCRAWL_ROOT, which names the tree",
-    "fscrawl.util.memory": "sets the allocator of pyarrow for the processes of a merge",
+    "fscrawl.commands.program": "FSCRAWL_ROOT, which names the tree",
     "fscrawl.render.executable": "FSCRAWL_BROWSER, which names the browser of this machine",
     "fscrawl.engine.usable": "SSLKEYLOGFILE, which is tried before workers begin",
     "fscrawl.render.chromium": "the few variables that a browser may see",
-    "fscrawl.util.children": "keeps a helper of multiprocessing from printing a warning",
+    "fscrawl.util.processes": "keeps a helper of multiprocessing from printing a warning; the allocator of pyarrow",
     "fscrawl.util.safe_path": "tells Python's child processes to keep the working directory off their path",
 }
 CODE = {
@@ -87,7 +84,7 @@ CODE = {
     "fscrawl.sites.code": "runs the file that the user names by --site",
     "fscrawl.parse.trees": "calls the library of the HTML parser, which is part of selectolax",
     "fscrawl.render": "what processes of one machine and one user send each other over a socket of theirs",
-    "fscrawl.util.memory": "calls the C library that Python runs on",
+    "fscrawl.util.processes": "calls the C library that Python runs on",
 }
 
 _OPEN_MODES = set("rwaxbt+")

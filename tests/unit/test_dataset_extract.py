@@ -18,7 +18,7 @@ from fscrawl.errors import TreeBusyError, TreeError
 from fscrawl.request import Request, spelling
 from fscrawl.storage.records import PageRecord
 from fscrawl.store import Tree, TreeFiles
-from fscrawl.util import waiting
+from fscrawl.util import parallel
 from tests.support.trees import Grown, check
 
 A, B = "http://a.example/", "http://a.example/b"
@@ -253,7 +253,7 @@ def test_files_are_read_at_the_same_time(tree, tmp_path, monkeypatch):
 
 def test_what_is_read_ahead_has_a_bound(tree, tmp_path, monkeypatch):
     """Of large bodies only so many are read ahead as the bound allows, and one more, however late they are taken."""
-    monkeypatch.setattr(waiting, "LONG_S", -1.0)
+    monkeypatch.setattr(parallel, "LONG_S", -1.0)
     for number in range(60):
         tree.page(f"http://a.example/large/{number}", b"x" * 20_000)
     job = job_of(tree, tmp_path)
@@ -271,15 +271,15 @@ def test_files_that_come_at_once(tree, tmp_path, monkeypatch):
     """They are read one after the other. What is known of a tree is kept from batch to batch, also that it is slow."""
     tree.many(1, 60)
     job = job_of(tree, tmp_path)
-    monkeypatch.setattr(waiting, "_waits", lambda: 0)
+    monkeypatch.setattr(parallel, "_waits", lambda: 0)
     watched = Watched(monkeypatch)
     with ThreadPoolExecutor(reading.THREADS) as pool:
         found = [page.name for page in reading.pages(job, only(job).names(), pool)]
         assert found == list(only(job).names())
         assert watched.most == 1
-        monkeypatch.setattr(waiting, "LONG_S", -1.0)
+        monkeypatch.setattr(parallel, "LONG_S", -1.0)
         assert [page.name for page in reading.pages(job, iter(found[:1]), pool)] == found[:1]
-        monkeypatch.setattr(waiting, "LONG_S", 1.0)
+        monkeypatch.setattr(parallel, "LONG_S", 1.0)
         slow = Watched(monkeypatch, 0.005)
         assert [page.name for page in reading.pages(job, iter(found), pool)] == found
     assert slow.most > 1

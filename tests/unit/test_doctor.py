@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from fscrawl import cli, store
 from fscrawl.admin import doctor
-from fscrawl.admin.doctor import crawl, directory, missing_directories
-from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
+from fscrawl.admin.doctor import crawl, directory
+from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult, limited
 from fscrawl.config import settings
 from fscrawl.config.settings import apply
 from fscrawl.errors import TreeError
@@ -74,7 +74,7 @@ def test_a_good_tree_has_no_problem(tree):
 def test_a_missing_directory_of_pages_is_a_problem(tree, name):
     """The share may not be mounted; if it is, the directory is made by hand, and the audit does the rest."""
     (tree.root / name).rmdir()
-    (found,) = missing_directories.of_tree(tree)
+    (found,) = directory.missing_directories(tree)
     assert (found.level, found.what) == (PROBLEM, f"{tree.root}/{name} is missing")
     assert found.advice.startswith("is the share mounted? ")
     assert f"mkdir {tree.root}/{name} && " in found.advice
@@ -88,7 +88,7 @@ def test_missing_parts_of_the_machinery_are_a_problem(tree):
     tree = store.Tree(tree.root, tree.machine)
     for name in (".fscrawl/generations", ".fscrawl/leases"):
         (tree.root / name).rmdir()
-    (found,) = missing_directories.of_tree(tree)
+    (found,) = directory.missing_directories(tree)
     assert found.what == f"{tree.root}/.fscrawl/leases, {tree.root}/.fscrawl/generations are missing"
     assert found.advice.startswith(f"when no machine runs on this tree:  rm -r {tree.root}/.fscrawl && ")
     assert found in examine(tree.root)[0]
@@ -99,7 +99,7 @@ def test_a_tree_that_is_gone_has_no_missing_directories(tree):
     tree.root.rename(tree.root.with_name("away"))
     tree.root.mkdir()
     with pytest.raises(TreeError, match="is the share mounted"):
-        list(missing_directories.of_tree(tree))
+        list(directory.missing_directories(tree))
 
 
 def test_a_directory_that_will_hold_a_tree_is_checked(tmp_path):
@@ -182,9 +182,7 @@ def test_a_file_system_that_does_not_answer_is_told(tree, monkeypatch):
     """While a call on the tree hangs, it is said what is waited for."""
     said_so = threading.Event()
     monkeypatch.setattr(doctor, "_HUNG_S", 0.0)
-    monkeypatch.setattr(
-        doctor.directory, "free_space", lambda directory: iter([CheckResult(OK, str(said_so.wait(20)))])
-    )
+    monkeypatch.setattr(doctor.directory, "mount", lambda *_: iter([CheckResult(OK, str(said_so.wait(20)))]))
     said = list(doctor.examine(tree.root, 1, 1, lambda text: said_so.set() if "still waiting" in text else None))
     assert says(said, OK, "True")
 
@@ -227,20 +225,18 @@ class Line:
             self.steps.append(step)
 
 
-@pytest.mark.parametrize(("kind", "total"), [("tree", 12), ("none", 7)])
-def test_it_is_shown_which_check_is_under_way(tree, tmp_path, kind, total):
-    """The line counts the checks up to their number, and names the one under way also after a result was printed."""
-    root, line = tree.root if kind == "tree" else tmp_path / "new", Line()
-    for result in doctor.examine(root, 1, 4, lambda text: None, lambda name: ("192.0.2.1",), line=line):
+def test_it_is_shown_which_check_is_under_way(tree, tmp_path):
+    """The line names the check under way, also after a result was printed, and before the directory is looked at."""
+    line = Line()
+    for result in doctor.examine(tree.root, 1, 4, lambda text: None, lambda name: ("192.0.2.1",), line=line):
         if result.what.startswith("optional packages"):
             line.shown = None
         elif result.what.startswith("not installed"):
-            assert line.shown == "check 1: this machine"
-    assert line.steps[:2] == ["check 1: this machine", "check 2: the mount and its space"]
+            assert line.shown == "this machine"
+    assert line.steps[:2] == ["this machine", "the mount"]
+    assert line.steps[-1] == "watching heartbeats"
     list(doctor.examine(tmp_path / "no/tree", 1, 4, lambda text: None, line=(gone := Line())))
-    assert gone.shown == "check 2: the mount and its space"  # also before it is known whether the directory is there
-    numbers = [step.partition(":")[0] for step in line.steps[2:]]
-    assert numbers == [f"check {number} of {total}" for number in range(3, total + 1)]
+    assert gone.shown == "the mount"
 
 
 # -- the mount
@@ -303,7 +299,7 @@ def test_signs_are_warnings(tree):
 
 def watch(tree, then=lambda: None):
     time, told = Time(then), []
-    said = list(crawl.Machines(tree).watch(1.0, told.append, time, time.sleep))
+    said = list(crawl.Machines(tree, settings.Settings(), time, time.sleep).watch(1.0, told.append))
     return said, told, time.now
 
 
@@ -344,38 +340,8 @@ def test_a_process_that_is_over_here_is_not_waited_for(tree):
     assert watch(tree)[0] == [CheckResult(OK, "no machine is running")]
 
 
-def test_names_that_collide_are_told(tree):
-    """Two hellos in a log are a problem, two machines of one host name a warning; what is no line is skipped."""
-    assert list(crawl.Machines(tree).collisions()) == []
-    log(tree, "h-1-aa", {"hello": "h-1-aa", **ELSEWHERE}, {"hello": "h-1-aa", **ELSEWHERE, "pid": 10}, {"beat": 1}, [])
-    with (tree.root / ".fscrawl/machines/h-1-aa.log").open("a") as file:
-        file.write("torn\n")
-    log(tree, "h-2-bb", {"hello": "h-2-bb", **ELSEWHERE, "boot": "b2"})
-    log(tree, tree.machine, {"hello": tree.machine})
-    said = list(crawl.Machines(tree).collisions())
-    assert says(said, PROBLEM, "2 processes have written the log of h-1-aa")
-    assert says(said, WARNING, "2 machines have the host name other")
-    assert len(said) == 2
-
-
-def test_what_the_dead_left_is_told(tree, monkeypatch):
-    """Temporaries of machines that are over are a warning; those of others are theirs."""
-    assert levels(crawl.Machines(tree).temporaries()) == [OK]
-    host = tree.root / "htmls/a.example"
-    host.mkdir()
-    log(tree, "h-1-aa", {"hello": "h-1-aa", **ELSEWHERE})
-    (host / ".x.html.h-1-aa.1-1.tmp").touch()
-    (host / ".x.html.h-7-cc.1-1.tmp").touch()
-    assert levels(crawl.Machines(tree).temporaries()) == [OK]
-    log(tree, "h-1-aa", {"bye": True})
-    [said] = crawl.Machines(tree).temporaries()
-    assert (said.level, "h-1-aa" in said.what) == (WARNING, True)
-    monkeypatch.setattr(crawl, "_MOST_HOSTS", 0)
-    assert "on the first 0 hosts" in next(crawl.Machines(tree).temporaries()).what
-
-
 def test_of_much_of_the_same_some_is_told():
     """Of each level ten lines are told, and how many more there are."""
-    said = list(crawl.limited([CheckResult(WARNING, str(n)) for n in range(13)] + [CheckResult(OK, "x")]))
+    said = list(limited([CheckResult(WARNING, str(n)) for n in range(13)] + [CheckResult(OK, "x")]))
     assert len(said) == 12
     assert said[-1] == CheckResult(WARNING, "and 3 more like this")

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from fscrawl import store
-from fscrawl.admin.doctor import directory, space, this_machine
+from fscrawl.admin.doctor import directory, this_machine
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
-from fscrawl.config.settings import FetchSettings, parse
+from fscrawl.config.settings import FetchSettings, Settings, parse
 from fscrawl.errors import TreeError
 from fscrawl.storage import mounts
 from fscrawl.util.installed import to_install
@@ -52,15 +52,13 @@ def test_a_mount_is_judged_by_its_kind(kind, level, text):
 @pytest.mark.parametrize(
     ("kind", "source", "level", "text"),
     [
-        ("nfs4", "fs-0123.efs.eu-west-1.amazonaws.com:/", OK, "Amazon EFS"),
-        ("nfs4", "name.file.core.windows.net:/name/share", OK, "Azure Files"),
         ("nfs4", "[2001:db8::1]:/srv", OK, "up to a minute"),
         ("fuse", "mountpoint-s3", PROBLEM, "a bucket"),
         ("fuse", "JuiceFS:x", WARNING, "has not been tested"),
     ],
 )
 def test_a_service_is_named_by_its_source(kind, source, level, text):
-    """Services that are NFS for the kernel, and buckets whose FUSE has no subtype, are told by what is mounted."""
+    """Buckets whose FUSE has no subtype are told by what is mounted."""
     [said] = mounted(kind, source=source)
     assert (said.level, text in str(said)) == (level, True)
 
@@ -117,13 +115,13 @@ def test_space_is_judged(tmp_path, monkeypatch):
         f_frsize, f_bavail, f_files, f_favail = 4096, 1 << 20, 0, 0
 
     monkeypatch.setattr(os, "statvfs", lambda path: Disk)
-    assert levels(directory.free_space(tmp_path)) == [OK]
+    assert levels(directory.free_space(tmp_path, Settings(), 0, 0)) == [OK]
     Disk.f_files, Disk.f_favail, Disk.f_bavail = 10**6, 5, 10
-    assert levels(directory.free_space(tmp_path)) == [WARNING, WARNING]
+    assert levels(directory.free_space(tmp_path, Settings(), 0, 0)) == [WARNING, WARNING]
     Disk.f_favail = Disk.f_bavail = 0
-    assert levels(directory.free_space(tmp_path)) == [PROBLEM, PROBLEM]
+    assert levels(directory.free_space(tmp_path, Settings(), 0, 0)) == [PROBLEM, PROBLEM]
     monkeypatch.undo()
-    assert levels(directory.free_space(tmp_path / "gone")) == [PROBLEM]
+    assert levels(directory.free_space(tmp_path / "gone", Settings(), 0, 0)) == [PROBLEM]
 
 
 class Space:
@@ -133,8 +131,10 @@ class Space:
 
 
 def compared(monkeypatch, settings="", pages=0, stored_bytes=0, there=Space):
+    """Give what is said of the pages that are still allowed."""
     monkeypatch.setattr(os, "statvfs", lambda path: there)
-    return list(space.compare(Path("/"), space.need(parse(settings), pages, stored_bytes)))
+    said = directory.free_space(Path("/"), parse(settings), pages, stored_bytes)
+    return [each for each in said if "max_pages" in each.what]
 
 
 def test_the_pages_that_are_allowed_must_fit(monkeypatch):
@@ -163,11 +163,6 @@ def test_the_bytes_of_pages_are_guessed_by_those_that_are_there(monkeypatch):
     assert levels(compared(monkeypatch, settings, pages=100, stored_bytes=100 * 8_000, there=Plain)) == [OK]
     [said] = compared(monkeypatch, settings, pages=100, stored_bytes=100 * 100_000, there=Plain)
     assert (said.level, "about 22 MB; 4.1 MB are free" in said.what) == (WARNING, True)
-
-
-def test_space_that_cannot_be_asked_for_is_told(tmp_path):
-    """If the file system does not answer with its figures, that is a warning."""
-    assert levels(space.compare(tmp_path / "gone", space.need(parse("[crawl]\nmax_pages = 1"), 0, 0))) == [WARNING]
 
 
 # -- this machine

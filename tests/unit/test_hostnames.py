@@ -8,13 +8,12 @@ import pytest
 from msgspec.structs import replace
 
 from fscrawl import cli, hostnames, urls
-from fscrawl.admin import signs
+from fscrawl.admin import control
 from fscrawl.admin.retry import retry
 from fscrawl.config.settings import Settings, apply, render
 from fscrawl.dataset.options import Filters, Options
 from fscrawl.errors import TreeError, UsageError
-from fscrawl.monitor.dashboard.hosts import arrange
-from fscrawl.monitor.dashboard.tables import Query
+from fscrawl.monitor.dashboard.hosts import Query, arrange
 from fscrawl.storage.layout import LINKS
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, TreeRecord, new_machinery
 from fscrawl.store import Tree, create
@@ -84,7 +83,9 @@ def tree(tmp_path: Path) -> Tree:
         page, failed = url + "page", url + "gone"
         record = PageRecord(page, urls.key(page), 0, "", "t", "m", 200, {}, 0, "", 0.1, (), skipped="x")
         made.put_page(urls.host(url), record, None)
-        made.put_error(urls.host(url), ErrorRecord(failed, urls.key(failed), 0, "", "t", "m", "dns", "", 1))
+        made.put_error(
+            urls.host(url), ErrorRecord(failed, urls.key(failed), 0, "", "2026-01-01T00:00:00Z", "m", "dns", "", 1)
+        )
     return made
 
 
@@ -108,19 +109,19 @@ def test_retries(tree: Tree, form: str, means: set[str]) -> None:
 @pytest.mark.parametrize(("form", "means"), FORMS)
 def test_pauses(tree: Tree, form: str, means: set[str]) -> None:
     """`pause --host` takes each form, and `resume --host` the same ones; the sign pauses what is meant."""
-    [sign] = signs.pause(tree, [form])
+    [sign] = control.pause(tree, [form])
     paused = sign.removeprefix("PAUSE.")
     stopped = {name for name, url in URLS.items() if paused in (urls.host(url), urls.without_port(urls.host(url)))}
     assert means - {"dot"} <= stopped | {"v6", "long"}
     assert stopped <= means
-    assert signs.resume(tree, [form]) == [sign]
+    assert control.resume(tree, [form]) == [sign]
 
 
 @pytest.mark.parametrize("form", [form for form, means in FORMS if "8080" in means])
 def test_resume_of_any_port(tree: Tree, form: str) -> None:
     """A host without a port resumes it with any port, as the sign of such a host pauses any port."""
-    signs.pause(tree, ["example.org:8080", "www.example.org"])
-    assert signs.resume(tree, [form]) == ["PAUSE.example.org_8080"]
+    control.pause(tree, ["example.org:8080", "www.example.org"])
+    assert control.resume(tree, [form]) == ["PAUSE.example.org_8080"]
 
 
 @pytest.mark.parametrize(("form", "means"), FORMS + GLOBS)

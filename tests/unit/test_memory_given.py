@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl.util.memory import anonymous_bytes, keep_freed_memory, limit_bytes, look_for_cycles_rarely
+from fscrawl.util.processes import anonymous_bytes, keep_freed_memory, limit_bytes, look_for_cycles_rarely
 
 
 def test_memory_that_is_taken_is_seen():

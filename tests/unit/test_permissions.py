@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fscrawl import cli
-from fscrawl.admin.doctor import permissions as doctor
+from fscrawl.admin.doctor import directory as doctor
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING
 from fscrawl.engine.messages import WorkerSetup
 from fscrawl.errors import TreeError
@@ -115,7 +115,7 @@ def test_a_root_that_is_gone(tmp_path):
 def test_the_doctor_finds_nothing(root):
     """A tree that was made so is as open as its root."""
     root.chmod(0o2775)
-    (result,) = doctor.compare(fill(root))
+    (result,) = doctor.openness(fill(root))
     assert result.level == OK
     assert result.what.endswith(f": rwxrwsr-x of group {root.stat().st_gid}")
 
@@ -127,12 +127,12 @@ def test_the_doctor_finds_closed_directories(root, monkeypatch):
     (root / "links/a.example").chmod(0o700)
     root.chmod(0o775)
     group = root.stat().st_gid
-    (result,) = doctor.compare(tree)
+    (result,) = doctor.openness(tree)
     assert result.level == WARNING
     assert result.what.startswith("htmls and 10 more directories are less open than the root: rwxr-xr-x of group ")
     assert f"chgrp -R {group} {root} && chmod -R u+rwX,g+rwX,o+rX {root} && find {root} -type d" in result.advice
     monkeypatch.setattr(os, "access", lambda path, _: not path.endswith("links"))
-    (result,) = doctor.compare(tree)
+    (result,) = doctor.openness(tree)
     assert result.level == PROBLEM
     assert result.what.startswith("links and 10 more directories are less open")
     assert result.what.endswith("; this user cannot write there")
@@ -145,9 +145,9 @@ def test_the_command_that_opens_directories_can_be_copied(tmp_path, monkeypatch,
     tree = fill(Path(name))
     Path(name, "links").chmod(0o700)
     Path(name).chmod(0o2775)
-    (result,) = doctor.compare(tree)
+    (result,) = doctor.openness(tree)
     subprocess.run(["sh", "-e", "-c", result.advice.partition("  ")[2]], check=True)
-    assert [found.level for found in doctor.compare(tree)] == [OK]
+    assert [found.level for found in doctor.openness(tree)] == [OK]
 
 
 def test_the_doctor_finds_another_group(root, monkeypatch):
@@ -163,11 +163,11 @@ def test_the_doctor_finds_another_group(root, monkeypatch):
         return found._replace(group=found.group + 1) if path == "feed" or path.endswith("robots") else found
 
     monkeypatch.setattr(tree.files, "access", of_another_group)
-    assert [each.level for each in doctor.compare(tree)] == [OK]
+    assert [each.level for each in doctor.openness(tree)] == [OK]
     root.chmod(0o775)
     tree.files.make_directory("errs/a.example")
     (root / "errs/a.example").chmod(0o775)
-    results = [each.what for each in doctor.compare(tree)]
+    results = [each.what for each in doctor.openness(tree)]
     assert results[0].startswith((".fscrawl/robots", "htmls")), results
 
 
@@ -175,9 +175,9 @@ def test_a_directory_that_vanishes(root, monkeypatch):
     """A directory that is gone meanwhile, or a whole tree, is not judged."""
     tree = fill(root)
     (root / "errs").rmdir()
-    assert [each.level for each in doctor.compare(tree)] == [OK]
+    assert [each.level for each in doctor.openness(tree)] == [OK]
     monkeypatch.setattr(tree.files, "access", lambda _="": None)
-    assert list(doctor.compare(tree)) == []
+    assert list(doctor.openness(tree)) == []
 
 
 def test_words():

@@ -59,7 +59,7 @@ def test_curves_cover_the_whole_crawl(grown: Grown) -> None:
     (first, _) = curves["series"]
     done = sum(value * curves["step_s"] for value in first["pages"] if value is not None)
     assert done == pytest.approx(40, rel=0.1)
-    assert (state["state"], state["totals"]["pages"]) == ("finished", 43)
+    assert (state["state"], state["pages"]) == ("finished", 43)
 
 
 def test_a_long_log_is_sampled(tmp_path: Path) -> None:

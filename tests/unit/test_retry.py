@@ -1,7 +1,6 @@
 """Which failures go back to work, and what the command's log then says."""
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -9,7 +8,7 @@ import pytest
 from fscrawl import cli, urls
 from fscrawl.admin.retry import retry
 from fscrawl.config.settings import END
-from fscrawl.errors import TreeBusyError, TreeError
+from fscrawl.errors import TreeError
 from fscrawl.fleet import outside
 from fscrawl.fleet.generations import Generations, UrlLogs
 from fscrawl.fleet.lines import Found
@@ -20,7 +19,6 @@ from fscrawl.storage.layout import LINKS
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, TreeRecord, new_machinery
 from fscrawl.store import Tree, create
 from fscrawl.util.installed import command
-from tests.support.dashboards import write_log
 from tests.support.generations import begin
 
 SHARDS = 8
@@ -210,9 +208,9 @@ def test_edited_record(tree, warned, changes):
     path = fail(tree, "http://a.example/1", **changes)
     if "key" in changes:
         path.rename(path.with_name("0b" * 12 + ".json"))
-    fail(tree, "http://a.example/2", depth=-7)
+    fail(tree, "http://a.example/2", depth=7)
     assert retry(tree, [], [], warned.append).total() == 1
-    assert [(found.url, found.depth) for found in fed(tree)] == [("http://a.example/2", 0)]
+    assert [(found.url, found.depth) for found in fed(tree)] == [("http://a.example/2", 7)]
 
 
 def test_url_that_is_none(tree, warned):
@@ -273,22 +271,3 @@ def test_the_command_with_nothing_but_robots(tree, capsys):
     fail(tree, "http://a.example/private", "robots")
     assert cli.main(["retry", "--root", str(tree.root)]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "no other failed URL matches"
-
-
-def test_the_total(tree, warned, monkeypatch):
-    """The line that moves is told what the last heartbeats say; a class of which more were mended counts as none."""
-    write_log(tree.root, "a-1-aa", {"beat": 1, "errors": {"dns": 1}}, {"beat": 2, "errors": {"timeout": 5, "dns": 2}})
-    write_log(tree.root, "b-1-bb", {"beat": 1, "errors": {"timeout": -2, "tls": -3}})
-    write_log(tree.root, "c-1-cc", {"beat": 1, "errors": {"dns": 100}})
-    read = Machinery.read_newest_heartbeats
-
-    def busy(logs, machine, *of):
-        if machine == "c-1-cc":
-            raise TreeBusyError("c-1-cc.log: the server restarts")
-        return read(logs, machine, *of)
-
-    monkeypatch.setattr(Machinery, "read_newest_heartbeats", busy)
-    told = []
-    line = SimpleNamespace(begin=lambda *of, **how: told.append((*of, how)), advance=lambda: None)
-    retry(tree, [], [], warned.append, line)
-    assert told == [("reading failures", 5, "failures", {"about": True})]

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from fscrawl import cli, hostnames
-from fscrawl.admin import signs
+from fscrawl.admin import control
 from fscrawl.commands.program import parse
 from fscrawl.config.settings import PolitenessSettings, Settings
 from fscrawl.errors import UsageError
 from fscrawl.frontier.frontier import Frontier
-from fscrawl.monitor.resuming import to_go_on, to_resume
+from fscrawl.monitor.advice import to_go_on, to_resume
 from fscrawl.store import Tree
 from fscrawl.util.installed import command
 from tests.support.beats import Logs
@@ -31,38 +31,38 @@ def run(tree: Tree, *words: str) -> int:
 def test_signs_are_empty_files_in_the_root(tree: Tree) -> None:
     """Pause, pause of hosts and stop each create an empty file; a second time changes nothing."""
     for _ in range(2):
-        assert signs.pause(tree, []) == ["PAUSE"]
-        assert signs.pause(tree, ["a.example", "b.example:81"]) == ["PAUSE.a.example", "PAUSE.b.example_81"]
-        assert signs.stop(tree) == "STOP"
+        assert control.pause(tree, []) == ["PAUSE"]
+        assert control.pause(tree, ["a.example", "b.example:81"]) == ["PAUSE.a.example", "PAUSE.b.example_81"]
+        assert control.stop(tree) == "STOP"
     assert tree.controls.signs() == {"PAUSE", "PAUSE.a.example", "PAUSE.b.example_81", "STOP"}
     assert {(tree.root / sign).stat().st_size for sign in tree.controls.signs()} == {0}
 
 
 def test_resume_leaves_single_hosts_paused(tree: Tree) -> None:
     """Resume without a host undoes stop and pause of the whole crawl: a host that was paused for itself stays so."""
-    signs.pause(tree, ["a.example", "b.example:81", "[::1]"])
-    signs.pause(tree, [])
-    signs.stop(tree)
+    control.pause(tree, ["a.example", "b.example:81", "[::1]"])
+    control.pause(tree, [])
+    control.stop(tree)
     paused = tree.controls.signs() - {"PAUSE", "STOP"}
-    assert signs.resume(tree, []) == ["PAUSE", "STOP"]
+    assert control.resume(tree, []) == ["PAUSE", "STOP"]
     assert tree.controls.signs() == paused
     assert len(paused) == 3
-    assert signs.resume(tree, []) == []
+    assert control.resume(tree, []) == []
 
 
 def test_resume_takes_away_signs_that_mean_no_host(tree: Tree) -> None:
     """A sign that was made by hand and means no host pauses nothing; resume without a host removes it, too."""
     for name in ("PAUSE.A.example", "PAUSE.", "PAUSE.a b"):
         (tree.root / name).touch()
-    assert signs.resume(tree, []) == ["PAUSE.", "PAUSE.A.example", "PAUSE.a b"]
+    assert control.resume(tree, []) == ["PAUSE.", "PAUSE.A.example", "PAUSE.a b"]
     assert tree.controls.signs() == frozenset()
 
 
 def test_resume_of_a_host_leaves_the_rest(tree: Tree) -> None:
     """Resume of a host removes its sign, and no other."""
-    signs.pause(tree, [])
-    signs.pause(tree, ["a.example", "b.example"])
-    assert signs.resume(tree, ["A.example", "c.example"]) == ["PAUSE.a.example"]
+    control.pause(tree, [])
+    control.pause(tree, ["a.example", "b.example"])
+    assert control.resume(tree, ["A.example", "c.example"]) == ["PAUSE.a.example"]
     assert tree.controls.signs() == {"PAUSE", "PAUSE.b.example"}
 
 
@@ -119,15 +119,6 @@ def test_many_paused_hosts_do_not_fill_the_screen() -> None:
     """The command that resumes hosts names ten of them, and says how many there are more."""
     [line] = to_go_on("R", [f"PAUSE.h{number:02}.example" for number in range(12)])
     assert line.endswith(" --host h09.example  # and 2 more")
-
-
-def test_a_sign_in_another_form_is_told() -> None:
-    """Who makes a sign by hand may write capitals, or a name in another alphabet. Machines go on, and it is said."""
-    [line] = to_go_on("R", ["PAUSE.Example.org", "PAUSE.bücher.example"])
-    assert line.startswith("not the name of a host, and pauses nothing: PAUSE.Example.org, PAUSE.bücher.example; use ")
-    assert line.endswith("pause --root R --host HOST")
-    [line] = to_go_on("R", [f"PAUSE.H{number}" for number in range(12)])
-    assert " and 2 more; use " in line
 
 
 def test_the_command_that_resumes_a_host_can_be_copied() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fscrawl.commands.site_option import MAX_FILE_BYTES, read_file
+from fscrawl.commands.program import MAX_FILE_BYTES, read_file
 from fscrawl.errors import UsageError
 from fscrawl.parse.fields import Column, Extracted
 from fscrawl.request import FORM

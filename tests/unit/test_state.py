@@ -11,10 +11,8 @@ from fscrawl.config.settings import Settings
 from fscrawl.fleet.beat import Beat, Goodbye, Hello
 from fscrawl.monitor import status
 from fscrawl.monitor.dashboard.summary import summary
-from fscrawl.monitor.machine_status import MachineStatus
 from fscrawl.monitor.report import gather
-from fscrawl.monitor.snapshot import Snapshot
-from fscrawl.monitor.state import CrawlState, state_of
+from fscrawl.monitor.snapshot import CrawlState, MachineStatus, Snapshot, state_of
 from tests.support.beats import Logs
 
 
@@ -112,9 +110,9 @@ def test_all_who_tell_it_agree(tmp_path: Path, case: str, expected: str) -> None
         logs.write("a", [logs.beat(1), *([logs.bye(2, pages=1, finished=True)] if case == "finished" else [])])
     logs.tree.controls.put_sign("STOP")
     snapshot = logs.observer().look()
-    machines = doctor.Machines(logs.tree)
+    machines = doctor.Machines(logs.tree, Settings())
     list(machines.watch(0.001, lambda text: None))
-    (said,) = doctor.state(logs.tree, Settings(), machines)
+    (said,) = machines.state()
     word = f"{expected}: {CrawlState(expected).meaning}"
     assert status.as_json(snapshot)["state"] == expected
     assert summary(snapshot, "10min")["state"] == expected

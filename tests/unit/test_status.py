@@ -8,18 +8,12 @@ import json
 import pytest
 from rich.console import Console
 
-from fscrawl.fleet.generations import UrlLogs
-from fscrawl.fleet.lines import Found
-from fscrawl.fleet.log_writer import LogWriter
 from fscrawl.monitor import status
-from fscrawl.monitor.snapshot import Snapshot
-from fscrawl.monitor.state import state_of
-from fscrawl.storage.layout import log_path
+from fscrawl.monitor.snapshot import Snapshot, state_of
 from fscrawl.storage.records import timestamp
 from fscrawl.util.humanize import count, size
 from fscrawl.util.installed import command
 from tests.support.beats import Logs, busy
-from tests.support.generations import begin
 
 HOSTILE = "[red]a\x1b[31m\u202eexample[/red]"
 
@@ -180,49 +174,6 @@ def test_remarks_on_settings_and_the_dead(logs: Logs) -> None:
     trouble, *others = status.remarks(observer.look(logs.at(101)), "R")
     assert trouble.endswith("; machines keep the last valid settings")
     assert others == [dead, resume]
-
-
-def test_heartbeat_logs_that_somebody_deleted(logs: Logs) -> None:
-    """A machine that has a log of URLs and no heartbeats is not counted: the sums are no longer called exact."""
-    logs.write("m-1-aa", [logs.bye(1, pages=6, finished=True)])
-    url_logs = UrlLogs(logs.tree.files, begin(logs.tree))
-    for machine in ("m-1-aa", "m-2-bb"):
-        LogWriter(url_logs, machine).open()
-    observer = logs.observer()
-    view = observer.look(logs.at(2))
-    assert not view.is_exact
-    assert status.facts(view)["pages"].startswith("at least 6 stored")
-    (line,) = status.remarks(view, "R")
-    assert line.startswith("1 machine without a heartbeat log: what it has stored is not counted; to count the files:")
-    logs.write("m-2-bb", [logs.bye(2, pages=1, finished=True)])
-    view = observer.look(logs.at(3))
-    assert (view.is_exact, status.remarks(view, "R")) == (True, [])
-
-
-@pytest.mark.parametrize(("own", "exact"), [(False, True), (True, False)])
-def test_commands_that_run_or_were_killed(logs: Logs, own: bool, exact: bool) -> None:
-    """A command signs its log at the end, and stores no page. Only a machine says something of shards that it holds."""
-    logs.write("m-1-aa", [logs.bye(1, pages=6, finished=True)])
-    writer = LogWriter(UrlLogs(logs.tree.files, begin(logs.tree)), "m-2-bb")
-    writer.open()
-    observer = logs.observer()
-    assert not observer.look(logs.at(2)).is_exact, "it has said nothing yet"
-    for _ in range(2):
-        writer.add(Found(7, 1, "", "http://a.example/"), own=own)
-        writer.flush()
-        for each in (observer, logs.observer()):
-            view = each.look(logs.at(3))
-            assert view.is_exact == exact
-            assert bool(status.remarks(view, "R")) != exact
-    writer.close()
-
-
-@pytest.mark.parametrize("content", [b"", b"B torn", b"noise\n", None])
-def test_logs_that_cannot_be_read(logs: Logs, content: bytes | None) -> None:
-    """They may be those of machines."""
-    path = logs.root / log_path(begin(logs.tree), "m-2-bb")
-    path.mkdir() if content is None else path.write_bytes(content)
-    assert not logs.observer().look(logs.at(2)).is_exact
 
 
 def test_what_the_web_says_is_no_markup(logs: Logs) -> None:

@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from fscrawl.util import waiting
-from fscrawl.util.waiting import Waiting, here_or_ahead, in_turn_if_slow
+from fscrawl.util import parallel
+from fscrawl.util.parallel import Waiting, here_or_ahead, in_turn_if_slow
 
 SLOW_S = 0.1
 
@@ -38,10 +38,10 @@ class Clocks:
 @pytest.fixture
 def clocks(monkeypatch):
     found = Clocks()
-    monkeypatch.setattr(waiting, "time", found)
-    monkeypatch.setattr(waiting, "_waits", lambda: found.waits)
-    monkeypatch.setattr(waiting, "_FIRST_STRETCH", 4)
-    monkeypatch.setattr(waiting, "_LONGEST_STRETCH", 8)
+    monkeypatch.setattr(parallel, "time", found)
+    monkeypatch.setattr(parallel, "_waits", lambda: found.waits)
+    monkeypatch.setattr(parallel, "_FIRST_STRETCH", 4)
+    monkeypatch.setattr(parallel, "_LONGEST_STRETCH", 8)
     return found
 
 
@@ -65,14 +65,14 @@ def test_slow_files_are_read_by_threads(clocks):
 
 def test_short_waits_add_up(clocks):
     """One wait that is no more than a little too long is chance; it takes several of them."""
-    clocks.waited_s = lambda number: 2 * waiting.LONG_S
+    clocks.waited_s = lambda number: 2 * parallel.LONG_S
     done = list(in_turn_if_slow(clocks.read, range(14), 2))
     assert here(done) == list(range(11))
 
 
 def test_rare_waits_are_forgotten(clocks):
     """What is waited for now and then, as on a disk that was busy for a moment, is no reason for threads."""
-    clocks.waited_s = lambda number: 0.0 if number % 20 else 10 * waiting.LONG_S
+    clocks.waited_s = lambda number: 0.0 if number % 20 else 10 * parallel.LONG_S
     assert len(here(in_turn_if_slow(clocks.read, range(100), 2))) == 100
 
 
@@ -91,9 +91,9 @@ def test_another_program_has_the_processor(clocks):
 
 def test_items_of_many_pages(clocks):
     """The wait for an item is that of all its pages, and a stretch is so many pages."""
-    clocks.waited_s = lambda number: 0.9 * 20 * waiting.LONG_S
+    clocks.waited_s = lambda number: 0.9 * 20 * parallel.LONG_S
     assert len(here(in_turn_if_slow(clocks.read, range(50), 2, lambda number: 20))) == 50
-    clocks.waited_s = lambda number: 1.1 * 20 * waiting.LONG_S
+    clocks.waited_s = lambda number: 1.1 * 20 * parallel.LONG_S
     assert here(in_turn_if_slow(clocks.read, range(10), 2, lambda number: 20)) == [0, 2, 4, 6, 8]
 
 

@@ -26,11 +26,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 
-from fscrawl.admin.audit.liveness import Liveness
+from fscrawl.admin.audit.fold import Liveness
 from fscrawl.admin.audit.repair import Repair
 from fscrawl.admin.audit.report import EXAMPLES, KINDS, Report
 from fscrawl.admin.audit.scanner import Scanner
-from fscrawl.admin.doctor.missing_directories import of_machinery
+from fscrawl.admin.doctor.directory import of_machinery
 from fscrawl.config.settings import Settings
 from fscrawl.errors import TreeError
 from fscrawl.fleet.machinery import Machinery

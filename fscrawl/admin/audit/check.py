@@ -1,29 +1,48 @@
-"""Compares one file of the tree with what it should be."""
+"""Compares files of the tree with what they should be: of pages, of failures, and the small files in `.fscrawl`.
+
+Logs are read by `fleet.all_lines`. Snapshots are only a cache, and are not read.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import json
-import re
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
+
+import msgspec
 
 from fscrawl import urls
 from fscrawl.admin.audit.report import Finding
 from fscrawl.errors import PlantedError, RecordError, TreeBusyError
+from fscrawl.fleet.generations import Generations
 from fscrawl.request import is_normal, shown
 from fscrawl.storage import flaws
-from fscrawl.storage.layout import ERRS, KEY_PATTERN, LINKS, ROBOTS, is_key
+from fscrawl.storage.layout import (
+    ERRS,
+    FILE_PATTERNS,
+    GENERATIONS,
+    LEASES,
+    LINKS,
+    LOG,
+    ROBOTS,
+    RULES,
+    SNAP,
+    generation_of,
+    generation_path,
+    is_key,
+    log_directory,
+    machine_of,
+    rules_path,
+    snapshot_directory,
+    snapshot_of,
+)
 from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord
 from fscrawl.store import Tree
 from fscrawl.util.humanize import number_of
 
 _BUSY_S = 0.1
 _TRIES = 4
-
-_BEGINNING = re.compile(
-    rf'\{{"url":("(?:[^"\\]|\\.)*"),"key":"{KEY_PATTERN}","depth":(\d{{1,9}}),"referrer":"((?:{KEY_PATTERN})?)"'.encode()
-)
 
 Checked = tuple[PageRecord | None, Finding | None]
 
@@ -56,7 +75,7 @@ class Checker:
         try:
             record = PageRecord.from_json(data)
         except RecordError as error:
-            return None, Finding("torn_records", path, str(error), host, key, *_salvage(data, host, key))
+            return None, Finding("torn_records", path, str(error), host, key)
         if finding := _flaw(record, path, host, key, "misplaced_records", "torn_records"):
             return record, finding
         expected = self._tree.bodies_of(host, record)
@@ -112,7 +131,7 @@ class Checker:
         try:
             record = ErrorRecord.from_json(data)
         except RecordError as error:
-            return None, Finding("damaged_errors", path, str(error), host, key, *_salvage(data, host, key))
+            return None, Finding("damaged_errors", path, str(error), host, key)
         return None, _flaw(record, path, host, key, "damaged_errors", "damaged_errors")
 
     def robots(self, name: str) -> Checked:
@@ -172,15 +191,75 @@ def _to_fetch(record: PageRecord | ErrorRecord) -> tuple[str, int, str]:
     return record.url, record.depth, record.referrer if is_key(record.referrer) else ""
 
 
-def _salvage(data: bytes, host: str, key: str) -> tuple[str, int, str]:
-    """Read URL, depth and referrer from the beginning of a torn record, if the URL has this host and key."""
-    match = _BEGINNING.match(data)
-    if match is None:
-        return "", 0, ""
-    try:
-        url = json.loads(match[1])
-    except ValueError:
-        return "", 0, ""
-    if not is_normal(url) or (urls.host(url), urls.key(url)) != (host, key):
-        return "", 0, ""
-    return url, int(match[2]), match[3].decode()
+class MachineryScan:
+    """One pass over `.fscrawl`. `robots`: how many files of robots.txt there are."""
+
+    def __init__(self, tree: Tree, check: Checker, note_odd: Callable[[str, str, str], None]) -> None:
+        """`note_odd(directory, name, kind)`: gets names that do not belong there."""
+        self.robots = 0
+        self._tree = tree
+        self._files = tree.files
+        self._note_odd = note_odd
+        self._checks: dict[str, Callable[[str], Checked]] = {
+            ROBOTS: check.robots,
+            LEASES: self.lease,
+        }
+
+    def checks(self) -> Iterator[Callable[[], Checked]]:
+        """Look at all names; give the checks of the files that have to be read."""
+        for directory, pattern in FILE_PATTERNS.items():
+            for name, kind in self._files.entries(directory):
+                if kind != "file" or not pattern.match(name):
+                    self._note_odd(directory, name, kind)
+                    continue
+                self.robots += directory == ROBOTS
+                if directory in self._checks:
+                    yield partial(self._check, directory, name)
+        for name, kind in self._files.entries(GENERATIONS):
+            number = generation_of(name) if kind == "directory" else None
+            if number is None:
+                self._note_odd(GENERATIONS, name, kind)
+            else:
+                yield from self._checks_of_generation(number)
+
+    def _checks_of_generation(self, number: int) -> Iterator[Callable[[], Checked]]:
+        for name, kind in self._files.entries(generation_path(number)):
+            if name == RULES and kind == "file":
+                yield partial(self._rules, number)
+            elif kind != "directory" or name not in (LOG, SNAP):
+                self._note_odd(generation_path(number), name, kind)
+        for directory, of in ((log_directory(number), machine_of), (snapshot_directory(number), snapshot_of)):
+            for name, kind in self._files.entries(directory):
+                if kind != "file" or of(name) is None:
+                    self._note_odd(directory, name, kind)
+                elif directory == log_directory(number):
+                    yield partial(self.log, f"{directory}/{name}")
+
+    # -- files
+
+    def _check(self, directory: str, name: str) -> Checked:
+        try:
+            return self._checks[directory](name)
+        except PlantedError as error:
+            return None, Finding("planted", f"{directory}/{name}", error.what)
+
+    def log(self, path: str) -> Checked:
+        """Check that a log can be opened."""
+        what = self._files.planted(path)
+        return None, Finding("planted", path, what) if what else None
+
+    def _rules(self, number: int) -> Checked:
+        """Check that a generation has link rules."""
+        path = rules_path(number)
+        is_sound = Generations(self._files).read(number).links is not None or not self._files.exists(path)
+        return None, None if is_sound else Finding("damaged_rules", path)
+
+    def lease(self, name: str) -> Checked:
+        """Check that a lease names its holder, if it was not removed meanwhile."""
+        path = f"{LEASES}/{name}"
+        data = self._files.read(path)
+        try:
+            is_sound = data is None or "holder" in msgspec.json.decode(data, type=dict)
+        except (msgspec.DecodeError, RecursionError):
+            is_sound = False
+        return None, None if is_sound else Finding("torn_leases", path)

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 
 from fscrawl import urls
 from fscrawl.admin.audit.check import Checked
-from fscrawl.admin.audit.fold import fingerprint
-from fscrawl.admin.audit.liveness import Liveness
+from fscrawl.admin.audit.fold import Liveness, fingerprint
 from fscrawl.admin.audit.report import EXAMPLES, PAGES, Finding
 from fscrawl.admin.audit.scanner import Scanner
 from fscrawl.errors import PlantedError
@@ -175,7 +174,7 @@ class Repair:
             self._labels[number] = min(found.flags.label, self._labels.get(number, found.flags.label))
         if number in self._unknown:
             known = self._in_lines.get(number)
-            self._in_lines[number] = found if known is None else min(known, found, key=_depth)
+            self._in_lines[number] = found if known is None else min(known, found, key=lambda each: each.depth)
 
     def _in_records(self) -> Iterator[tuple[str, int, str]]:
         """Look for the URLs of the other keys in all records."""
@@ -284,7 +283,3 @@ class Repair:
 def _is_left(finding: Finding) -> bool:
     """Tell whether a person must remove it: it is planted, and not in the place of a record or a failure."""
     return finding.kind == "planted" and not finding.key
-
-
-def _depth(found: Found) -> int:
-    return found.depth

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Self
+from typing import Any, Self
 
 from fscrawl import urls
-from fscrawl.admin.audit.check import Checked, Checker
-from fscrawl.admin.audit.fold import Fold, fingerprint
-from fscrawl.admin.audit.liveness import Liveness
-from fscrawl.admin.audit.machinery import MachineryScan
-from fscrawl.admin.audit.names import OF_A_CLIENT, OWN_NAMES, WHAT, is_planted, is_probe, key_of_temporary
+from fscrawl.admin.audit.check import Checked, Checker, MachineryScan
+from fscrawl.admin.audit.fold import Fold, Liveness, fingerprint
 from fscrawl.admin.audit.report import PAGES, Finding, Report
-from fscrawl.admin.audit.spool import Spool
 from fscrawl.config.settings import Settings
 from fscrawl.fleet.lines import Found
 from fscrawl.fleet.log_reader import Damage
@@ -32,9 +30,13 @@ from fscrawl.storage.layout import (
     LINKS,
     MACHINERY,
     PAGE_DIRECTORIES,
+    PLANTED,
     PROBE,
+    SEEDS,
+    SETTINGS,
     TORN,
     is_host,
+    is_key,
     key_before,
     key_of,
     page_file_of,
@@ -43,6 +45,61 @@ from fscrawl.storage.records import PageRecord
 from fscrawl.store import Tree
 from fscrawl.util.parallel import READERS, in_turn
 from fscrawl.util.progress import ProgressLine
+
+OWN_NAMES = frozenset({SETTINGS, SEEDS, *PAGE_DIRECTORIES})  # in the root, beside the hidden ones
+OF_A_CLIENT = (".nfs", ".fuse_hidden")  # network file systems keep these for open handles
+WHAT = {"link": "a symbolic link", "other": "a FIFO, a socket or a device", "directory": "a directory"}
+_KEY_CHARS = 24
+
+
+def is_probe(path: str, name: str) -> bool:
+    return path == MACHINERY and name.startswith(PROBE)
+
+
+def is_planted(path: str, name: str, kind: str) -> bool:
+    """Tell whether something stands where a file should be, and is none."""
+    if kind == "directory":
+        return key_of(name) is not None or name.endswith(PLANTED) or path.startswith(f"{MACHINERY}/")
+    return kind != "file"
+
+
+def key_of_temporary(path: str) -> str | None:
+    """Give the key of the page of which a path is a temporary; "" if it is not of a page, None if it is none.
+
+    >>> key_of_temporary("links/a.example/.599370d5687c3fd078c314ad.json.host-7-ab12.5a0c66e2b9f1d374.tmp")
+    '599370d5687c3fd078c314ad'
+    >>> key_of_temporary(".fscrawl/leases/.7.host-7-ab12.5a0c66e2b9f1d374.tmp"), key_of_temporary(".fscrawl/probe.x")
+    ('', None)
+    """
+    name = path.rpartition("/")[2]
+    if temporary_owner(name) is None:
+        return None
+    key = name[1 : 1 + _KEY_CHARS]
+    return key if path.startswith(tuple(f"{directory}/" for directory in PAGE_DIRECTORIES)) and is_key(key) else ""
+
+
+class Spool:
+    """Any number of rows in a local scratch file. Each is returned as a list."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile("w+", encoding="ascii")  # noqa: SIM115 - it lives as long as this
+        self._size = 0
+
+    def add(self, row: tuple[Any, ...]) -> None:
+        """Add a row; not while the rows are being read."""
+        self._file.write(json.dumps(row) + "\n")
+        self._size += 1
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        self._file.seek(0)
+        yield from map(json.loads, self._file)
+
+    def close(self) -> None:
+        self._file.close()
+
 
 _CHECKED_MEMORY = 200_000  # so many links are remembered, and not looked up again: a site repeats its navigation
 _FLEET_FLUSH_S = 2.0  # a live machine writes what it found within this time

@@ -18,9 +18,8 @@ from itertools import chain
 from pathlib import Path
 
 from fscrawl import store, urls
-from fscrawl.admin.doctor import browser, crawl, directory, missing_directories, permissions, space, this_machine
-from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
-from fscrawl.admin.doctor.repair import missing_settings
+from fscrawl.admin.doctor import crawl, directory, this_machine
+from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult, limited
 from fscrawl.config import settings
 from fscrawl.config.seeds import read_seeds
 from fscrawl.config.settings import Settings
@@ -34,35 +33,18 @@ from fscrawl.util.progress import SILENT, ProgressLine
 
 __all__ = ["OK", "PROBLEM", "WARNING", "CheckResult", "examine"]
 
+_Step = Callable[..., Iterator[CheckResult]]
+
 _HUNG_S = 10.0
 _RESOLVE_S = 10.0
-_STEPS, _STEPS_OF_TREE = 7, 12
 
 
-class _Steps:
-    """Shows which of the checks is under way: "check 3 of 7: trying out the file system"."""
-
-    def __init__(self, line: ProgressLine) -> None:
-        self._line = line
-        self._done = 0
-        self._shown = ""
-        self.total = 0  # 0: not known yet
-
-    def __call__(self, what: str, results: Iterable[CheckResult]) -> Iterator[CheckResult]:
-        """Give the results of the next step, which are looked for meanwhile."""
-        self.begin(what)
-        yield from self.of(results)
-
-    def begin(self, what: str) -> None:
-        self._done += 1
-        self._shown = f"check {self._done}{f' of {self.total}' if self.total else ''}: {what}"
-        self._line.begin(self._shown, unit="")
-
-    def of(self, results: Iterable[CheckResult]) -> Iterator[CheckResult]:
-        """Give results of the step that has begun. Who prints one ends the line, so the line begins again."""
-        for each in results:
-            yield each
-            self._line.begin(self._shown, unit="")
+def _step(line: ProgressLine, what: str, *results: Iterable[CheckResult]) -> Iterator[CheckResult]:
+    """Give results, and show what is looked at meanwhile. Who prints one ends the line, so the line begins again."""
+    line.begin(what, unit="")
+    for each in chain(*results):
+        yield each
+        line.begin(what, unit="")
 
 
 def examine(
@@ -82,8 +64,8 @@ def examine(
     `lookup`: gives the addresses of a host name. `line`: shows what is checked. `repair`: write `crawl.toml` again if
     it was deleted.
     """
-    step = _Steps(line)
-    yield from step("this machine", chain(this_machine.python(), this_machine.packages(), this_machine.memory(workers)))
+    step = partial(_step, line)
+    yield from step("this machine", this_machine.python(), this_machine.packages(), this_machine.memory(workers))
     waiting = threading.Timer(_HUNG_S, warn, (f"still waiting for {root}; does the file system hang?",))
     waiting.daemon = True
     waiting.start()
@@ -103,36 +85,37 @@ def _directory(
     lookup: this_machine.Lookup,
     waiting: threading.Timer,
     allow_env: Collection[str],
-    step: _Steps,
+    step: _Step,
     *,
     repair: bool,
 ) -> Iterator[CheckResult]:
-    step.begin("the mount and its space")
+    yield from step("the mount")
     holder = directory.holder_of(root)
     if not holder.is_dir():
         what = "is a file, and no directory" if holder.exists() else "does not exist"
         yield CheckResult(PROBLEM, f"{holder} {what}", "check that the share is mounted, and the path")
         return
-    yield from step.of(chain(directory.mount(holder, mount_at(holder)), directory.free_space(holder)))
+    yield from step("the mount", directory.mount(holder, mount_at(holder)))
     state = store.state_of(root)
     tree = Tree(root, new_machine_id()) if state == "tree" else None
-    step.total = _STEPS if tree is None else _STEPS_OF_TREE
     yield from step("trying out the file system", directory.try_out(tree, holder))
     waiting.cancel()
     if tree is None:
         yield _no_tree(root, state)
     elif store.kept_settings(root) is None:
-        yield missing_settings(tree, repair=repair)
+        yield crawl.missing_settings(tree, repair=repair)
     chosen, results = _settings(root, tree, allow_env)
     yield from step("the settings", results)
-    limits = chain(_space(holder, tree, chosen), this_machine.open_files(workers, threads))
-    yield from step("space and limits", limits)
-    yield from step("trying the browser", browser.browser(chosen, warn))
+    machines = None if tree is None else crawl.Machines(tree, chosen)
+    stored = (0, 0) if machines is None else machines.stored()
+    space = directory.free_space(holder, chosen, *stored)
+    yield from step("space and limits", space, this_machine.open_files(workers, threads))
+    yield from step("trying the browser", this_machine.browser(chosen, warn))
     yield from step("resolving host names", _seeds(root, chosen, lookup, is_made=tree is not None))
-    if tree is not None:
-        directories = chain(missing_directories.of_tree(tree), permissions.compare(tree), crawl.user_agent(chosen))
-        yield from step("the directories", directories)
-        yield from _fleet(tree, chosen, warn, step)
+    if tree is not None and machines is not None:
+        yield from step("the directories", directory.missing_directories(tree), directory.openness(tree))
+        yield from step("the crawl", crawl.user_agent(chosen), crawl.signs(tree))
+        yield from step("watching heartbeats", limited(machines.watch(chosen.fleet.beat, warn)), machines.state())
 
 
 def _no_tree(root: Path, state: str) -> CheckResult:
@@ -143,12 +126,6 @@ def _no_tree(root: Path, state: str) -> CheckResult:
     if remains := store.remains_of_tree(root):
         return CheckResult(PROBLEM, f"{root}: {remains}")
     return CheckResult(OK, f"there is no tree at {root} yet; the first crawl with seeds makes it")
-
-
-def _space(holder: Path, tree: Tree | None, chosen: Settings) -> Iterator[CheckResult]:
-    """Compare what is free with the pages that may still come."""
-    pages, stored_bytes = (0, 0) if tree is None else crawl.stored(tree, chosen)
-    yield from space.compare(holder, space.need(chosen, pages, stored_bytes))
 
 
 def _settings(root: Path, tree: Tree | None, allow_env: Collection[str]) -> tuple[Settings, list[CheckResult]]:
@@ -169,20 +146,11 @@ def _seeds(root: Path, chosen: Settings, lookup: this_machine.Lookup, *, is_made
     text = store.kept_seeds(root) or ""
     bad: list[str] = []
     found = read_seeds(text, str(path), bad.append)
-    yield from crawl.limited(CheckResult(WARNING, line) for line in bad)
+    yield from limited(CheckResult(WARNING, line) for line in bad)
     if text and not found and not any(site.seeds for site in chosen.sites):
         level, unless = (
             (WARNING, "unless a site file (crawl --site) gives the seeds, ") if is_made and not bad else (PROBLEM, "")
         )
         yield CheckResult(level, f"{path} has no URL", f"{unless}add a full URL, such as https://example.org/")
     hosts = map(urls.hostname, [*found, *origins(chosen.rules)])
-    yield from crawl.limited(this_machine.names(hosts, chosen.fetch, _RESOLVE_S, lookup))
-
-
-def _fleet(tree: Tree, chosen: Settings, warn: Callable[[str], None], step: _Steps) -> Iterator[CheckResult]:
-    yield from step("reading heartbeats", crawl.signs(tree))
-    machines = crawl.Machines(tree)
-    yield from machines.collisions()
-    yield from step("watching heartbeats", crawl.limited(machines.watch(chosen.fleet.beat, warn)))
-    yield from step("the state of the crawl", crawl.state(tree, chosen, machines))
-    yield from step("looking for half-written files", machines.temporaries())
+    yield from limited(this_machine.names(hosts, chosen.fetch, _RESOLVE_S, lookup))

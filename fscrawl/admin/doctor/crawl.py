@@ -1,44 +1,84 @@
 """Checks of a crawl: its settings and signs, and its machines.
 
+A `crawl.toml` that somebody has deleted is written again. Machines keep a copy of the settings that they use, without
+the values that may hold passwords. If there is no copy, the defaults are written, with what was fixed when the tree was
+made.
+
 Vocabulary:
-  seen      a machine whose log grew by two heartbeats while the check watched; clocks are not compared
-  silent    a machine without a goodbye whose log did not grow by two heartbeats
+  seen      a machine whose log grew twice while the check watched, as by two heartbeats; clocks are not compared
+  silent    a machine without a goodbye whose log did not
+
+Promise: no machine goes on without a proxy or a login that it had. The file says where such values are missing, in a
+way that is no TOML: machines that run keep their last good settings, and no other one starts, until it was edited.
 """
 
 from __future__ import annotations
 
+import re
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from collections import Counter
+from collections.abc import Callable, Iterator
 
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
 from fscrawl.config import settings
 from fscrawl.config.fixed import check_fixed
 from fscrawl.config.settings import Settings
+from fscrawl.config.site_text import NOT_KEPT
 from fscrawl.config.watcher import parse_file
 from fscrawl.engine.usable import check_usable
 from fscrawl.errors import SettingsError
 from fscrawl.fleet import heartbeat
-from fscrawl.fleet.beat import Hello, parse_lines
-from fscrawl.fleet.machinery import Machinery, Peer
-from fscrawl.monitor.resuming import host_of, to_resume
-from fscrawl.monitor.snapshot import Observer
-from fscrawl.monitor.state import state_of
-from fscrawl.storage.layout import PAGE_DIRECTORIES
+from fscrawl.monitor.advice import host_of, to_resume
+from fscrawl.monitor.snapshot import MachineStatus, Observer, state_of
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import PAUSE, STOP, Tree
 from fscrawl.util.humanize import number_of
 from fscrawl.util.installed import command
-from fscrawl.util.parallel import READERS
-from fscrawl.util.waiting import in_turn_if_slow
+
+
+def missing_settings(tree: Tree, *, repair: bool) -> CheckResult:
+    """Say that `crawl.toml` is missing, or with `repair` write it again; TreeError if it cannot be written."""
+    path = f"{tree.root}/{settings.FILE}"
+    if not repair:
+        how = f"{command('doctor', tree.root)} --repair"
+        return CheckResult(PROBLEM, f"{path} is missing: somebody has deleted it", f"to write it again:  {how}")
+    text, source = _known(tree)
+    if not tree.controls.restore_settings(_to_complete(text)):
+        return CheckResult(WARNING, f"{path} is there again: somebody else has written it")
+    if source == "defaults":
+        return CheckResult(WARNING, f"{path} was written again, with the defaults: no machine kept a copy", "edit it")
+    if NOT_KEPT in text:
+        advice = "no machine uses it until you write their values into it again: " + ", ".join(_not_kept(text))
+        return CheckResult(WARNING, f"{path} was written again, except for values that may be secret", advice)
+    return CheckResult(OK, f"{path} was written again, as machines used it last")
+
+
+def _known(tree: Tree) -> tuple[str, str]:
+    """Give the text to write, and where it is from: "copy" or "defaults"."""
+    copy = tree.controls.copy()
+    if copy is not None:
+        try:
+            check_fixed(tree.record, settings.parse(copy, record=tree.record))
+        except SettingsError:
+            pass
+        else:
+            return copy, "copy"
+    return settings.render(settings.fixed_by(tree.record)), "defaults"
+
+
+def _to_complete(text: str) -> str:
+    """Let a value be missing where the copy has a comment in place of a secret one."""
+    not_kept = re.escape(NOT_KEPT)
+    return re.sub(rf"^# (\w+ =)  ({not_kept})$", r"\1  # \2", text, flags=re.MULTILINE)
+
+
+def _not_kept(text: str) -> list[str]:
+    return [line.split()[1] for line in text.splitlines() if line.endswith(NOT_KEPT)]
+
 
 _GLANCE_S = 0.25
 _BEATS = 2
 _LIMIT = 3  # times the heartbeat interval, to see two of them
-_MOST_HOSTS = 200  # hosts that are searched for half-written files; the audit searches all
-_MOST_SHOWN = 10
-_HELLO_BYTES = 1 << 16
 
 
 def read_settings(
@@ -86,145 +126,66 @@ def signs(tree: Tree) -> Iterator[CheckResult]:
 
 
 class Machines:
-    """The machines of a tree, by their heartbeat logs."""
+    """The machines of a tree, by their heartbeat logs. `seen`, `silent`: what `watch` has shown."""
 
-    def __init__(self, tree: Tree) -> None:
-        self._tree = tree
-        self._machinery = Machinery(tree)
-        self._peers: dict[str, Peer] = {}
-        self._hellos: dict[str, list[Hello]] = {}
-        self.seen: set[str] = set()  # with heartbeats while `watch` looked
-        self.silent: set[str] = set()  # without
-        names = [name for name in sorted(self._machinery.machines()) if name != tree.machine]
-        for peer, hellos in in_turn_if_slow(self._meet, names, READERS):
-            self._peers[peer.machine], self._hellos[peer.machine] = peer, hellos
-
-    def _meet(self, name: str) -> tuple[Peer, list[Hello]]:
-        """Read the log of a machine; on a slow share, other threads read others."""
-        peer = Peer(name, 0.0)
-        hellos = _hellos(self._machinery.read_heartbeats(name, 0, most=_HELLO_BYTES))
-        peer.read(self._machinery, 0.0)
-        return peer, hellos
-
-    def at_work(self) -> list[str]:
-        """Give the machines that may be alive: without a goodbye, and their process is not known to have ended."""
-        return [peer.machine for peer in self._peers.values() if not _is_over(peer)]
-
-    def watch(
+    def __init__(
         self,
-        beat_s: float,
-        warn: Callable[[str], None],
+        tree: Tree,
+        chosen: Settings,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
-    ) -> Iterator[CheckResult]:
+    ) -> None:
+        self.seen: set[str] = set()
+        self.silent: set[str] = set()
+        self._observer = Observer(tree, lambda: chosen, clock=clock)
+        self._snapshot = self._observer.look()
+        self._clock = clock
+        self._sleep = sleep
+
+    def stored(self) -> tuple[int, int]:
+        """Give how many pages the tree has, and their bytes, by the counters of its machines."""
+        return self._snapshot.total("pages"), self._snapshot.total("bytes")
+
+    def watch(self, beat_s: float, warn: Callable[[str], None]) -> Iterator[CheckResult]:
         """Watch whether the logs grow by two heartbeats, for the time of three."""
-        maybe = self.at_work()
+        maybe = [machine for machine in self._snapshot.machines if not _is_over(machine)]
         if not maybe:
             yield CheckResult(OK, "no machine is running")
             return
         limit_s = _LIMIT * beat_s
         warn(f"waiting for {_BEATS} heartbeats of {number_of(len(maybe), 'machine')}, for {limit_s:g} s at most")
-        beats, until = dict.fromkeys(maybe, 0), clock() + limit_s
-        while clock() < until and any(self._is_awaited(name, beats[name]) for name in maybe):
-            sleep(min(_GLANCE_S, beat_s / 4))
-            for name in maybe:
-                beats[name] += self._peers[name].read(self._machinery, 0.0)
-        yield from self._verdicts(beats, limit_s)
-
-    def _is_awaited(self, name: str, beats: int) -> bool:
-        return beats < _BEATS and not self._peers[name].left
-
-    def _verdicts(self, beats: dict[str, int], limit_s: float) -> Iterator[CheckResult]:
-        seen = [name for name, number in beats.items() if number >= _BEATS or self._peers[name].left]
-        if seen:
-            yield CheckResult(OK, f"this machine sees the heartbeats of {number_of(len(seen), 'running machine')}")
-        self.seen, self.silent = set(seen), beats.keys() - seen
-        for name in sorted(self.silent):
-            if heartbeat.runs_here(self._peers[name].greeting):
-                what = f"{name} runs on this host but writes no heartbeats"
+        grown, until = Counter[str](), self._clock() + limit_s
+        while self._clock() < until and any(grown[m.name] < _BEATS and not m.left for m in maybe):
+            self._sleep(min(_GLANCE_S, beat_s / 4))
+            before = {machine.name: machine.offset for machine in maybe}
+            self._snapshot = self._observer.look()
+            grown.update(machine.name for machine in maybe if machine.offset > before[machine.name])
+        self.seen = {machine.name for machine in maybe if grown[machine.name] >= _BEATS or machine.left}
+        self.silent = {machine.name for machine in maybe} - self.seen
+        if self.seen:
+            what = f"this machine sees the heartbeats of {number_of(len(self.seen), 'running machine')}"
+            yield CheckResult(OK, what)
+        for machine in maybe:
+            if machine.name not in self.silent:
+                continue
+            if heartbeat.runs_here(machine.hello):
+                what = f"{machine.name} runs on this host but writes no heartbeats"
                 yield CheckResult(PROBLEM, what, "its mount may hang, or the process is suspended")
             else:
-                what = f"no heartbeats of {name} within {limit_s:g} s"
-                yield CheckResult(
-                    WARNING, what, "if it is dead, other machines take over its work; if it runs, check its mount"
-                )
+                what = f"no heartbeats of {machine.name} within {limit_s:g} s"
+                advice = "if it is dead, other machines take over its work; if it runs, check its mount"
+                yield CheckResult(WARNING, what, advice)
 
-    def collisions(self) -> Iterator[CheckResult]:
-        """Find logs with two writers, and machines with the same host name."""
-        for name, hellos in self._hellos.items():
-            if len(hellos) > 1:
-                what = f"{len(hellos)} processes have written the log of {name}"
-                yield CheckResult(PROBLEM, what, "two machines have the same id; stop both and start them again")
-        boots: defaultdict[str, set[str]] = defaultdict(set)
-        here = heartbeat.hello("")
-        for greeting in (here, *(self._peers[name].greeting for name in self.at_work())):
-            if greeting is not None:
-                boots[greeting.host].add(greeting.boot)
-        for host, found in sorted(boots.items()):
-            if host and len(found) > 1:
-                what = f"{len(found)} machines have the host name {host}"
-                yield CheckResult(
-                    WARNING,
-                    what,
-                    "give each its own host name; it shows who owns a half-written file",
-                )
-
-    def temporaries(self) -> Iterator[CheckResult]:
-        """Look for half-written files of dead machines: beside the settings, in .fscrawl, and on some hosts."""
-        hosts = sorted({host for directory in PAGE_DIRECTORIES for host in self._tree.hosts(directory)})
-        found = self._tree.machinery_temporaries()
-        for host in hosts[:_MOST_HOSTS]:
-            found += self._tree.all_temporaries(host)
-        dead = [path for path, owner in found if self._is_dead(owner)]
-        if dead:
-            what = f"{number_of(len(dead), 'half-written file')} of dead machines, such as {Path(dead[0]).name}"
-            yield CheckResult(
-                WARNING, what, f"they do no harm; to remove them:  {command('audit', self._tree.root)} --repair"
-            )
-        else:
-            part = "" if len(hosts) <= _MOST_HOSTS else f" on the first {_MOST_HOSTS} hosts"
-            yield CheckResult(OK, f"no half-written files of dead machines{part}")
-
-    def _is_dead(self, owner: str) -> bool:
-        peer = self._peers.get(owner)
-        if peer is None:
-            return heartbeat.is_gone_by_name(owner)
-        return _is_over(peer)
+    def state(self) -> Iterator[CheckResult]:
+        """Say how the crawl is. Which machines are alive is what `watch` has seen, and not said by clocks."""
+        for machine in self._snapshot.machines:
+            if machine.name in self.silent:
+                machine.state = "dead"
+            elif machine.name in self.seen and not machine.left:
+                machine.state = "alive"
+        found = state_of(self._snapshot)
+        yield CheckResult(OK, f"the crawl is {found}: {found.meaning}")
 
 
-def state(tree: Tree, chosen: Settings, machines: Machines) -> Iterator[CheckResult]:
-    """Say how the crawl is. Which machines are alive is taken from what `machines` has seen, not from clocks."""
-    snapshot = Observer(tree, lambda: chosen).look()
-    for machine in snapshot.machines:
-        if machine.name in machines.silent:
-            machine.state = "dead"
-        elif machine.name in machines.seen and not machine.left:
-            machine.state = "alive"
-    found = state_of(snapshot)
-    yield CheckResult(OK, f"the crawl is {found}: {found.meaning}")
-
-
-def stored(tree: Tree, chosen: Settings) -> tuple[int, int]:
-    """Give how many pages the tree has, and their bytes, by the counters of its machines."""
-    snapshot = Observer(tree, lambda: chosen).look()
-    return snapshot.total("pages"), snapshot.total("bytes")
-
-
-def _is_over(peer: Peer) -> bool:
-    return peer.left or (peer.greeting is not None and heartbeat.is_gone(peer.greeting))
-
-
-def _hellos(data: bytes) -> list[Hello]:
-    return [line for line in parse_lines(data) if isinstance(line, Hello)]
-
-
-def limited(results: Iterable[CheckResult]) -> Iterator[CheckResult]:
-    """Give at most ten results of each level, then the number of the others."""
-    counts: dict[str, int] = {}
-    for each in results:
-        counts[each.level] = counts.get(each.level, 0) + 1
-        if counts[each.level] <= _MOST_SHOWN:
-            yield each
-    for level, number in counts.items():
-        if number > _MOST_SHOWN:
-            yield CheckResult(level, f"and {number - _MOST_SHOWN} more like this")
+def _is_over(machine: MachineStatus) -> bool:
+    return machine.left or (machine.hello is not None and heartbeat.is_gone(machine.hello))

@@ -1,10 +1,9 @@
-"""Checks of this machine: Python, packages, limits, memory, and whether host names resolve."""
+"""Checks of this machine: Python, packages, limits, memory, the browser, and whether host names resolve."""
 
 from __future__ import annotations
 
 import importlib.util
 import platform
-import queue
 import resource
 import socket
 import sys
@@ -15,8 +14,11 @@ from pathlib import Path
 
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
 from fscrawl.config.addresses import permits
-from fscrawl.config.settings import FetchSettings
+from fscrawl.config.settings import FetchSettings, Settings
+from fscrawl.engine.browsers import one_browser
 from fscrawl.engine.usable import FILES_OF_WORKER
+from fscrawl.render.executable import find
+from fscrawl.render.messages import MAX_BYTES, Answer, Ask, Job, Options, Rendered, Trouble
 from fscrawl.util.humanize import number_of, size
 from fscrawl.util.installed import to_install
 
@@ -36,7 +38,6 @@ _BASE_BYTES = 100 << 20  # the parent with its frontier, and the process from wh
 _WORKER_BYTES = 64 << 20  # 25 MiB with small pages; large pages need more while they are read
 _MOST_THREADS = 5  # times `threads`: a worker may start so many while hosts answer slowly
 _OTHER_FILES = 64
-_RESOLVERS = 16
 _MOST_NAMES = 64
 
 
@@ -132,30 +133,56 @@ def _is_address(name: str) -> bool:
 
 def _resolved(asked: list[str], deadline_s: float, lookup: Lookup) -> dict[str, list[str] | OSError]:
     """Resolve names in daemon threads, because a resolver cannot be stopped."""
-    todo: queue.SimpleQueue[str] = queue.SimpleQueue()
-    done: queue.SimpleQueue[tuple[str, list[str] | OSError]] = queue.SimpleQueue()
-    for name in asked:
-        todo.put(name)
-
-    def work() -> None:
-        while True:
-            try:
-                name = todo.get_nowait()
-            except queue.Empty:
-                return
-            try:
-                done.put((name, list(lookup(name))))
-            except (OSError, UnicodeError) as error:
-                done.put((name, error if isinstance(error, OSError) else OSError(0, "not a host name")))
-
-    for _ in range(min(_RESOLVERS, len(asked))):
-        threading.Thread(target=work, daemon=True).start()
     answers: dict[str, list[str] | OSError] = {}
-    until = time.monotonic() + deadline_s
-    while len(answers) < len(asked):
+
+    def work(name: str) -> None:
         try:
-            name, answer = done.get(timeout=max(0.0, until - time.monotonic()))
-        except queue.Empty:
-            break
-        answers[name] = answer
-    return answers
+            answers[name] = list(lookup(name))
+        except (OSError, UnicodeError) as error:
+            answers[name] = error if isinstance(error, OSError) else OSError(0, "not a host name")
+
+    threads = [threading.Thread(target=work, args=(name,), daemon=True) for name in asked]
+    for thread in threads:
+        thread.start()
+    until = time.monotonic() + deadline_s
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()))
+    return answers.copy()
+
+
+_PAGE = b"<!doctype html><p id=p>not run</p><script>p.textContent = 6 * 7</script>"
+_PAGE_S = 20.0
+
+
+def browser(chosen: Settings, warn: Callable[[str], None]) -> Iterator[CheckResult]:
+    """Let a browser run the script of a page. Nothing is loaded for it."""
+    path = find()
+    if not chosen.render.is_on:
+        there = f"{path} is there" if path else "there is none"
+        yield CheckResult(OK, f"browser: {there}; this crawl needs none ([render] is off)")
+    elif path is not None:  # the check of the settings has named that
+        yield _tried(path, chosen, warn)
+
+
+def _tried(path: str, chosen: Settings, warn: Callable[[str], None]) -> CheckResult:
+    options = Options(
+        "load",
+        _PAGE_S,
+        MAX_BYTES,
+        frozenset(),
+        0,
+        screenshot=False,
+        user_agent=chosen.politeness.user_agent,
+    )
+    job = Job("http://fscrawl.invalid/", 200, {"content-type": "text/html"}, _PAGE, (), options)
+    with one_browser(chosen.render, warn) as render:
+        found = render(job, _nothing)
+    if isinstance(found, Rendered) and b">42</p>" in found.dom:
+        return CheckResult(OK, f"browser: {path} works; it ran a script in {found.seconds:.1f} s")
+    what = found.message if isinstance(found, Trouble) else "it does not run scripts"
+    advice = "run it by hand to see why, or name another one in FSCRAWL_BROWSER"
+    return CheckResult(PROBLEM, f"browser: {path} does not work: {what}", advice)
+
+
+def _nothing(ask: Ask) -> Answer:
+    return Answer(ask.number)

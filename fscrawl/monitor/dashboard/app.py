@@ -1,4 +1,4 @@
-"""The routes of the dashboard.
+"""The routes of the dashboard, and the snapshot that all requests share.
 
     GET  /, /dashboard.css, /dashboard.js   the page, its style, and its script
     GET  /events?window=W                   stream of the state; /events/hosts?…  of a page of the hosts
@@ -6,17 +6,20 @@
     GET  /api/page?url= | ?host=&key=       a page; /api/pages?host=&list=&page=  a host's pages; /api/errors  examples
     GET  /body/<host>/<key>?as=W            a stored body, for a frame
     GET  /metrics                           for Prometheus
-    POST /control/<verb>                    see `admin.dashboard_control`
+    POST /control/<verb>                    see `admin.control`
 
-Promise: the thread that answers never waits for the tree. So if the tree hangs, the dashboard still says so.
+Promise: the thread that answers never waits for the tree. So if the tree hangs, the dashboard still says so: one
+thread waits for it, and the others get an error after some seconds. A snapshot is made at most once a second, and only
+when a request asks.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import threading
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,17 +32,63 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from fscrawl.errors import FscrawlError, TreeError, UsageError
+from fscrawl.fleet.heartbeat import new_machine_id
 from fscrawl.hostnames import candidates, read
 from fscrawl.monitor.dashboard import pages
-from fscrawl.monitor.dashboard.hosts import ONLY, SORTS, Hosts
-from fscrawl.monitor.dashboard.latest import Latest
+from fscrawl.monitor.dashboard.hosts import ONLY, SORTS, Hosts, Query, hosts_now
 from fscrawl.monitor.dashboard.metrics import CONTENT_TYPE, metrics
-from fscrawl.monitor.dashboard.paces import hosts_now
 from fscrawl.monitor.dashboard.summary import WINDOWS, summary
-from fscrawl.monitor.dashboard.tables import Query
+from fscrawl.monitor.snapshot import Observer, Snapshot
 from fscrawl.storage.layout import ERRS, LINKS, is_key
 from fscrawl.store import Tree
 from fscrawl.util.terminal import say_error
+
+_FRESH_S = 0.9
+_LIMIT_S = 3.0
+
+T = TypeVar("T")
+
+
+class Latest:
+    """Takes snapshots of the tree at `root`; NotATreeError if there is none at the start."""
+
+    def __init__(self, root: Path, clock: Callable[[], float] = time.monotonic, limit_s: float = _LIMIT_S) -> None:
+        self.tree = Tree(root, new_machine_id())
+        self._clock = clock
+        self._limit_s = limit_s
+        self._observer = Observer(self.tree)
+        self._lock = threading.Lock()
+        self._snapshot: Snapshot | None = None
+        self._looked_at = 0.0
+        self._began = clock()
+
+    def ask(self, question: Callable[[Snapshot], T]) -> T:
+        """Give what `question` makes of the latest snapshot; TreeError if the tree cannot be read now.
+
+        Only one question runs at a time.
+        """
+        if not self._lock.acquire(timeout=self._limit_s):
+            waited_s = self._clock() - self._began
+            raise TreeError(f"{self.tree.root}: no answer for {waited_s:.0f} s; does the share hang?")
+        try:
+            if self._snapshot is None or self._clock() - self._looked_at >= _FRESH_S:
+                self._look()
+            assert self._snapshot is not None
+            return question(self._snapshot)
+        finally:
+            self._lock.release()
+
+    def check(self) -> None:
+        """Raise a TreeError if the tree is gone: an empty mount point looks like a tree without machines and pages."""
+        Tree(self.tree.root, self.tree.machine)
+
+    def _look(self) -> None:
+        self._snapshot = None
+        self._began = self._clock()
+        self.check()
+        self._snapshot = self._observer.look()
+        self._looked_at = self._clock()
+
 
 _STATIC = Path(__file__).parent / "static"
 _FILES = {
@@ -52,7 +101,6 @@ _EVERY_S = 1.0
 _STILL_HERE_S = 15.0
 _MOST_BODY_BYTES = 65_536
 
-T = TypeVar("T")
 Verbs = Mapping[str, Callable[[Tree, dict[str, Any]], str]]
 
 
@@ -164,20 +212,17 @@ class Dashboard:
         return _json_response(found)
 
     def _pages(self, request: Request) -> Response:
-        given, directory = request.query_params, _listed(request)
+        given, listed = request.query_params, _one_of(request, "list", ("pages", "failures"), "pages")
+        host, directory = _host(given.get("host", "")), LINKS if listed == "pages" else ERRS
         self._latest.check()
-        return _json_response(
-            pages.page_of(self._latest.tree, _host(given.get("host", "")), directory, _number(given.get("page")))
-        )
+        return _json_response(pages.page_of(self._latest.tree, host, directory, _number(given.get("page"))))
 
     def _errors(self, request: Request) -> Response:  # noqa: ARG002
         self._latest.check()
         return _json_response(pages.examples(self._latest.tree))
 
     def _body(self, request: Request) -> Response:
-        way = request.query_params.get("as", "page")
-        if way not in pages.WAYS:
-            raise UsageError(f"as: must be one of {', '.join(pages.WAYS)}")
+        way = _one_of(request, "as", pages.WAYS, "page")
         host, key = _page_key(request.path_params["host"], request.path_params["key"])
         found = pages.body(self._latest.tree, host, key, way)
         if found is None:
@@ -216,29 +261,21 @@ def _json_response(facts: dict[str, Any], status: int = 200, headers: Mapping[st
 # -- what was asked for
 
 
+def _one_of(request: Request, name: str, allowed: Collection[str], usual: str) -> str:
+    value = request.query_params.get(name, usual)
+    if value not in allowed:
+        raise UsageError(f"{name}: must be one of {', '.join(filter(None, allowed))}")
+    return value
+
+
 def _window(request: Request) -> str:
-    window = request.query_params.get("window", "10min")
-    if window not in WINDOWS:
-        raise UsageError(f"window: must be one of {', '.join(WINDOWS)}")
-    return window
+    return _one_of(request, "window", WINDOWS, "10min")
 
 
 def _query(request: Request) -> Query:
     given = request.query_params
-    sort, only = given.get("sort", SORTS[0]), given.get("only", "")
-    if sort not in SORTS:
-        raise UsageError(f"sort: must be one of {', '.join(SORTS)}")
-    if only not in ONLY:
-        raise UsageError(f"only: must be one of {', '.join(filter(None, ONLY))}, or nothing")
-    order = given.get("order", "down")
-    return Query(given.get("q", ""), sort, order == "down", _number(given.get("page")), only)
-
-
-def _listed(request: Request) -> str:
-    directory = {"pages": LINKS, "failures": ERRS}.get(request.query_params.get("list", "pages"))
-    if directory is None:
-        raise UsageError("list: must be pages or failures")
-    return directory
+    sort, only = _one_of(request, "sort", SORTS, SORTS[0]), _one_of(request, "only", ONLY, "")
+    return Query(given.get("q", ""), sort, given.get("order") != "up", _number(given.get("page")), only)
 
 
 def _number(text: str | None) -> int:

@@ -1,27 +1,171 @@
-"""The table of hosts: their names from two directories, their counts, and what machines say about them (`paces`).
+"""The table of hosts: their names from two directories, their counts, and what machines say about them.
 
 Vocabulary:
   row      a host: its directory, its number of records and of failures, and what its machine says about it
   page     fifty rows of those that match a search, in the requested order
 
 Promise: names are listed, and a host is counted, every twenty seconds at most. Only the hosts of a page are counted.
+Two machines' clocks are never compared: a status file and the beats of its machine have the same clock, and the
+dashboard knows when it has seen the last beat. Each cause has its words; one of a newer version is shown as it is.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+from msgspec.structs import replace
 
 from fscrawl import hostnames, urls
-from fscrawl.monitor.dashboard import reasons
-from fscrawl.monitor.dashboard.paces import HostNow
-from fscrawl.monitor.dashboard.tables import Query, cut, place, sort_rows
+from fscrawl.frontier.host_figures import Cause, HostFigure
+from fscrawl.monitor.snapshot import MachineStatus, Snapshot
 from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.store import Tree
-from fscrawl.util.parallel import READERS
-from fscrawl.util.waiting import in_turn_if_slow
+from fscrawl.util.parallel import READERS, in_turn_if_slow
+
+PAGE_ROWS = 50
+
+Row = TypeVar("Row")
+
+
+class Query(msgspec.Struct, frozen=True):
+    """A request: rows that a search for `text` finds, sorted by the column `sort`, page number `page` from 0.
+
+    `only`: a part of the rows, such as those that wait; "" for all.
+    """
+
+    text: str = ""
+    sort: str = "pending"
+    descending: bool = True
+    page: int = 0
+    only: str = ""
+
+
+def sort_rows(rows: Iterable[Row], value: Callable[[Row], Any], *, descending: bool) -> list[Row]:
+    """Sort by a value; rows of which it is None come last, and equal rows stay in their order.
+
+    >>> sort_rows([3, None, 1], lambda row: row, descending=True)
+    [3, 1, None]
+    """
+    all_rows = list(rows)
+    there = [row for row in all_rows if value(row) is not None]
+    there.sort(key=value, reverse=descending)
+    return [*there, *(row for row in all_rows if value(row) is None)]
+
+
+def cut(rows: Sequence[Row], page: int) -> list[Row]:
+    """Give a page of the rows.
+
+    >>> cut(range(120), 2)
+    [100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 112, 113, 114, 115, 116, 117, 118, 119]
+    """
+    return list(rows[page * PAGE_ROWS : (page + 1) * PAGE_ROWS])
+
+
+def place(found: int, page: int) -> dict[str, int]:
+    """Say which page of how many an answer is.
+
+    >>> place(51, 0)
+    {'found': 51, 'page': 0, 'pages': 2}
+    """
+    return {"found": found, "page": page, "pages": max(1, -(-found // PAGE_ROWS))}
+
+
+class HostNow(NamedTuple):
+    """A host as its machine sees it.
+
+    until   when it may be asked again, by the clock of the dashboard (UNIX time); 0 if nobody can say
+    doing   what keeps its machine from fetching
+    """
+
+    machine: str
+    figure: HostFigure
+    until: float
+    doing: str
+
+
+def hosts_now(snapshot: Snapshot) -> dict[str, HostNow]:
+    """Give the hosts that the machines of a snapshot have, by directory."""
+    hosts: dict[str, HostNow] = {}
+    for machine in snapshot.alive():
+        for name, figure in machine.status.hosts.items():
+            here = HostNow(machine.name, figure, _until(figure.wait_s, machine, snapshot.now), machine.doing)
+            hosts[name] = _both(hosts[name], here) if name in hosts else here
+    return hosts
+
+
+def _until(wait_s: float, machine: MachineStatus, now: float) -> float:
+    """Give when a wait is over, by the clock of `now`."""
+    if not wait_s:
+        return 0.0
+    since_s = max(0.0, machine.last.at - machine.status.written_at)  # by the machine's clock
+    return round(machine.heard_at(now) + wait_s - since_s, 1)
+
+
+def _both(one: HostNow, other: HostNow) -> HostNow:
+    """Put together what two machines say about a host whose URLs they share; the longer wait counts."""
+    longer = max(one, other, key=lambda each: (each.until, each.figure.pending))
+    pending, in_flight = (getattr(one.figure, name) + getattr(other.figure, name) for name in ("pending", "in_flight"))
+    return longer._replace(figure=replace(longer.figure, pending=pending, in_flight=in_flight))
+
+
+_CAUSES = {
+    Cause.NOTHING: "nothing to do",
+    Cause.GIVEN_UP: "given up: it failed for too long",
+    Cause.PAUSED: "paused by a sign",
+    Cause.RETRY_AFTER: "rests: its answer asked for a pause (Retry-After)",
+    Cause.COSTLY: "rests: its answers take much of the processor",
+    Cause.FAILING: "rests: it failed too often",
+    Cause.PROBED: "rests: it was asked whether the network is back",
+    Cause.TOLD: "rests: its last machine logged that",
+    Cause.ROBOTS: "its robots.txt comes first",
+    Cause.SITE: "its domain has as many requests as it may",
+    Cause.ADDRESS: "its IP address has as many requests as it may",
+    Cause.SLOW: "slow hosts have as many requests as they may",
+    Cause.PER_HOST: "has as many requests as it may",
+    Cause.DELAY: "its delay is not over",
+    Cause.TURN: "waits for its turn",
+}
+_MACHINES = {
+    "paused": "the crawl is paused",
+    "fenced": "its machine cannot reach the tree",
+    "no network": "its machine has no network",
+    "stopping": "its machine is leaving",
+}
+_SETS = {
+    "settings": "by the settings",
+    "robots": "by its robots.txt",
+    "answers": "its answers are slow",
+    "failures": "after failures",
+}
+_HELD_BACK = frozenset(
+    {Cause.GIVEN_UP, Cause.PAUSED, Cause.RETRY_AFTER, Cause.COSTLY, Cause.FAILING, Cause.PROBED, Cause.TOLD}
+    | {Cause.SITE, Cause.ADDRESS, Cause.SLOW}
+)
+
+
+def why(host: HostNow) -> str:
+    """Say why a host is asked nothing now."""
+    cause = host.figure.cause
+    if host.doing in _MACHINES and cause not in {Cause.GIVEN_UP, Cause.PAUSED}:
+        return _MACHINES[host.doing]
+    words = next((words for each, words in _CAUSES.items() if each == cause), cause)
+    failures = host.figure.failures
+    return f"{words} ({failures} in a row)" if failures > 1 and cause == Cause.FAILING else words
+
+
+def set_by(host: HostNow) -> str:
+    """Say what sets the delay of a host.
+
+    >>> from fscrawl.frontier.host_figures import HostFigure
+    >>> set_by(HostNow("m", HostFigure(set_by="robots"), 0.0, ""))
+    'by its robots.txt'
+    """
+    return _SETS.get(host.figure.set_by, host.figure.set_by)
+
 
 SORTS = ("pending", "host", "until")
 ONLY = ("", "held", "pending")
@@ -52,7 +196,7 @@ def arrange(names: Iterable[str], query: Query, live: Mapping[str, HostNow] | No
 
 
 def _is_wanted(host: HostNow, only: str) -> bool:
-    return host.figure.cause in reasons.HELD_BACK if only == "held" else host.figure.pending > 0
+    return host.figure.cause in _HELD_BACK if only == "held" else host.figure.pending > 0
 
 
 def _value_of(sort: str, live: Mapping[str, HostNow]) -> Callable[[str], float | None]:
@@ -86,9 +230,9 @@ def _live(host: HostNow | None, now: float) -> dict[str, Any]:
         "pending": host.figure.pending,
         "in_flight": host.figure.in_flight,
         "delay_s": host.figure.delay_s,
-        "set_by": reasons.set_by(host),
-        "why": reasons.why(host),
-        "held": host.figure.cause in reasons.HELD_BACK,
+        "set_by": set_by(host),
+        "why": why(host),
+        "held": host.figure.cause in _HELD_BACK,
         "until": host.until if host.until > now else None,
         "machine": host.machine,
     }
@@ -117,7 +261,7 @@ class Hosts:
         return {
             "now": now,
             "hosts": len(names),
-            "held": sum(host.figure.cause in reasons.HELD_BACK for host in live.values()),
+            "held": sum(host.figure.cause in _HELD_BACK for host in live.values()),
             **place(found, query.page),
             "rows": [row_of(name, counts[name], live.get(name), now) for name in page],
         }

@@ -11,17 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fscrawl import __version__
-from fscrawl.monitor.machine_status import MachineStatus
-from fscrawl.monitor.snapshot import Snapshot
+from fscrawl.monitor.snapshot import MachineStatus, Snapshot
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _Samples = Iterable[tuple[dict[str, str], float]]
-_Family = tuple[str, str, str, _Samples]
-_SUMS = {
-    "pages": "How many pages the tree has more by this machine.",
-    "bytes": "How many bytes of bodies the tree has more by this machine.",
+# counter of a beat → name and meaning of a metric
+_EVER = {
+    "pages": ("pages", "How many pages the tree has more by this machine."),
+    "bytes": ("bytes", "How many bytes of bodies the tree has more by this machine."),
 }
-_GAUGES = {
+_NOW = {
     "pending": ("pending", "URLs that wait to be fetched."),
     "in_flight": ("in_flight", "URLs that are being fetched."),
     "hosts": ("hosts", "Hosts that the machine knows."),
@@ -42,74 +41,42 @@ def metrics(snapshot: Snapshot | None) -> str:
     return "".join(f"{line}\n" for family in _families(snapshot) for line in _lines(*family))
 
 
-def _families(snapshot: Snapshot | None) -> Iterator[_Family]:
-    """Give (name, type, help, samples) of each metric."""
-    yield "tree_up", "gauge", "Whether the tree could be read: 1 or 0.", [({}, snapshot is not None)]
+def _families(snapshot: Snapshot | None) -> Iterator[tuple[str, str, _Samples]]:
+    """Give name, meaning and samples of each metric."""
+    yield "tree_up", "Whether the tree could be read: 1 or 0.", [({}, snapshot is not None)]
     if snapshot is None:
         return
-    yield (
-        "info",
-        "gauge",
-        "The crawl, and the version of this program.",
-        [({"crawl": snapshot.crawl, "version": __version__}, 1)],
-    )
-    yield "tree_free_bytes", "gauge", "Free space on the tree's disk.", [({}, snapshot.free_bytes)]
-    yield (
-        "sign",
-        "gauge",
-        "A sign in the root that steers the machines.",
-        [({"sign": sign}, 1) for sign in snapshot.signs],
-    )
-    yield from _machine_families(snapshot)
+    version = {"crawl": snapshot.crawl, "version": __version__}
+    yield "info", "The crawl, and the version of this program.", [(version, 1)]
+    yield "tree_free_bytes", "Free space on the tree's disk.", [({}, snapshot.free_bytes)]
+    yield "sign", "A sign in the root that steers the machines.", [({"sign": sign}, 1) for sign in snapshot.signs]
+    all_, alive = snapshot.machines, snapshot.alive()
+    yield "machine_up", "Whether the machine is alive: 1 or 0.", [(_of(each), each.state == "alive") for each in all_]
+    beats = [(_of(machine), machine.last.at) for machine in all_ if machine.history]
+    yield "last_beat_timestamp_seconds", "When the machine beat last, by its own clock.", beats
+    for counter, (name, meaning) in _EVER.items():
+        yield name, meaning, _counted(all_, counter)
+    failures = [
+        ({**_of(machine), "class": name}, number)
+        for machine in all_
+        for name, number in sorted(machine.last.errors.items())
+    ]
+    yield "errors", "How many failures the tree has more by this machine, by class.", failures
+    for counter, (name, meaning) in _NOW.items():
+        yield name, meaning, _counted(alive, counter)
 
 
-def _machine_families(snapshot: Snapshot) -> Iterator[_Family]:
-    """Give the metrics that have one sample or more for each machine."""
-    yield (
-        "machine_up",
-        "gauge",
-        "Whether the machine is alive: 1 or 0.",
-        [(_of(machine), machine.state == "alive") for machine in snapshot.machines],
-    )
-    yield (
-        "last_beat_timestamp_seconds",
-        "gauge",
-        "When the machine beat last, by its own clock.",
-        [(_of(machine), machine.last.at) for machine in snapshot.machines if machine.history],
-    )
-    for name, meaning in _SUMS.items():
-        yield (
-            name,
-            "gauge",
-            meaning,
-            [(_of(machine), getattr(machine.last, name) or 0) for machine in snapshot.machines],
-        )
-    yield (
-        "errors",
-        "gauge",
-        "How many failures the tree has more by this machine, by class.",
-        [
-            ({**_of(machine), "class": name}, number)
-            for machine in snapshot.machines
-            for name, number in sorted(machine.last.errors.items())
-        ],
-    )
-    for name, (called, meaning) in _GAUGES.items():
-        yield (
-            called,
-            "gauge",
-            meaning,
-            [(_of(machine), getattr(machine.last, name) or 0) for machine in snapshot.alive()],
-        )
+def _counted(machines: Iterable[MachineStatus], counter: str) -> _Samples:
+    return [(_of(machine), getattr(machine.last, counter) or 0) for machine in machines]
 
 
 def _of(machine: MachineStatus) -> dict[str, str]:
     return {"machine": machine.name}
 
 
-def _lines(name: str, kind: str, meaning: str, samples: _Samples) -> Iterator[str]:
+def _lines(name: str, meaning: str, samples: _Samples) -> Iterator[str]:
     yield f"# HELP fscrawl_{name} {meaning}"
-    yield f"# TYPE fscrawl_{name} {kind}"
+    yield f"# TYPE fscrawl_{name} gauge"
     for labels, value in samples:
         written = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
         yield f"fscrawl_{name}{f'{{{written}}}' if written else ''} {_number(value)}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
@@ -20,6 +20,7 @@ from msgspec.structs import fields
 from fscrawl import urls
 from fscrawl.errors import RecordError, TreeError
 from fscrawl.hostnames import candidates
+from fscrawl.monitor.dashboard.hosts import cut, place
 from fscrawl.parse import links, text
 from fscrawl.parse.encoding import decode, sniff_encoding
 from fscrawl.parse.extensions import TEXTS
@@ -36,14 +37,12 @@ _HREF = re.compile(r"(hr|attributen)(ef|ame)(?=[\t\n\f\r ]*=)", re.IGNORECASE)
 _FRAMES = re.compile(r"<(/?)(i?frame|fencedframe|portal|object|embed|applet)(?=[\s/>])", re.IGNORECASE)
 _LIKE_LINKS = "<style>:where(a[hr\\200b ef]){color:#0645ad;text-decoration:underline}</style>"
 
-PAGE_ROWS = 50
 _EXAMPLES = 5
 _SAMPLE_HOSTS = 100
 _SAMPLE_FILES = 500
 _POOL = ThreadPoolExecutor(READERS, thread_name_prefix="pages")
 
 T = TypeVar("T")
-Kind = type[PageRecord] | type[ErrorRecord]
 
 
 def brief(record: PageRecord | ErrorRecord) -> dict[str, Any]:
@@ -170,31 +169,23 @@ def inert(html: str) -> str:
 # -- several pages
 
 
-def _bytes_of(tree: Tree, directory: str, host: str, key: str) -> bytes | None:
-    return tree.files.read_or_torn(tree.tree_path(directory, host, key))
-
-
-def _record(kind: Kind, data: bytes | None) -> PageRecord | ErrorRecord | None:
-    try:
-        return None if data is None else kind.from_json(data)
-    except RecordError:
-        return None
-
-
 def page_of(tree: Tree, host: str, directory: str, page: int) -> dict[str, Any]:
     """Give fifty records of a host, or failures (`directory` "links", "errs"), in the order of their keys."""
     keys = sorted(tree.keys(directory, host))
-    chosen = keys[page * PAGE_ROWS : (page + 1) * PAGE_ROWS]
-    kind: Kind = PageRecord if directory == LINKS else ErrorRecord
-    read = list(in_turn(_POOL, (partial(_bytes_of, tree, directory, host, key) for key in chosen)))
-    records = [record for data in read if (record := _record(kind, data)) is not None]
+    chosen = cut(keys, page)
+    records = list(_records(tree, directory, host, chosen))
     return {
-        "found": len(keys),
-        "page": page,
-        "pages": max(1, -(-len(keys) // PAGE_ROWS)),
+        **place(len(keys), page),
         "unreadable": len(chosen) - len(records),
         "rows": sorted(map(brief, records), key=lambda row: str(row["url"])),
     }
+
+
+def _records(tree: Tree, directory: str, host: str, keys: Iterable[str]) -> Iterator[PageRecord | ErrorRecord]:
+    """Read records or failures, several at a time; those that cannot be read are left out."""
+    read: Callable[[str, str], PageRecord | ErrorRecord] = tree.page if directory == LINKS else tree.error
+    jobs = (partial(_read, partial(read, host, key), []) for key in keys)
+    return (record for record in in_turn(_POOL, jobs) if record is not None)
 
 
 def examples(tree: Tree, chance: random.Random | None = None) -> dict[str, Any]:
@@ -209,8 +200,7 @@ def examples(tree: Tree, chance: random.Random | None = None) -> dict[str, Any]:
         keys = tree.keys(ERRS, host)
         chosen = chance.sample(keys, min(len(keys), share, _SAMPLE_FILES - looked))
         looked += len(chosen)
-        for data in in_turn(_POOL, [partial(_bytes_of, tree, ERRS, host, key) for key in chosen]):
-            record = _record(ErrorRecord, data)
+        for record in _records(tree, ERRS, host, chosen):
             if isinstance(record, ErrorRecord) and len(found.setdefault(record.class_, [])) < _EXAMPLES:
                 found[record.class_].append(brief(record))
     return {"looked": looked, "classes": found}

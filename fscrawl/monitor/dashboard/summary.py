@@ -1,4 +1,11 @@
-"""The summary of a snapshot for the page: a JSON object. Pure.
+"""The summary of a snapshot for the page: what `status --json` says, and curves. Pure.
+
+Vocabulary:
+  beat      (time, value): what a counter was when a machine wrote it down
+  moment    a multiple of the step. So a curve moves by whole steps, and its points keep their values
+  level     a counter at a moment, on the straight line between two beats; None if the machine was not there
+  rate      how much a counter grew in the step before a moment, per second or minute; None if the machine was not
+            there at any time in it
 
 Promise: its size does not depend on how long the crawl has run. It lists only the last hundred machines that have left
 or died, at most eight machines have their own curves, and a curve has a fixed number of points.
@@ -9,14 +16,98 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from fscrawl.fleet.beat import Beat
-from fscrawl.monitor.dashboard.curves import Grid, grid, levels, rates, summed
-from fscrawl.monitor.machine_status import MachineStatus
-from fscrawl.monitor.snapshot import WINDOWS_S, Snapshot
-from fscrawl.monitor.state import state_of
+from fscrawl.monitor.snapshot import WINDOWS_S, MachineStatus, Snapshot, state_of
+from fscrawl.monitor.status import as_json, machine_as_json
+
+
+class Grid(NamedTuple):
+    """`points` moments, `step_s` apart, the last not after the time it was made for."""
+
+    since: float
+    step_s: float
+    points: int
+
+    def moments(self) -> list[float]:
+        return [self.since + number * self.step_s for number in range(self.points)]
+
+
+def grid(now: float, step_s: float, points: int) -> Grid:
+    """Give moments that cover the time before `now`.
+
+    >>> grid(1003.0, 5.0, 120)
+    Grid(since=405.0, step_s=5.0, points=120)
+    """
+    return Grid((now // step_s - points + 1) * step_s, step_s, points)
+
+
+def levels(beats: Sequence[tuple[float, float]], moments: Iterable[float]) -> list[float | None]:
+    """Give the level at each moment; both in order of time.
+
+    >>> levels([(0.0, 0.0), (10.0, 100.0)], [-1.0, 0.0, 5.0, 10.0, 11.0])
+    [None, 0.0, 50.0, 100.0, None]
+    """
+    found: list[float | None] = []
+    after = 0
+    for moment in moments:
+        while after < len(beats) and beats[after][0] < moment:
+            after += 1
+        found.append(_between(beats, after, moment))
+    return found
+
+
+def _between(beats: Sequence[tuple[float, float]], after: int, moment: float) -> float | None:
+    if after == len(beats):
+        return None
+    at, value = beats[after]
+    if at == moment:
+        return value
+    if after == 0:
+        return None
+    before_at, before = beats[after - 1]
+    return before + (value - before) * (moment - before_at) / (at - before_at)
+
+
+def rates(
+    beats: Sequence[tuple[float, float]], moments: Sequence[float], step_s: float, unit_s: float = 1.0
+) -> list[float | None]:
+    """Give the growth between each two moments for each `unit_s` seconds: one fewer than the moments, `step_s` apart.
+
+    All growth is there, also of a machine that came and left between two moments.
+
+    >>> rates([(1.0, 0.0), (3.0, 10.0)], [-5.0, 0.0, 5.0, 10.0], 5.0)
+    [None, 2.0, None]
+    """
+    if not beats:
+        return [None for _ in moments[1:]]
+    (first, lowest), (last, highest) = beats[0], beats[-1]
+    there = levels(beats, moments)
+    values = [
+        (lowest if moment <= first else highest) if level is None else level
+        for moment, level in zip(moments, there, strict=True)
+    ]
+    return [
+        None if until <= first or since >= last else max(0.0, later - earlier) * unit_s / step_s
+        for (since, until), (earlier, later) in zip(
+            itertools.pairwise(moments), itertools.pairwise(values), strict=True
+        )
+    ]
+
+
+def summed(curves: Iterable[Sequence[float | None]]) -> list[float | None]:
+    """Add curves; None where no curve has a value.
+
+    >>> summed([[1.0, None, None], [2.0, 3.0, None]])
+    [3.0, 3.0, None]
+    """
+    return [
+        sum(there) if (there := [value for value in values if value is not None]) else None
+        for values in zip(*curves, strict=True)
+    ]
+
 
 WINDOWS = {"10min": 600.0, "1h": 3600.0}
 POINTS = 120
@@ -30,25 +121,28 @@ _Curves = dict[str, list[float | None]]
 
 def summary(snapshot: Snapshot, window: str = "1h", span: tuple[float, float] | None = None) -> dict[str, Any]:
     """Give the summary of a snapshot. Its curves cover one of WINDOWS before now, or a `span`: from, to (UNIX time)."""
-    alive = snapshot.alive()
-    shown = [*alive, *_gone_lately(snapshot)]
+    facts = as_json(snapshot)
+    shown = [*snapshot.alive(), *_gone_lately(snapshot)]
     since, until = span or (snapshot.now - WINDOWS[window], snapshot.now)
     charted = _charted(snapshot.machines, since)
     colours = {machine.name: number for number, machine in enumerate(charted[:_OWN_CURVES])}
+    del facts["at"]  # else it would always be news
     return {
+        **facts,
         "now": round(snapshot.now, 1),
-        "crawl": snapshot.crawl,
-        "state": state_of(snapshot).value,
         "meaning": state_of(snapshot).meaning,
-        "signs": list(snapshot.signs),
-        "settings_trouble": snapshot.settings_trouble,
-        "totals": _totals(snapshot),
-        "labels": _labels(snapshot),
-        "machines": [{**_row(machine, snapshot), "colour": colours.get(machine.name)} for machine in shown],
+        "roughly": snapshot.roughly,
+        "bytes_per_s": round(snapshot.rate(WINDOWS_S["1 min"], "bytes")),
+        "labels": dict(itertools.islice(facts["labels"].items(), _LISTED)),
+        "machines": [
+            {
+                **machine_as_json(snapshot, machine),
+                "beat_at": round(machine.heard_at(snapshot.now), 1),
+                "colour": colours.get(machine.name),
+            }
+            for machine in shown
+        ],
         "unlisted": len(snapshot.machines) - len(shown),
-        "errors": [[name, number] for name, number in snapshot.errors().most_common() if number],
-        "slow": [list(each) for each in snapshot.slow().items()],
-        "failing": [list(each) for each in snapshot.failing().items()],
         "curves": _curves(charted, _grid(charted, until, max((until - since) / POINTS, _SHORTEST_STEP_S))),
     }
 
@@ -56,58 +150,6 @@ def summary(snapshot: Snapshot, window: str = "1h", span: tuple[float, float] | 
 def _gone_lately(snapshot: Snapshot) -> list[MachineStatus]:
     over = [machine for machine in snapshot.machines if machine.state != "alive"]
     return heapq.nlargest(_LISTED, over, key=lambda machine: machine.last.at)
-
-
-def _totals(snapshot: Snapshot) -> dict[str, Any]:
-    alive = bool(snapshot.alive())
-    ends_in_s = snapshot.ends_in_s()
-    return {
-        "pages": int(snapshot.total("pages")),
-        "bytes": int(snapshot.total("bytes")),
-        "errors": snapshot.errors().total(),
-        "exact": snapshot.is_exact,
-        "pending": snapshot.pending() if snapshot.is_pending_known else None,
-        "roughly": snapshot.roughly,
-        "in_flight": int(snapshot.at_work("in_flight")) if alive else None,
-        "free_bytes": snapshot.free_bytes,
-        "rates": {name: round(snapshot.rate(window_s), 2) for name, window_s in WINDOWS_S.items()},
-        "bytes_rate": round(snapshot.rate(WINDOWS_S["1 min"], "bytes")),
-        "ends_in_s": None if ends_in_s is None else round(ends_in_s),
-    }
-
-
-def _labels(snapshot: Snapshot) -> list[dict[str, Any]]:
-    """Give the tasks with most pending URLs. What is not known while hosts are taken over is None."""
-    knows = snapshot.knows_labels
-    return [
-        {
-            "label": label,
-            "found": figure.found if knows else None,
-            "stored": figure.stored,
-            "failed": figure.failed,
-            "pending": figure.pending if knows else None,
-            "stopped": label in snapshot.stopped_labels,
-        }
-        for label, figure in itertools.islice(snapshot.labels().items(), _LISTED)
-    ]
-
-
-def _row(machine: MachineStatus, snapshot: Snapshot) -> dict[str, Any]:
-    last = machine.last
-    return {
-        "name": machine.name,
-        "state": machine.state,
-        "doing": machine.doing,
-        "rate": round(machine.rate(WINDOWS_S["1 min"]), 2) if machine.state == "alive" else None,
-        "errors": last.failures,
-        **{
-            name: int(getattr(last, name) or 0)
-            for name in ("pages", "bytes", "pending", "in_flight", "hosts", "shards")
-        },
-        "memory": last.memory,
-        "beat_at": round(machine.heard_at(snapshot.now), 1),
-        "other_settings": snapshot.uses_other_settings(machine),
-    }
 
 
 def _charted(machines: Sequence[MachineStatus], since: float) -> list[MachineStatus]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl.admin import dashboard_control as control
+from fscrawl.admin import control
 from fscrawl.monitor.dashboard.app import Dashboard
 from fscrawl.monitor.dashboard.guard import Guard, names_for
 from tests.support.dashboards import call, write_log

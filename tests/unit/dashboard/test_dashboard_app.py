@@ -13,12 +13,11 @@ from unittest import mock
 
 import pytest
 
-from fscrawl.admin import dashboard_control as control
+from fscrawl.admin import control
 from fscrawl.errors import TreeError, UsageError
 from fscrawl.hostnames import candidates
-from fscrawl.monitor.dashboard.app import _FILES, Dashboard
+from fscrawl.monitor.dashboard.app import _FILES, Dashboard, Latest
 from fscrawl.monitor.dashboard.guard import Guard, names_for
-from fscrawl.monitor.dashboard.latest import Latest
 from fscrawl.monitor.snapshot import Observer, Snapshot
 from fscrawl.storage.records import timestamp
 from tests.support.dashboards import Answer, Expected, write_log
@@ -51,7 +50,7 @@ def test_static_files(ask: Ask, path: str) -> None:
 def test_state(ask: Ask, grown: Grown) -> None:
     """The state is of the logs, and says where the tree is."""
     facts = ask("/api/state?window=1h").json()
-    assert (facts["totals"]["pages"], facts["errors"], facts["state"]) == (40, [["dns", 1]], "stopped")
+    assert (facts["pages"], facts["errors"], facts["state"]) == (40, {"dns": 1}, "stopped")
     assert (facts["root"], facts["control"]) == (str(grown.root), True)
 
 
@@ -100,7 +99,7 @@ def test_nothing_there(ask: Ask, path: str) -> None:
 
 def test_tree_that_goes_and_comes_back(ask: Ask, grown: Grown, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the tree is away each question says so, by status 503, and afterwards all is as before."""
-    monkeypatch.setattr("fscrawl.monitor.dashboard.latest._FRESH_S", 0)
+    monkeypatch.setattr("fscrawl.monitor.dashboard.app._FRESH_S", 0)
     asked = ["/api/state", "/api/hosts", "/api/pages?host=a.example", "/api/errors", f"/api/page?url={A}x"]
     asked += [f"/body/a.example/{'0' * 24}", f"/api/page?url={A}"]
     assert ask("/api/hosts").status == 200
@@ -114,7 +113,7 @@ def test_tree_that_goes_and_comes_back(ask: Ask, grown: Grown, monkeypatch: pyte
     grown.root.rmdir()
     away.rename(grown.root)
     assert b"fscrawl_tree_up 1" in ask("/metrics").body
-    assert ask("/api/state").json()["totals"]["pages"] == 40
+    assert ask("/api/state").json()["pages"] == 40
 
 
 def test_events_say_what_is_new(dashboard: Dashboard, grown: Grown) -> None:
@@ -241,12 +240,12 @@ def test_control_takes_what_it_takes(ask: Ask, grown: Grown, given: bytes) -> No
 @pytest.mark.parametrize(
     ("verb", "given", "why"),
     [
-        ("pause", {"host": ["a.example"]}, "host: unknown; this takes hosts"),
-        ("resume", {"hosts": []}, "hosts: must be a list of 1 to 1000 strings, or be left out"),
-        ("stop", {"hosts": ["a.example"]}, "hosts: unknown; this takes nothing"),
-        ("retry", {"class": ["dns"]}, "class: unknown; this takes classes and hosts"),
-        ("retry", {"classes": []}, "classes: must be a list of 1 to 1000 strings, or be left out"),
-        ("seed", {"url": "http://a.example/", "label": "x"}, "label: unknown; this takes url"),
+        ("pause", {"host": ["a.example"]}, "Object contains unknown field `host`"),
+        ("resume", {"hosts": []}, "Expected `array` of length >= 1 - at `$.hosts`"),
+        ("stop", {"hosts": ["a.example"]}, "Object contains unknown field `hosts`"),
+        ("retry", {"class": ["dns"]}, "Object contains unknown field `class`"),
+        ("retry", {"classes": []}, "Expected `array` of length >= 1 - at `$.classes`"),
+        ("seed", {"url": "http://a.example/", "label": "x"}, "Object contains unknown field `label`"),
     ],
 )
 def test_a_slip_does_not_mean_the_whole_crawl(ask: Ask, grown: Grown, verb: str, given: object, why: str) -> None:
@@ -263,7 +262,7 @@ def test_control_is_bounded(ask: Ask, grown: Grown) -> None:
     assert ask("/control/pause").status == 405
     assert ask("/control/pause", "POST").status == 403
     with pytest.raises(UsageError):
-        control.pause(grown.tree, {"hosts": ["a.example"] * 1001})
+        control.VERBS["pause"](grown.tree, {"hosts": ["a.example"] * 1001})
     assert grown.tree.controls.signs() == frozenset()
 
 

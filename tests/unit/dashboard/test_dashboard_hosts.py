@@ -9,9 +9,8 @@ from unittest import mock
 import pytest
 
 from fscrawl.errors import TreeBusyError, TreeError
-from fscrawl.monitor.dashboard.hosts import Hosts
-from fscrawl.monitor.dashboard.latest import Latest
-from fscrawl.monitor.dashboard.tables import Query
+from fscrawl.monitor.dashboard.app import Latest
+from fscrawl.monitor.dashboard.hosts import Hosts, Query
 from fscrawl.store import Tree
 from tests.support.trees import Grown
 

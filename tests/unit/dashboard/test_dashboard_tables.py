@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from fscrawl.frontier.host_figures import Cause, HostFigure
-from fscrawl.monitor.dashboard import reasons
-from fscrawl.monitor.dashboard.paces import HostNow, hosts_now
+from fscrawl.monitor.dashboard.hosts import HostNow, hosts_now, set_by, why
 from fscrawl.monitor.snapshot import Snapshot
 from tests.support.beats import Logs
 
@@ -43,22 +42,22 @@ def test_until_by_one_clock(logs: Logs) -> None:
         "all.example": ("a", 0),
     }
     assert hosts["all.example"].figure.pending == 2  # with `partition = "url"` two machines have a host
-    assert reasons.why(hosts["p.example"]) == "the crawl is paused"
+    assert why(hosts["p.example"]) == "the crawl is paused"
 
 
 @pytest.mark.parametrize("cause", list(Cause))
 def test_each_cause_has_words(cause: Cause) -> None:
     """Each cause is said in words, and one of a newer version as it is."""
     host = HostNow("m", HostFigure(cause=cause, failures=3), 0.0, "")
-    assert " " in reasons.why(host)
+    assert " " in why(host)
     newer = host._replace(figure=HostFigure(cause="eclipse", set_by="moon"))
-    assert (reasons.why(newer), reasons.set_by(newer)) == ("eclipse", "moon")
+    assert (why(newer), set_by(newer)) == ("eclipse", "moon")
 
 
 def test_what_keeps_a_machine_keeps_its_hosts() -> None:
     """If a machine has no network, its hosts wait for that; one that was given up does not."""
     waits = HostNow("m", HostFigure(cause=Cause.DELAY), 0.0, "no network")
-    assert reasons.why(waits) == "its machine has no network"
-    assert reasons.why(waits._replace(figure=HostFigure(cause=Cause.GIVEN_UP))) == "given up: it failed for too long"
+    assert why(waits) == "its machine has no network"
+    assert why(waits._replace(figure=HostFigure(cause=Cause.GIVEN_UP))) == "given up: it failed for too long"
     failing = waits._replace(figure=HostFigure(cause=Cause.FAILING, failures=12), doing="")
-    assert reasons.why(failing) == "rests: it failed too often (12 in a row)"
+    assert why(failing) == "rests: it failed too often (12 in a row)"

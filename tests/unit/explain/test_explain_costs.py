@@ -35,7 +35,9 @@ def looked(monkeypatch):
 def test_target_of_a_redirect_that_is_not_stored(tree, looked):
     """Its URL says which host it has: no other one is looked at."""
     tree.redirect("http://a.example/1", "http://b.example/nowhere")
-    assert [tuple(hop) for hop in ask(tree, "http://a.example/1").redirects] == [("http://b.example/nowhere", None)]
+    assert [(hop.url, hop.status) for hop in ask(tree, "http://a.example/1").redirects] == [
+        ("http://b.example/nowhere", None)
+    ]
     assert {host for _, host in looked} == {"a.example", "b.example"}
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fscrawl import urls
-from fscrawl.monitor.explain.why import why_no_url
+from fscrawl.monitor.explain import why_no_url
 from fscrawl.util.installed import command
 from tests.support.explained import MISSING, SEED, ask, line_of, names, say
 
@@ -67,7 +67,7 @@ def test_a_chain_of_redirects_is_followed_as_far_as_it_is_stored(tree):
     """A redirect names its target, that one's, and so on until one is not stored, or has been seen."""
     tree.redirect("http://a.example/1", "http://b.example/2")
     tree.redirect("http://b.example/2", "http://a.example/3")
-    assert [tuple(hop) for hop in ask(tree, "http://a.example/1").redirects] == [
+    assert [(hop.url, hop.status) for hop in ask(tree, "http://a.example/1").redirects] == [
         ("http://b.example/2", 301),
         ("http://a.example/3", None),
     ]
@@ -79,7 +79,9 @@ def test_a_chain_of_redirects_is_followed_as_far_as_it_is_stored(tree):
 def test_a_redirect_to_what_is_no_page_ends_there(tree):
     """A redirect to another scheme is told, and not looked for."""
     tree.redirect("http://a.example/1", "mailto:me@a.example")
-    assert [tuple(hop) for hop in ask(tree, "http://a.example/1").redirects] == [("mailto:me@a.example", None)]
+    assert [(hop.url, hop.status) for hop in ask(tree, "http://a.example/1").redirects] == [
+        ("mailto:me@a.example", None)
+    ]
 
 
 def test_the_page_that_led_there_is_found_by_its_key(tree):

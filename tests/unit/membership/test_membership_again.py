@@ -14,10 +14,11 @@ FAILED = url(MINE[1], "x")
 
 def fail(member, task):
     """Write a failure down, as a worker does, and take the task back."""
-    times = member.world.fetched[task.url] = member.world.fetched[task.url] + 1
-    facts = (task.url, task.key, task.depth, task.referrer, f"t{times}", member.name, "timeout", "", 4)
+    member.world.fetched[task.url] += 1
+    at = f"2026-01-01T00:00:0{member.world.fetched[task.url]}Z"
+    facts = (task.url, task.key, task.depth, task.referrer, at, member.name, "timeout", "", 4)
     member.tree.put_error(task.host, ErrorRecord(*facts))
-    member.membership.tell(task, f"t{times}")
+    member.membership.tell(task, at)
     member.frontier.finish(task, member.now, End.FAILED)
 
 
@@ -74,7 +75,7 @@ def test_retry_of_a_machine_that_was_killed(marked):
     b.kill()
     c = marked.join("c")
     marked.pass_time(80, c)
-    assert [task.flags for task in c.take_all() if task.url == FAILED][-1] == Flags(retry_of="t1")
+    assert [task.flags for task in c.take_all() if task.url == FAILED][-1] == Flags(retry_of="2026-01-01T00:00:01Z")
 
 
 @pytest.mark.parametrize("reseed", [True, False])

@@ -14,14 +14,14 @@ from fscrawl.store import Tree
 from tests.support.members import HERS, MINE, url
 
 REFRESH_BEFORE, LATER = "2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z"
+FIRST = "2026-01-01T00:00:01Z"  # when a page failed for the first time
 
 
 def failed(world, member, task):
     """Write a failure down, as a worker does, and take the task back."""
     world.fetched[task.url] += 1
-    record = ErrorRecord(
-        task.url, task.key, task.depth, task.referrer, f"t{world.fetched[task.url]}", member.name, "timeout", "", 4
-    )
+    at = f"2026-01-01T00:00:0{world.fetched[task.url]}Z"
+    record = ErrorRecord(task.url, task.key, task.depth, task.referrer, at, member.name, "timeout", "", 4)
     member.tree.put_error(task.host, record)
     member.membership.tell(task, record.failed_at)
     member.frontier.finish(task, member.now, End.FAILED)
@@ -43,7 +43,7 @@ def test_retry_on_a_running_crawl(world):
     world.rounds(1)
     for member, host in ((a, MINE[0]), (b, HERS[0])):
         task = member.take()
-        assert (task.url, task.flags, task.check) == (url(host), Flags(retry_of="t1"), True)
+        assert (task.url, task.flags, task.check) == (url(host), Flags(retry_of=FIRST), True)
         member.finish(task)
         assert member.take() is None
     world.rounds(4)
@@ -59,11 +59,11 @@ def test_retry_on_a_finished_crawl(world):
     assert retry_all(world) == 1
     b = world.join("b")
     b.tick()
-    assert b.take().flags == parse_flags("again=t1")
+    assert b.take().flags == parse_flags(f"again={FIRST}")
     b.kill()
     c = world.join("c")
     world.pass_time(80, c)
-    assert c.take().flags == parse_flags("again=t1")
+    assert c.take().flags == parse_flags(f"again={FIRST}")
     assert c.warnings == []
 
 
@@ -185,6 +185,6 @@ def test_retry_that_a_busy_machine_sees_late(world, monkeypatch):
     for _ in range(60):
         a.beat()
         a.tick(starved=False)
-    assert a.take().flags == Flags(retry_of="t1")
+    assert a.take().flags == Flags(retry_of=FIRST)
     a.finish(other)
     assert a.warnings == []

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fscrawl import urls
-from fscrawl.admin import signs
+from fscrawl.admin import control
 from fscrawl.config.settings import Settings
 from fscrawl.errors import TreeError
 from fscrawl.fleet.generations import Generations
@@ -72,7 +72,7 @@ def write_everything(root, machine, url):
     for path in (tree.body_path(host, urls.key(url), "x" * 8), tree.tree_path(LINKS, host, urls.key(url))):
         tree._put(path, b"")
     tree._put(tree.body_path(host, urls.key(url), None), b"")
-    signs.pause(tree, [url])
+    control.pause(tree, [url])
     machinery.heartbeat_log().close()
     tree.files.log_end(log_path(1, machine)).close()
     tree.files.claim(rules_path(1), b"")

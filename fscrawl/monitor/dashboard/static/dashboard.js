@@ -331,11 +331,11 @@ function showState(facts) {
   write($("about"), `${facts.root} · crawl ${facts.crawl}${facts.control && token ? "" : frozen ? "" : " · read-only"} ·`);
   $("control").hidden = $("seed").hidden = !(facts.control && token);
   if (frozen) write($("live"), `report of ${new Date(facts.now * 1000).toLocaleString("en-GB")}`);
-  showTiles(facts.totals);
-  showLabels(facts.labels);
+  showTiles(facts);
+  showLabels(Object.entries(facts.labels));
   showNotes(facts);
   showMachines(facts);
-  keyed($("errors"), facts.errors, (row) => row[0], ([name, n]) => el("tr", {}, el("td", {}, name), number(count(n))));
+  keyed($("errors"), Object.entries(facts.errors), (row) => row[0], ([name, n]) => el("tr", {}, el("td", {}, name), number(count(n))));
   showWorst(facts);
   keyed($("signs"), facts.signs.length ? facts.signs : [""], String, sign);
   charts.forEach((chart) => chart.show(facts.curves));
@@ -343,13 +343,14 @@ function showState(facts) {
 }
 
 function showTiles(totals) {
+  const errors = Object.values(totals.errors).reduce((sum, n) => sum + n, 0);
   const ends = totals.ends_in_s === null ? "" : `done in about ${lasting(totals.ends_in_s)}`;
   const tiles = [
     ["Pages", count(totals.pages), totals.exact ? "" : "at least: a machine died"],
-    ["Pages/s", rate(totals.rates["1 min"]), `${rate(totals.rates["5 min"])} in 5 min · ${rate(totals.rates["60 min"])} in 1 h`],
+    ["Pages/s", rate(totals.pages_per_s["1 min"]), `${rate(totals.pages_per_s["5 min"])} in 5 min · ${rate(totals.pages_per_s["60 min"])} in 1 h`],
     ["Pending", totals.pending === null ? "?" : `${totals.roughly}${count(totals.pending)}`, totals.pending === null ? "hosts are being taken over" : ends || `${count(totals.in_flight)} in flight`],
-    ["Failures", count(totals.errors), totals.pages ? `${((100 * totals.errors) / (totals.pages + totals.errors)).toFixed(1)} % of all` : ""],
-    ["Stored", bytes(totals.bytes), `${bytes(totals.bytes_rate)}/s`],
+    ["Failures", count(errors), totals.pages ? `${((100 * errors) / (totals.pages + errors)).toFixed(1)} % of all` : ""],
+    ["Stored", bytes(totals.bytes), `${bytes(totals.bytes_per_s)}/s`],
     ["Free on disk", bytes(totals.free_bytes), ""],
   ];
   keyed($("tiles"), tiles, (tile) => tile[0], ([name, value, more]) =>
@@ -359,7 +360,7 @@ function showTiles(totals) {
 function showNotes(facts) {
   const notes = [];
   if (facts.settings_trouble) notes.push(`${facts.settings_trouble}. The machines keep the last valid settings.`);
-  const others = facts.machines.filter((machine) => machine.other_settings).length;
+  const others = facts.machines.filter((machine) => machine.settings_differ).length;
   if (others) notes.push(`${others} machines do not use the newest crawl.toml yet.`);
   $("notes").hidden = !notes.length;
   write($("notes"), notes.join(" "));
@@ -369,8 +370,8 @@ function showLabels(labels) {
   const known = (value) => number(value === null ? "?" : count(value));
   const state = (row) => (row.stopped ? "stopped" : row.pending === 0 ? "done" : "");
   $("labels").hidden = !labels.length;
-  keyed($("labels-rows"), labels, (row) => row.label, (row) => el("tr", {},
-    el("th", { scope: "row", class: "label" }, row.label), known(row.found), known(row.stored), known(row.failed), known(row.pending),
+  keyed($("labels-rows"), labels, (row) => row[0], ([label, row]) => el("tr", {},
+    el("th", { scope: "row", class: "label" }, label), known(row.found), known(row.stored), known(row.failed), known(row.pending),
     el("td", { class: { done: "good", stopped: "warn" }[state(row)] || null }, state(row))));
 }
 
@@ -382,7 +383,7 @@ function showMachines(facts) {
     return el("tr", { class: here ? "" : "quiet" },
       el("th", { scope: "row" }, el("span", { class: swatch, "aria-hidden": "true" }), row.name),
       el("td", { class: { alive: "good", dead: "bad" }[row.state] || "" }, row.doing ? `${row.state}, ${row.doing}` : row.state),
-      number(rate(row.rate)), number(count(row.pages)), number(bytes(row.bytes)), number(count(row.errors)),
+      number(rate(here ? row.pages_per_s : null)), number(count(row.pages)), number(bytes(row.bytes)), number(count(row.errors)),
       number(here ? count(row.pending) : "–"), number(here ? count(row.in_flight) : "–"), number(here ? bytes(row.memory) : "–"), number(beat));
   });
   $("unlisted").hidden = !facts.unlisted;
@@ -391,8 +392,8 @@ function showMachines(facts) {
 
 function showWorst(facts) {
   const rows = new Map();
-  for (const [host, seconds] of facts.slow) rows.set(host, { host, seconds });
-  for (const [host, failures] of facts.failing) rows.set(host, { ...(rows.get(host) || { host }), failures });
+  for (const [host, seconds] of Object.entries(facts.slow)) rows.set(host, { host, seconds });
+  for (const [host, failures] of Object.entries(facts.failing)) rows.set(host, { ...(rows.get(host) || { host }), failures });
   keyed($("worst"), rows.size ? [...rows.values()] : [{ host: "" }], (row) => row.host, (row) => el("tr", {},
     el("td", {}, row.host ? linked(address("#pages", { host: row.host }), {}, spoken(row.host)) : "none now"),
     number(row.seconds === undefined ? "" : `${row.seconds.toFixed(1)} s`), number(row.failures === undefined ? "" : count(row.failures))));

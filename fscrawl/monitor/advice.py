@@ -1,16 +1,60 @@
-"""The lines about what is not stored, by `fscrawl crawl` when it ends and by `status`, in the same words. Pure."""
+"""Lines that several commands print, in the same words: how to go on after `pause` and `stop`, and what is not stored.
+
+Pure.
+"""
 
 from __future__ import annotations
 
 import itertools
+import shlex
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from pathlib import Path
 from typing import Any
 
-from fscrawl import urls
+from fscrawl import hostnames, urls
 from fscrawl.fleet.status_file import LIKE_HTML, NotStored
 from fscrawl.request import shown
+from fscrawl.store import PAUSE, STOP
 from fscrawl.util.humanize import number_of
+from fscrawl.util.installed import command
+
+_MOST_HOSTS = 10  # in a line
+
+
+def host_of(sign: str) -> str | None:
+    """Give the host that a sign pauses, as people write it. None of a sign for all hosts, or one that means no host.
+
+    >>> host_of("PAUSE.a.example_8080"), host_of("PAUSE"), host_of("PAUSE.a b")
+    ('a.example:8080', None, None)
+    """
+    directory = sign.removeprefix(f"{PAUSE}.")
+    if directory == sign:
+        return None
+    host = urls.shown_host(directory)
+    try:
+        return host if hostnames.read(host).names(directory) else None
+    except ValueError:
+        return None
+
+
+def to_resume(root: str | Path, *hosts: str) -> str:
+    """Give the command that resumes these hosts; without any, the whole crawl."""
+    words = (f"{'=' if host.startswith('-') else ' '}{shlex.quote(host)}" for host in hosts)
+    return command("resume", root) + "".join(f" --host{word}" for word in words)
+
+
+def to_go_on(root: str | Path, signs: Collection[str]) -> Iterator[str]:
+    """Yield the lines that say how to go on: with the whole crawl, and with hosts that are paused for themselves."""
+    if PAUSE in signs or STOP in signs:
+        yield f"to go on:  {to_resume(root)}"
+    hosts = [host for sign in sorted(signs) if (host := host_of(sign)) is not None]
+    if hosts:
+        more = len(hosts) - _MOST_HOSTS
+        yield f"to go on there:  {to_resume(root, *hosts[:_MOST_HOSTS])}" + (f"  # and {more} more" if more > 0 else "")
+
+
+# -- what is not stored
 
 _TYPE = "type "
 _SHOWN_TYPES = 5
@@ -19,7 +63,7 @@ _SHOWN = 3  # seeds and hosts
 _RENDER = "for a browser, add its host to render.hosts in crawl.toml, then crawl with --refresh 0s"
 
 
-def lines(found: NotStored) -> Iterator[tuple[str, str]]:
+def not_stored_lines(found: NotStored) -> Iterator[tuple[str, str]]:
     """Yield the lines, each with its label."""
     types = _types(found.types)
     if types:
@@ -52,7 +96,7 @@ def lines(found: NotStored) -> Iterator[tuple[str, str]]:
         yield "given up", "; ".join(f"{urls.shown_host(host)}: {why}" for host, why in latest)
 
 
-def as_json(found: NotStored) -> dict[str, Any]:
+def not_stored_as_json(found: NotStored) -> dict[str, Any]:
     """Give the same for programs."""
     return {
         "other_types": dict(_types(found.types)),
