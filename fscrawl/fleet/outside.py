@@ -15,8 +15,8 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from fscrawl import interrupts
 from fscrawl.fleet import heartbeat
 from fscrawl.fleet.generations import Generation, Generations, UrlLogs
-from fscrawl.fleet.lines import Line, parse_head
-from fscrawl.fleet.log_reader import Damage, LogReader, ShrunkError, Window
+from fscrawl.fleet.lines import Line
+from fscrawl.fleet.log_reader import Damage, LogReader
 from fscrawl.fleet.log_writer import LogWriter
 from fscrawl.fleet.machinery import Machinery
 from fscrawl.store import Tree
@@ -88,22 +88,3 @@ def write_command_log(tree: Tree, lines: Iterable[Line]) -> int:
             if written:
                 heartbeat.sign(Machinery(tree).heartbeat_log(), tree.machine, generation, writer.place)
     return written
-
-
-def is_of_command(logs: UrlLogs, machine: str) -> bool | None:
-    """Tell whether a log that nobody has signed is that of a command; None: its first block is not there, or not yet.
-
-    A command holds no shard, so its first block has no lines of own shards. The first that a machine says is about a
-    shard that it holds. Later it may say something of others' shards only.
-    """
-    view = logs.open_view(machine)
-    if view is None:
-        return None
-    window = Window(view)
-    try:
-        head = window.head(0)
-        return None if head is None else not parse_head(head).own
-    except (ValueError, ShrunkError):
-        return None
-    finally:
-        window.close()

@@ -584,7 +584,7 @@ def _troubles(machine: MachineStatus, host: str) -> Iterator[Reason]:
         yield Reason(
             "resting",
             f"{machine.name} pauses {shown} for {figure.wait_s:g} s more, because the host asked for it, failed, or"
-            " takes much of the processor in vain",
+            " takes much of the processor",
         )
     if figure is not None and figure.failures:
         yield Reason("failing", f"{shown} has failed {figure.failures} times in a row, according to {machine.name}")

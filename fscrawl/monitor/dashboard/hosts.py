@@ -117,7 +117,7 @@ _CAUSES = {
     Cause.GIVEN_UP: "given up: it failed for too long",
     Cause.PAUSED: "paused by a sign",
     Cause.RETRY_AFTER: "rests: its answer asked for a pause (Retry-After)",
-    Cause.COSTLY: "rests: it takes much of the processor in vain",
+    Cause.COSTLY: "rests: its answers take much of the processor",
     Cause.FAILING: "rests: it failed too often",
     Cause.PROBED: "rests: it was asked whether the network is back",
     Cause.TOLD: "rests: its last machine logged that",
