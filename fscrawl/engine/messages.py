@@ -43,13 +43,9 @@ class Begun(NamedTuple):
 
 
 class Parked(NamedTuple):
-    """`task` waits for its page to be read or rendered: it is no load any more. Its outcome comes later.
-
-    latency_s   since a thread began it: so long its host has taken at most
-    """
+    """`task` waits for its page to be read or rendered: it is no load any more. Its outcome comes later."""
 
     task: Task
-    latency_s: float
 
 
 Message = list[Task] | CrawlConfig | Cookies | Drain | Stop

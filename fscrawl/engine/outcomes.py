@@ -97,6 +97,7 @@ class Bookkeeper:
         self._links_left = 0  # of these
         self._telling = Telling()
         self._led_back: dict[str, Stored] = {}  # key of a page that is asked for once more → what led back to it
+        self._parked: set[str] = set()  # keys of pages that wait to be read or rendered
         self._has_warned = False  # of log-ins that lead back to pages of other machines
 
     @property
@@ -140,8 +141,10 @@ class Bookkeeper:
         match answer:
             case KilledWorker():
                 return self._record_worker_death(answer.task)
-            case Parked():  # the host has answered; its page may wait for longer than a slow host
-                self._frontier.scheduler.answered(answer.task.host, answer.latency_s)
+            case Parked():
+                if isinstance(answer.task, PageTask):
+                    self._parked.add(answer.task.key)
+                    self._frontier.scheduler.park(answer.task.host)
                 return None
             case TreeUnusable():
                 self._finish(answer.task, None)
@@ -184,7 +187,7 @@ class Bookkeeper:
         if self._is_stale(outcome):
             self._run(self._tell(outcome, stored=outcome.kind == "page"))
         elif self._waits(outcome):
-            self._frontier.finish(task, exchange.asked_at)
+            self._finish(task, exchange.asked_at)
         elif outcome.later:
             self._frontier.cut.update(outcome.cut or {})
             self._telling.add(outcome)
@@ -332,6 +335,9 @@ class Bookkeeper:
         if isinstance(task, RobotsTask):
             self._frontier.finish(task, asked_at, end, at=at)
             return
+        if task.key in self._parked:
+            self._parked.discard(task.key)
+            self._frontier.scheduler.unpark(task.host)
         if end in _TOLD:
             self._membership.tell(task, failed_at)
         if (page := self._telling.end(task.key)) is not None:

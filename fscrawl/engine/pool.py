@@ -22,15 +22,14 @@ import heapq
 import itertools
 import math
 import multiprocessing
-import os
 import random
 import selectors
-import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from typing import NamedTuple
 
 from fscrawl import interrupts
@@ -123,8 +122,10 @@ class Pool:
                     with theirs:
                         slot.executor = ProcessPoolExecutor(1, context, worker_entry.start, given)
                         undone.callback(slot.executor.shutdown, wait=False)
+                        before = set(multiprocessing.active_children())
                         with interrupts.later():  # a process that is half started could not be ended
                             slot.executor.submit(worker_entry.serve, self._first_core + slot.number, len(self._slots))
+                        slot.process = next(iter(set(multiprocessing.active_children()) - before), None)
                 undone.pop_all()
         except (OSError, EOFError) as error:
             self._put_off(slot, why_none(error))
@@ -446,6 +447,7 @@ class Slot:
         self.start_at: float | None = math.inf
         self.failed_starts = 0  # in a row
         self.pid: int | None = None
+        self.process: BaseProcess | None = None  # what can be ended, from the moment of its start
         self.in_flight: dict[str, Task] = {}
         self.slow: set[str] = set()  # of these, tasks of hosts that are not known to answer soon
         self.parked: set[str] = set()  # tasks whose pages wait to be read or rendered: they are no load
@@ -487,10 +489,9 @@ class Slot:
         return undone
 
     def kill(self) -> None:
-        """End the process at once. One that has not begun ends when its pipe is closed; a thread cannot be ended."""
-        if self.pid is not None and self.pid != os.getpid():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGKILL)
+        """End the process at once. A thread cannot be ended."""
+        if self.process is not None:
+            self.process.kill()
 
 
 # -- slots that have had no process yet

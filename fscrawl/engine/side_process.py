@@ -189,7 +189,13 @@ def _read(connection: Connection, reading: Reading) -> None:
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_DATA, _MEMORY_BYTES)
     began_s = time.process_time()
-    page = read_here(reading, _joiner(reading.spelling))
+    page: ParsedPage | RuntimeError
+    try:
+        page = read_here(reading, _joiner(reading.spelling))
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a defect; who asked says so
+        page = RuntimeError(f"{type(error).__name__}: {error}")
     took_s = time.process_time() - began_s
     _limit_time(0.0)
     connection.send((page, took_s))
@@ -286,6 +292,7 @@ class SideProcess:
     def _read(self, reading: Reading, limit_s: float) -> tuple[ParsedPage | None, float]:
         for _ in range(_TRIES):
             self._process = process = self._process or self._started()
+            began_at = time.monotonic()
             try:
                 process.connection.send((_read, reading, limit_s))
             except OSError:  # it has ended before it had this page; the kernel has done that, when memory was short
@@ -294,11 +301,18 @@ class SideProcess:
             try:
                 if not process.connection.poll(_LONG_S):
                     self._on_wait()
-                answer: tuple[ParsedPage, float] = process.connection.recv()
-                return answer
-            except (EOFError, OSError):  # it has died of this page
+                page, took_s = process.connection.recv()
+            except (EOFError, OSError):
                 self.end()
-                break
+                if time.monotonic() - began_at >= limit_s:  # it has died of this page
+                    break  # else it may be the deed of somebody else, as of the kernel when memory is short
+            except BaseException:
+                self.end()  # a part of the answer may be in the pipe
+                raise
+            else:
+                if isinstance(page, RuntimeError):
+                    raise page
+                return page, took_s
         return None, limit_s
 
     def _started(self) -> Started:

@@ -132,7 +132,7 @@ class _WorkerProcess:
         self._tree_unusable = False  # the machine is going to stop: what is fetched now could not be stored
         self._threads: list[threading.Thread] = []
         self._fetching = threading.Semaphore(setup.threads)
-        self._tasks: dict[int, tuple[Task, float]] = {}  # by thread, and when it began
+        self._tasks: dict[int, Task] = {}  # by thread
         self._parked: set[int] = set()  # threads
         self._is_held = False  # what no browser has begun is given back, too
         self._counting = threading.Lock()
@@ -211,8 +211,7 @@ class _WorkerProcess:
         me = threading.get_ident()
         if me not in self._parked and len(self._parked) < most:
             self._parked.add(me)
-            task, begun_at = self._tasks[me]
-            self._send(Parked(task, time.monotonic() - begun_at))
+            self._send(Parked(self._tasks[me]))
             self._fetching.release()
             if len(self._threads) < self._setup.threads + len(self._parked):
                 self._add_thread()
@@ -244,9 +243,10 @@ class _WorkerProcess:
             self._fetching.acquire()
             task = self._inbox.get()
             if task is None:
+                self._inbox.put(None)  # for a thread that came in place of a parked one
                 self._fetching.release()
                 return
-            self._tasks[me] = task, time.monotonic()
+            self._tasks[me] = task
             answer = self._answer(task)
             if me in self._parked:
                 self._parked.discard(me)

@@ -90,6 +90,8 @@ class HostScheduler:
         """Forget the hosts of some shards, and what is pending for them."""
         given_up = sum(map(self._hosts.forget_aside, shards))
         for host in [each for each in self._by_name.values() if each.shard in shards]:
+            while host.parked:
+                self.places.unpark(host)
             if host.in_flight:
                 self.places.leave(host, None, host.in_flight)
             self._hosts.forget(host)
@@ -173,6 +175,16 @@ class HostScheduler:
     def is_quick(self, name: str) -> bool:
         """Tell whether a host answers soon, as far as is known."""
         return self._by_name[name].is_quick
+
+    def park(self, name: str) -> None:
+        """A page of a host waits to be read or rendered: as long as it does, it takes no place of slow hosts."""
+        if (host := self._by_name.get(name)) is not None:
+            self.places.park(host)
+
+    def unpark(self, name: str) -> None:
+        """That page is not waited for any more: its task is about to end."""
+        if (host := self._by_name.get(name)) is not None:
+            self.places.unpark(host)
 
     def is_paused(self, host: Host) -> bool:
         return host.name in self.paused or urls.without_port(host.name) in self.paused
@@ -326,8 +338,8 @@ class HostScheduler:
         """An answer was costly: all hosts of its site together have no turn for so long, beyond `_MAY_OWE_S`."""
         host = self._by_name.get(name)
         if host is not None:
-            until = max(self._owed_until.get(host.site, now), now) + rest_s
             most_s = min(_MOST_OWED_S, self.settings.politeness.max_rest)
+            until = max(self._owed_until.get(host.site, now), now) + rest_s
             self._owed_until[host.site] = min(until, now + most_s)
             self.rest(name, self._owed_until[host.site] - _MAY_OWE_S, "costly")
 

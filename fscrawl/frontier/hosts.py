@@ -55,6 +55,7 @@ class Host:
         "opened_at",
         "pace",
         "pages",
+        "parked",
         "queue",
         "ready_at",
         "robots_attempt",
@@ -78,6 +79,7 @@ class Host:
         self.was_retry = False  # its last task was tried again
         self.labels: Counter[str] | None = None  # of what is pending; most crawls have no labels
         self.in_flight = 0
+        self.parked = 0  # of these, pages that wait to be read or rendered
         self.in_heap = False  # the scheduler has set its next turn, or will when there is a place
         self.turn = -1  # the number of the turn that was set last; no other one counts
         self.address: str | None = None  # of its last answer, or presumed; None: not looked up, "": not known

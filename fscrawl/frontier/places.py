@@ -200,11 +200,24 @@ class Places:
         is_quick = host.pace.is_quick
         if is_quick is host.is_quick or (is_quick and not by_page):
             return
-        if host.in_flight and is_quick:
-            self._leave_slow(host, host.in_flight)
+        fetching = host.in_flight - host.parked
+        if fetching and is_quick:
+            self._leave_slow(host, fetching)
         host.is_quick = is_quick
-        if host.in_flight and not is_quick:
-            self._enter_slow(host, host.in_flight)
+        if fetching and not is_quick:
+            self._enter_slow(host, fetching)
+
+    def park(self, host: Host) -> None:
+        """A page of a host waits to be read or rendered: no place of slow hosts is taken for it."""
+        host.parked += 1
+        if not host.is_quick:
+            self._leave_slow(host, 1)
+
+    def unpark(self, host: Host) -> None:
+        """Undo `park`: the task of the page is about to leave its places."""
+        host.parked -= 1
+        if not host.is_quick:
+            self._enter_slow(host, 1)
 
     def _enter_slow(self, host: Host, count: int) -> None:
         self._slow.in_flight += count

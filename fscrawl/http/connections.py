@@ -331,11 +331,22 @@ class ProxiedConnections(Connections):
     def _by_socks(self, host: tls.Host, exchange: Exchange) -> Any:
         """Connect to a host through a SOCKS proxy, which resolves the name."""
         via, socks = self._via, import_socks()
-        sock = socks.socksocket()
+        until = time.monotonic() + min(self._connect_s, exchange.left_s())
+        is_open = False
+
+        class Bounded(socks.socksocket):  # type: ignore[misc,name-defined]  # a timeout is that of each call
+            def recv_into(self, *args: Any) -> int:
+                if not is_open:
+                    self.settimeout(max(0.001, until - time.monotonic()))
+                received: int = super().recv_into(*args)
+                return received
+
+        sock = Bounded()
         sock.set_proxy(socks.SOCKS5, via.host, via.port, True, via.user, via.password or None)
         try:
-            sock.settimeout(min(self._connect_s, exchange.left_s()))
+            sock.settimeout(until - time.monotonic())
             sock.connect(host)
+            is_open = True
         except OSError as error:
             sock.close()
             if isinstance(getattr(error, "socket_err", error), socks.SOCKS5Error):  # the proxy works, the host does not

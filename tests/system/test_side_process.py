@@ -103,6 +103,22 @@ read(parsing)
 read(parsing)
 """
 
+ENDED_MEANWHILE = """
+import threading
+real = readings.read_here
+
+def read_here(reading, joiner):
+    time.sleep(0.7)
+    return real(reading, joiner)
+
+readings.read_here = read_here
+parsing = new()
+(forker,) = children(os.getpid())
+end = threading.Timer(0.4, lambda: os.kill(children(forker)[0], signal.SIGKILL))
+end.start()
+read(parsing)
+"""
+
 FORKER_GONE = """
 parsing = new()
 (forker,) = children(os.getpid())
@@ -201,6 +217,11 @@ def test_no_open_files(free: int) -> None:
 def test_ended_while_idle() -> None:
     """A process that was ended while it had nothing to do costs no page."""
     assert run(ENDED) == ["t", "t", "t"]
+
+
+def test_ended_while_it_reads() -> None:
+    """A process that somebody has ended long before its time costs no page: another one reads it once more."""
+    assert run(ENDED_MEANWHILE) == ["t"]
 
 
 def test_forker_that_was_ended() -> None:

@@ -198,15 +198,20 @@ def test_a_failure_for_now_is_tried_again(desk):
 
 
 def test_a_page_that_waits_to_be_read(desk):
-    """Its host has answered, so it takes no place of slow hosts any more, however long the page waits."""
+    """It takes no place of slow hosts, however long it waits; its end leaves the places as they were."""
     at = desk()
     at.frontier.scheduler.places.limit_slow(1, 1)
     task = handed_out(at)
     fill(at.frontier, "http://other.test/")
     assert at.frontier.take(time.monotonic()) is None
-    assert at.take(Parked(task, 0.1)) is None
+    assert at.take(Parked(task)) is None
     assert at.frontier.in_flight == 1
-    assert at.frontier.take(time.monotonic()).host == "other.test"
+    other = at.frontier.take(time.monotonic())
+    assert other.host == "other.test"
+    for each in (task, other):
+        at.take(FailedForGood(each, Exchange(1.0, "failing"), "parse", "it takes too long"))
+    assert at.frontier._by_name[task.host].pace.failures == 1
+    assert at.frontier.scheduler.places._slow.in_flight == 0
 
 
 def test_a_failure_for_good_is_counted(desk):
