@@ -19,7 +19,7 @@ EXPECTED = {
     "/flood/head-of-10-mb": "error too-large",
     "/flood/header-line": "error too-large",
     "/flood/10000-header-lines": "skipped type unknown/unknown",
-    "/flood/status-line": "error protocol",
+    "/flood/status-line": "error too-large",
     "/flood/informational": "error protocol",
     "/length/too-long": "error protocol",
     "/length/too-short": "stored",
