@@ -20,6 +20,8 @@ from fscrawl.storage.records import TreeRecord
 from fscrawl.storage.retrying import Retrying
 from fscrawl.store import Tree
 
+MOST_PARKED = 32  # pages of a worker that wait to be read; each is held in memory
+
 
 class Drain(msgspec.Struct, frozen=True):
     """Give back the tasks that no thread has begun: each comes back as `Returned`."""
@@ -36,10 +38,8 @@ class TreeUnusable(NamedTuple):
     error: TreeError
 
 
-class Begun(NamedTuple):
-    """The process has threads that work; `pid` is its id."""
-
-    pid: int
+class Begun(msgspec.Struct, frozen=True):
+    """The process has threads that work."""
 
 
 class Parked(NamedTuple):

@@ -142,7 +142,7 @@ class Bookkeeper:
             case KilledWorker():
                 return self._record_worker_death(answer.task)
             case Parked():
-                if isinstance(answer.task, PageTask):
+                if isinstance(answer.task, PageTask) and answer.task.key not in self._parked:  # after a worker's death
                     self._parked.add(answer.task.key)
                     self._frontier.scheduler.park(answer.task.host)
                 return None

@@ -139,7 +139,7 @@ class Pool:
     def _put_off(self, slot: Slot, why: str) -> None:
         """Let a slot wait for its next process, longer after each time that there was none, or none that began."""
         slot.failed_starts += 1
-        is_any_left = any(each.pid is not None for each in self._slots)
+        is_any_left = any(each.has_begun for each in self._slots)
         if slot.failed_starts > (_MAX_FAILED_STARTS if is_any_left else _MAX_WITHOUT_ANY):
             raise FscrawlError(
                 f"no worker process can be started: {why}; look at the limits of memory and processes of this machine"
@@ -291,7 +291,7 @@ class Pool:
             if isinstance(message, Cookies):
                 self.cookies.take(slot, message)
             elif isinstance(message, Begun):
-                slot.pid, slot.failed_starts = message.pid, 0
+                slot.has_begun, slot.failed_starts = True, 0
             else:
                 messages.append(message)
         slot.last_answer_at = time.monotonic()
@@ -328,7 +328,7 @@ class Pool:
         slot.connection.close()
         slot.executor.shutdown(wait=False)
         self.replaced += 1
-        has_begun, slot.pid = slot.pid is not None, None
+        has_begun, slot.has_begun = slot.has_begun, False
         slot.deaths_at_start += has_begun
         if slot.deaths_at_start > _MAX_DEATHS_AT_START:
             raise FscrawlError(
@@ -435,7 +435,7 @@ class Slot:
 
     start_at    when a process is to be started, since the system has given none; infinite: the slot is spare (see
                 `Spare`); None: there is one
-    pid         of the process, once it has threads that work; None before that: if it ends then, that is no task's deed
+    has_begun   the process has threads that work. If it ends before, that is no task's deed
     """
 
     def __init__(self, number: int = 0) -> None:
@@ -446,8 +446,8 @@ class Slot:
         self.executor: Executor
         self.start_at: float | None = math.inf
         self.failed_starts = 0  # in a row
-        self.pid: int | None = None
-        self.process: BaseProcess | None = None  # what can be ended, from the moment of its start
+        self.process: BaseProcess | None = None  # None: a thread
+        self.has_begun = False
         self.in_flight: dict[str, Task] = {}
         self.slow: set[str] = set()  # of these, tasks of hosts that are not known to answer soon
         self.parked: set[str] = set()  # tasks whose pages wait to be read or rendered: they are no load

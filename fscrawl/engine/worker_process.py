@@ -26,7 +26,18 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
 from fscrawl.engine import frames
-from fscrawl.engine.messages import Answer, Begun, Drain, Message, Parked, Sent, Stop, TreeUnusable, WorkerSetup
+from fscrawl.engine.messages import (
+    MOST_PARKED,
+    Answer,
+    Begun,
+    Drain,
+    Message,
+    Parked,
+    Sent,
+    Stop,
+    TreeUnusable,
+    WorkerSetup,
+)
 from fscrawl.engine.parsing import Parsing
 from fscrawl.engine.side_process import Forker, ForkerGoneError, Start, by_server
 from fscrawl.errors import PlantedError, TreeError
@@ -47,7 +58,6 @@ if TYPE_CHECKING:
     from fscrawl.render.client import Fetch
 
 _TIDY_S = 0.25
-_MOST_PARKED = 32  # each holds a page in memory
 _MOST_WITHOUT_BROWSER = 256  # parked, too: they wait for hosts that others do not wait for
 _BYTES_WITHOUT_BROWSER = 32 << 20
 _EXIT_MEMORY = 71  # EX_OSERR: this process can no longer be trusted with a page
@@ -161,7 +171,7 @@ class _WorkerProcess:
         self._parsing.close()
 
     def _serve(self) -> None:
-        frames.send(self._connection, Begun(os.getpid()))
+        frames.send(self._connection, Begun())
         for message in self._messages():
             match message:
                 case Stop():
@@ -206,7 +216,7 @@ class _WorkerProcess:
             with self._counting:
                 self._waiting_bytes -= len(job.body)
 
-    def _park(self, most: int = _MOST_PARKED) -> None:
+    def _park(self, most: int = MOST_PARKED) -> None:
         """From now on this thread waits for its page to be read or rendered: another one fetches in its place."""
         me = threading.get_ident()
         if me not in self._parked and len(self._parked) < most:

@@ -40,7 +40,7 @@ from fscrawl.frontier.host_scheduler import HostScheduler
 from fscrawl.frontier.hosts import Host, Hosts
 from fscrawl.frontier.queue import Scratch
 from fscrawl.frontier.shards import Location, Shard, Shards, StoredPages, probable_host
-from fscrawl.frontier.task import End, PageTask, ProbeTask, RobotsTask, Task
+from fscrawl.frontier.task import End, PageTask, RobotsTask, Task
 
 _CROWDED = 10_000
 _Depths = Sequence[int]
@@ -315,7 +315,13 @@ class Frontier:
     # -- tasks come back
 
     def finish(
-        self, task: Task, asked_at: float | None, end: End = End.OPEN, *, at: float = 0.0, stored: bool = False
+        self,
+        task: PageTask | RobotsTask,
+        asked_at: float | None,
+        end: End = End.OPEN,
+        *,
+        at: float = 0.0,
+        stored: bool = False,
     ) -> None:
         """Take a task back that is over. `asked_at`: when its request was surely with the server, None: none was made.
 
@@ -324,7 +330,7 @@ class Frontier:
         """
         if end is End.BACK:
             self._give_back(task)
-        elif end is End.AGAIN and not isinstance(task, ProbeTask):
+        elif end is End.AGAIN:
             self.retry(task, at)
         shard = self.shard_of(task)
         self.in_flight -= 1

@@ -51,7 +51,7 @@ def gather(pool: Pool, count: int, timeout_s: float = 20.0) -> list[Answer]:
 
 
 def worker_pids(pool: Pool) -> list[int]:
-    return [slot.pid for slot in pool._slots if slot.pid is not None]
+    return [slot.process.pid for slot in pool._slots if slot.has_begun]
 
 
 @contextmanager

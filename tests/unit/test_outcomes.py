@@ -204,7 +204,8 @@ def test_a_page_that_waits_to_be_read(desk):
     task = handed_out(at)
     fill(at.frontier, "http://other.test/")
     assert at.frontier.take(time.monotonic()) is None
-    assert at.take(Parked(task)) is None
+    for _ in range(2):  # its worker may die, and the next one waits for it again
+        assert at.take(Parked(task)) is None
     assert at.frontier.in_flight == 1
     other = at.frontier.take(time.monotonic())
     assert other.host == "other.test"

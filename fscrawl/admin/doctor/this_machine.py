@@ -20,6 +20,7 @@ from fscrawl.config.credentials import Variables
 from fscrawl.config.proxies import read as read_proxy
 from fscrawl.config.settings import FetchSettings, Settings
 from fscrawl.engine.browsers import one_browser
+from fscrawl.engine.messages import MOST_PARKED
 from fscrawl.engine.usable import FILES_OF_WORKER
 from fscrawl.politeness.robots import ROBOTS_PATH
 from fscrawl.render.executable import find
@@ -41,7 +42,6 @@ _MEMINFO = Path("/proc/meminfo")
 _CGROUP = Path("/sys/fs/cgroup")
 _BASE_BYTES = 100 << 20  # the parent with its frontier, and the process from which workers are forked
 _WORKER_BYTES = 64 << 20  # 25 MiB with small pages; large pages need more while they are read
-_PARKED = 32  # threads of a worker whose pages wait to be read
 _OTHER_FILES = 64
 _MOST_NAMES = 64
 _MOST_PROXIES = 16
@@ -67,7 +67,7 @@ def packages(has: Callable[[str], object] = importlib.util.find_spec) -> Iterato
 def open_files(workers: int, threads: int) -> Iterator[CheckResult]:
     """Compare the limit of open files (of each process) with what a worker and the parent process may need."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    of_worker = (2 * threads + _PARKED + _OTHER_FILES) * 4 // 3  # a quarter is for connections that wait
+    of_worker = (2 * threads + MOST_PARKED + _OTHER_FILES) * 4 // 3  # a quarter is for connections that wait
     needed = max(of_worker, FILES_OF_WORKER * workers + _OTHER_FILES)
     shown = "not set" if limit == resource.RLIM_INFINITY else limit
     what = f"the limit of open files is {shown}; {needed} may be needed"
