@@ -51,7 +51,7 @@ def gather(pool: Pool, count: int, timeout_s: float = 20.0) -> list[Answer]:
 
 
 def worker_pids(pool: Pool) -> list[int]:
-    return [slot.process.pid for slot in pool._slots if slot.has_begun]
+    return [slot.process.pid for slot in pool._slots if slot.process is not None]
 
 
 @contextmanager
@@ -327,8 +327,9 @@ def test_workers_that_die_at_once(start: Start, monkeypatch: pytest.MonkeyPatch)
     def kill_each() -> None:
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
-            for pid in worker_pids(pool):
-                os.kill(pid, signal.SIGKILL)
+            for slot in pool._slots:
+                if slot.has_begun:
+                    slot.kill()
             list(pool.wait(0.2))
 
     with pytest.raises(FscrawlError, match="as soon as they begin"):
