@@ -9,6 +9,8 @@ from __future__ import annotations
 import gc
 import importlib
 
+from fscrawl import urls
+
 _OBJECTS = 50_000  # that are new until the garbage collector looks
 
 # With `worker_process`, what multiprocessing and the executor load in a child that begins.
@@ -25,4 +27,5 @@ _MODULES = (
 gc.set_threshold(_OBJECTS)
 for _name in _MODULES:
     importlib.import_module(_name)
+urls.site("www.example.org")  # reads the list of public suffixes: a host would pay for it with the first cookie
 gc.freeze()

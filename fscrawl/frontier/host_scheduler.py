@@ -30,7 +30,7 @@ from fscrawl.frontier.url_table import Standing
 from fscrawl.util.distinct import LeftOut
 
 _MOST_GIVEN_UP = 10_000  # hosts of which it is known why
-_MAY_OWE_S = 20.0  # of rest: an answer may have had bad luck, or be the first one of its worker
+_MAY_OWE_S = 20.0  # of rest: an answer may have had bad luck
 _MOST_OWED_S = 600.0  # one page of a site may be odd
 _PAUSED_S = 1.0  # then a host that is paused is looked at again
 

@@ -9,19 +9,16 @@ Vocabulary:
             18,000 links, none takes more than six tenths of that to be read
   beside    what other processes have done for the task of this thread
 
-Promise: a page for people costs nothing for which its site would have to wait.
+Promise: a page for people costs nothing for which its site would have to wait, also on a slow or busy computer.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
-
-from fscrawl.parse.links import extract
-from fscrawl.urls import Joiner
 
 _USUAL_S = 0.005
 _USUAL_S_PER_BYTE = 4e-8
@@ -33,8 +30,11 @@ _MOST_LINKS = 20_000  # more of them are no longer usual
 # PDF: the links of manuals of 0.1 to 9 MB take at most six tenths. Sitemaps are compressed to a fiftieth and less: one
 # of 50,000 URLs with seven images each takes eight tenths.
 _TIMES_SLOWER = {"html5lib": 50.0, "pdf": 10.0, "sitemap": 20.0}
-_STANDARD = b"<p>A paragraph with <a href=/a/b>a link</a>, and <em>other</em> words in it.\n" * 800
-_STANDARD_S = 0.00135  # what it takes to read on the computer of `usual_s`
+# A processor that has waited for half a second may take three times as long for the same, and a process that is new ten
+# times: its caches are empty, and to a virtual machine each page of memory may come from its host (70 µs).
+_MOST_SLOWNESS = 10.0
+_FEW_TASKS = 8
+_last_tasks: deque[float] = deque(maxlen=32)  # of this process: how many times the usual each has taken
 
 
 def usual_s(size_bytes: int, parser: str = "lexbor", links: int = 0) -> float:
@@ -52,15 +52,13 @@ def usual_answer_s(size_bytes: int) -> float:
     return _USUAL_ANSWER_S + _USUAL_ANSWER_S_PER_BYTE * size_bytes
 
 
-@functools.cache
 def slowness() -> float:
-    """Give how many times longer this computer takes than the one of `usual_s`; at least 1. It takes some ms, once."""
-    took_s = []
-    for _ in range(3):
-        began_s = time.thread_time()
-        extract(_STANDARD, "http://a.example/", Joiner())
-        took_s.append(time.thread_time() - began_s)
-    return max(1.0, min(took_s) / _STANDARD_S)
+    """Give how many times longer tasks take here and now than on the computer of `usual_s`; 1 to `_MOST_SLOWNESS`.
+
+    It follows from the quicker ones of the last tasks of this process: they are hardly those that somebody made slow.
+    """
+    last = sorted(_last_tasks.copy())
+    return min(max(1.0, 2 * last[len(last) // 4]), _MOST_SLOWNESS) if len(last) >= _FEW_TASKS else _MOST_SLOWNESS
 
 
 class _Task(threading.local):
@@ -98,7 +96,7 @@ def of_user() -> Iterator[None]:
 
 
 def costly_s() -> float:
-    """Give what this thread's task has taken so far beyond the usual; 0 for nearly all."""
+    """Give what this thread's task, which is over, has taken beyond the usual; 0 for nearly all."""
     took_s = time.thread_time() - _task.began_s + _task.beside_s
-    over_s = took_s - _task.usual_s
-    return max(0.0, took_s - _task.usual_s * slowness()) if over_s > 0 else 0.0
+    _last_tasks.append(took_s / _task.usual_s)
+    return max(0.0, took_s - _task.usual_s * slowness()) if took_s > _task.usual_s else 0.0

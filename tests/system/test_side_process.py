@@ -17,7 +17,6 @@ from fscrawl.engine import parsing, side_process
 from fscrawl.engine.side_process import Forker, ForkerGoneError, SideProcess
 from fscrawl.engine.parsing import Parsing
 from fscrawl.handlers import reading as readings
-from fscrawl.handlers.costs import slowness
 from fscrawl.handlers.reading import Reading, UnreadableError
 from fscrawl.urls import Joiner
 
@@ -71,7 +70,6 @@ read(parsing)
 
 NO_FILES = """
 parsing = new()
-slowness()
 read(parsing)
 parsing.close()
 resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))

@@ -1,6 +1,7 @@
 """What the answer to a task costs beyond the usual."""
 
 import time
+from collections import deque
 
 import pytest
 
@@ -9,7 +10,16 @@ from fscrawl.handlers import costs
 
 @pytest.fixture(autouse=True)
 def _on_the_computer_of_usual_s(monkeypatch):
-    monkeypatch.setattr(costs, "slowness", lambda: 1.0)
+    monkeypatch.setattr(costs, "_last_tasks", deque([0.4] * 8, maxlen=32))
+
+
+def do(times: int, took_s: float) -> None:
+    """Do tasks that are expected to take 0.1 s."""
+    for _ in range(times):
+        costs.begin()
+        costs.expect(0.1)
+        costs.beside(took_s)
+        costs.costly_s()
 
 
 def test_a_usual_task_costs_nothing():
@@ -53,15 +63,37 @@ def test_code_of_the_user():
     assert costs.costly_s() == 0.0
 
 
-def test_a_slow_computer(monkeypatch):
-    """There, all pages take longer."""
-    monkeypatch.setattr(costs, "slowness", lambda: 3.0)
+def test_a_slow_computer():
+    """There, all tasks take longer, so what is usual is more."""
+    do(32, 0.3)
     costs.begin()
-    costs.beside(0.25)
     costs.expect(0.1)
+    costs.beside(0.5)
     assert costs.costly_s() == 0.0
-    costs.beside(0.25)
-    assert costs.costly_s() == pytest.approx(0.2, abs=0.02)
+    costs.begin()
+    costs.expect(0.1)
+    costs.beside(1.0)
+    assert costs.costly_s() == pytest.approx(0.4, abs=0.05)
+
+
+def test_costly_tasks_do_not_make_the_computer_slow():
+    """As long as some of the last tasks are as they should be, the costly ones pay."""
+    do(22, 5.0)
+    do(10, 0.04)
+    assert costs.slowness() == 1.0
+
+
+def test_a_process_that_is_new():
+    """Its first tasks take longer, whatever they are: nobody pays but for what takes very long."""
+    costs._last_tasks.clear()
+    costs.begin()
+    costs.expect(0.1)
+    costs.beside(0.9)
+    assert costs.costly_s() == 0.0
+    costs.begin()
+    costs.expect(0.1)
+    costs.beside(5.0)
+    assert costs.costly_s() == pytest.approx(4.0, abs=0.05)
 
 
 def test_many_links():
