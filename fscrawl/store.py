@@ -60,7 +60,8 @@ from fscrawl.storage.layout import (
     page_path,
     robots_path,
 )
-from fscrawl.storage.many_files import Keys, list_keys, read_beside
+from fscrawl.storage.many_files import list_keys, read_beside
+from fscrawl.storage.packs import PackedFiles
 from fscrawl.storage.permissions import Access
 from fscrawl.storage.records import FORMAT, ErrorRecord, FormatRecord, PageRecord, RobotsRecord, TreeRecord
 from fscrawl.storage.retrying import BRIEF, Retrying
@@ -114,8 +115,21 @@ class Tree:
         self.root = root
         self.machine = machine
         self.files = TreeFiles(root, machine, fsync=fsync, retrying=retrying)
-        self.controls = Controls(self.files)
         self.record = record or self._read_record()
+        self._packed: PackedFiles | None = None
+        if self.record.layout == "packs":
+            self.files = self._packed = PackedFiles(root, machine, self.record, fsync=fsync, retrying=retrying)
+        self.controls = Controls(self.files)
+
+    def use_threads(self, number: int) -> None:
+        """Say how many threads of this process store pages: those that wait at the same time are written together."""
+        if self._packed is not None:
+            self._packed.writer.threads = number
+
+    def close(self) -> None:
+        """End what was written. Without this nothing is lost, and readers take longer."""
+        if self._packed is not None:
+            self._packed.writer.close()
 
     def _read_record(self) -> TreeRecord:
         path = self.files.absolute(TREE_RECORD)
@@ -180,6 +194,9 @@ class Tree:
 
         `beside`: path → bytes of what stands beside the body; it is stored before it.
         """
+        if self._packed is not None:
+            self._packed.put_page(host, record, body, beside or {})
+            return
         for path, data in (beside or {}).items():
             self._put(path, data)
         if body is not None:
@@ -188,10 +205,16 @@ class Tree:
 
     def put_record(self, host: str, record: PageRecord) -> None:
         """Bring the record of a stored page up to date; its body stays."""
+        if self._packed is not None:
+            self._packed.put_record(host, record)
+            return
         self._put(self.tree_path(LINKS, host, record.key), record.to_json())
 
     def put_error(self, host: str, record: ErrorRecord) -> None:
         """Store the failure of a URL; an earlier one is replaced."""
+        if self._packed is not None:
+            self._packed.put_error(host, record)
+            return
         self._put(self.tree_path(ERRS, host, record.key), record.to_json())
 
     def drop_bodies(self, host: str, before: PageRecord, now: PageRecord) -> None:
@@ -272,12 +295,16 @@ class Tree:
             if (found := page_file_of(directory, name)) is not None
         ]
 
-    def sorted_keys(self, directory: str, host: str) -> Keys:
+    def sorted_keys(self, directory: str, host: str) -> Iterable[str]:
         """List the keys of a host's files in `directory`, in little memory. `directory`: not `files`."""
+        if self._packed is not None:
+            return self._packed.sorted_keys(directory, host)
         return list_keys(self.files, directory, f"{directory}/{host}")
 
     def read_beside(self, directory: str, names: Sequence[str], most: int) -> list[bytes | None]:
         """Read some files of a directory quickly; None for each that must be read by its path, which says why."""
+        if self._packed is not None:
+            return self._packed.read_beside(directory, names, most)
         return read_beside(self.files, directory, names, most)
 
     def page_count(self, host: str, directories: Iterable[str] = BODY_DIRECTORIES) -> int:

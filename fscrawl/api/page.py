@@ -10,13 +10,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fscrawl import urls
-from fscrawl.dataset.page_files import base32_sha1, is_noindex, is_whole, read_path, record_of
+from fscrawl.dataset.page_files import is_noindex, is_whole, read_path, record_of
 from fscrawl.errors import PlantedError, RecordError, UsageError
 from fscrawl.parse.extensions import TEXTS
 from fscrawl.parse.headers import media_type
 from fscrawl.request import parts_of, url_of
 from fscrawl.storage.layout import HTMLS, LINKS, SETTINGS
 from fscrawl.storage.records import Kind, PageRecord
+from fscrawl.storage.warc import base32_sha1
 from fscrawl.store import Tree
 
 if TYPE_CHECKING:

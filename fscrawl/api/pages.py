@@ -24,7 +24,6 @@ from fscrawl.errors import RecordError, UsageError
 from fscrawl.request import url_of
 from fscrawl.storage.kinds import most_bytes
 from fscrawl.storage.layout import HTMLS, LINKS
-from fscrawl.storage.many_files import Keys
 from fscrawl.storage.records import Kind, timestamp
 from fscrawl.store import Tree
 from fscrawl.util.humanize import moment_of
@@ -156,7 +155,7 @@ def _pages(stretch: Stretch) -> int:
     return len(stretch[1])
 
 
-def _list(tree: Tree, directory: str, host: str) -> tuple[str, Keys]:
+def _list(tree: Tree, directory: str, host: str) -> tuple[str, Iterable[str]]:
     return host, tree.sorted_keys(directory, host)
 
 

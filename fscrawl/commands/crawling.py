@@ -285,6 +285,7 @@ def _record_for(chosen: settings.Settings) -> TreeRecord:
         shards=chosen.fleet.shards,
         partition=chosen.crawl.partition,
         machinery=new_machinery(),
+        layout=chosen.store.layout,
     )
 
 

@@ -246,8 +246,14 @@ class FleetSettings(msgspec.Struct, frozen=True):
 
 
 class StoreSettings(msgspec.Struct, frozen=True):
-    """How files are written."""
+    """How pages are stored."""
 
+    layout: Annotated[
+        str,
+        '"files": each page has its own files; "packs": each process appends to a few files, and keeps every version;'
+        " fixed when the tree is created",
+        checks.one_of("files", "packs"),
+    ] = "files"
     fsync: Annotated[bool, "flush each file to the disk before it is published; then it survives a power loss"] = False
     patience: Annotated[
         float,
@@ -293,7 +299,7 @@ class Settings(msgspec.Struct, frozen=True):
 SECTIONS = {  # the settings of each
     name: settings_of(section) for name, section in Settings.__annotations__.items() if name not in ("sites", "code")
 }
-FIXED = (("crawl", "partition"), ("fleet", "shards"))  # when the tree is created
+FIXED = (("crawl", "partition"), ("fleet", "shards"), ("store", "layout"))  # when the tree is created
 
 
 def parse(text: str, where: str = FILE, record: TreeRecord | None = None) -> Settings:

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from fscrawl.dataset import pdf_text, similar
 from fscrawl.dataset.job import Job, pages_done
-from fscrawl.dataset.page_files import base32_sha1, is_noindex
+from fscrawl.dataset.page_files import is_noindex
 from fscrawl.dataset.plan import Batch, run_directory
 from fscrawl.dataset.reading import THREADS, ReadPage, pages
 from fscrawl.parse import language as languages
@@ -33,6 +33,7 @@ from fscrawl.parse.headers import listed, media_type
 from fscrawl.sites.rules import SiteRules
 from fscrawl.sites.site import Answer
 from fscrawl.storage.records import PageRecord
+from fscrawl.storage.warc import base32_sha1
 from fscrawl.util.time_limit import time_limit
 
 ITEM_FIELD = "items."  # before the names of the columns of items, where fields are counted

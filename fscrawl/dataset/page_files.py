@@ -6,7 +6,6 @@ RecordError; only a fault of the whole share is another TreeError.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import time
 
@@ -69,12 +68,3 @@ def is_noindex(record: PageRecord) -> bool:
     https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag
     """
     return not {"noindex", "none"}.isdisjoint(record.robots or ())
-
-
-def base32_sha1(data: bytes) -> str:
-    """Return the digest of a body as Common Crawl's index and WARC files write it.
-
-    >>> base32_sha1(b"")
-    '3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
-    """
-    return base64.b32encode(hashlib.sha1(data, usedforsecurity=False).digest()).decode()

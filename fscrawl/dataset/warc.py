@@ -5,24 +5,16 @@
 
 A page is a response record, its request record, and a metadata record with its outlinks. What its scripts have made of
 it, and the picture of that, are records of their own before the last: a conversion of the response, and a resource
-`urn:view:<URL>`. For an exact duplicate, a revisit record takes the place of the response. Bodies are stored without
-content encoding. So the headers that are no longer true are named `X-Crawl-…`, as in Common Crawl's files. Record ids
-are made of crawl, key and time.
+`urn:view:<URL>`. For an exact duplicate, a revisit record takes the place of the response. Record ids are made of
+crawl, key and time.
 
-Promise: the same pages give the same bytes. Whatever a text holds, a field is one line, in UTF-8, without control
-characters. So no header, URL or address of a page makes a field of its own, or a record that readers cannot read.
+Promise: the same pages give the same bytes.
 """
 
 from __future__ import annotations
 
-import http
 import json
-import re
-import uuid
-from collections.abc import Iterable, Iterator
-from datetime import datetime
-from functools import lru_cache
-from ipaddress import ip_address
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,29 +22,32 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from zlib_ng import zlib_ng
 
-from fscrawl import __version__, urls
+from fscrawl import urls
 from fscrawl.dataset.formats import rfc3339
-from fscrawl.dataset.page_files import base32_sha1
 from fscrawl.dataset.schema import WARC_INDEX
 from fscrawl.dataset.surt import surt
 from fscrawl.request import Request, parts_of, read, text_of, url_of
 from fscrawl.storage.records import DOM_TYPE
+from fscrawl.storage.warc import (
+    FIELDS,
+    NO_BODY,
+    REQUEST,
+    RESPONSE,
+    address,
+    answer_head,
+    base32_sha1,
+    http_head,
+    lines,
+    record,
+    record_id,
+    warcinfo,
+)
 
 COLUMNS = ["url", "key", "fetched_at", "status", "headers", "encoding", "depth", "referrer", "ip", "title", "file"]
 COLUMNS += ["sha1", "mime", "redirect", "skipped", "links", "nofollow", "html", "dom", "picture"]
-FIELDS = "application/warc-fields"
-REQUEST, RESPONSE = (f"application/http; msgtype={kind}" for kind in ("request", "response"))
-NO_BODY = "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"  # SHA-1 of nothing, in base 32
 _ORDER = ("url_surtkey", "fetch_time", "warc_record_offset")
-_UNTRUE_HEADERS = frozenset({"content-encoding", "transfer-encoding", "content-length"})  # wrong for a stored body
-_HEADERS_BYTES = 28 << 10  # FastWARC reads no head of more than 32 KiB
-# C0, DEL and C1, and the two ends of lines that Unicode has beside them: `str.splitlines` cuts there.
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-_NOT_A_TOKEN = re.compile(r"[^!#$%&'*+.^_`|~0-9A-Za-z-]")  # RFC 9110, 5.6.2: what no header's name has
 _GZIP = 16 + zlib_ng.MAX_WBITS
 _GZIP_LEVEL = 4  # 2 % larger than 6, in three quarters of the time
-
-Fields = Iterable[tuple[str, str]]
 
 
 class ArchiveWriter:
@@ -70,7 +65,7 @@ class ArchiveWriter:
     def write(self, rows: pa.RecordBatch, verdicts: pa.RecordBatch) -> None:
         if not self._offset:
             name = self._name.rpartition("/")[2]
-            self._append(warcinfo(self._crawl, name, rows["fetched_at"][0].as_py()))
+            self._append(warcinfo(self._crawl, name, rfc3339(rows["fetched_at"][0].as_py())))
         found = [
             self._add(row, verdict)
             for row, verdict in zip(rows.select(COLUMNS).to_pylist(), verdicts.to_pylist(), strict=True)
@@ -128,7 +123,9 @@ def _response(crawl: str, row: dict[str, Any]) -> bytes:
     fields = _exchange(crawl, row, "response") | {"WARC-Payload-Digest": f"sha1:{row['sha1'] or NO_BODY}"}
     if row["html"] is None:
         fields["WARC-Truncated"] = "unspecified"  # there may have been a body that the crawl did not store
-    return record("response", RESPONSE, fields, _answer_head(row, len(body)) + body)
+    return record(
+        "response", RESPONSE, fields, answer_head(row["status"], json.loads(row["headers"]), len(body)) + body
+    )
 
 
 def _revisit(crawl: str, row: dict[str, Any], verdict: dict[str, Any]) -> bytes:
@@ -138,7 +135,7 @@ def _revisit(crawl: str, row: dict[str, Any], verdict: dict[str, Any]) -> bytes:
         "WARC-Refers-To-Date": rfc3339(verdict["original_time"]),
         "WARC-Payload-Digest": f"sha1:{row['sha1']}",
     }
-    return record("revisit", RESPONSE, fields, _answer_head(row, len(row["html"])))
+    return record("revisit", RESPONSE, fields, answer_head(row["status"], json.loads(row["headers"]), len(row["html"])))
 
 
 def _request(crawl: str, row: dict[str, Any], request: Request, beside: str) -> bytes:
@@ -200,105 +197,8 @@ def _known(row: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "nofollow", url
 
 
-def warcinfo(crawl: str, name: str, moment: datetime) -> bytes:
-    known = {
-        "software": f"fscrawl/{__version__}",
-        "format": "WARC File Format 1.1",
-        "conformsTo": "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
-        "isPartOf": crawl,
-        "description": "bodies are stored after content decoding; the headers that no longer hold are X-Crawl-*",
-    }
-    fields = {
-        "WARC-Record-ID": record_id(f"{crawl}/{name}"),
-        "WARC-Date": rfc3339(moment),
-        "WARC-Filename": name,
-    }
-    return record("warcinfo", FIELDS, fields, lines(known.items()))
-
-
 def _id(crawl: str, row: dict[str, Any], kind: str) -> str:
     return record_id(f"{crawl}/{row['key']}/{row['moment']}/{kind}")
-
-
-def _answer_head(row: dict[str, Any], length: int) -> bytes:
-    headers = [("Content-Length", str(length))]
-    for name, text in json.loads(row["headers"]).items():
-        kept = f"X-Crawl-{name}" if name.lower() in _UNTRUE_HEADERS else name
-        headers += [(kept, value) for value in text.split("\n")]  # a header that was there several times
-    return http_head(f"HTTP/1.1 {_status_line(row['status'])}", headers)
-
-
-def _status_line(status: int) -> str:
-    try:
-        return f"{status} {http.HTTPStatus(status).phrase}"
-    except ValueError:
-        return f"{status} "
-
-
-# -- what every record is made of
-
-
-def lines(fields: Fields) -> bytes:
-    r"""Write fields, one a line. Half of a surrogate pair, which has no bytes, becomes a question mark.
-
-    >>> lines([("title", "a\r\nb"), ("x", "\ud800")])
-    b'title: a b\r\nx: ?\r\n'
-    """
-    return "".join([f"{name}: {_one_line(value)}\r\n" for name, value in fields]).encode("utf-8", "replace")
-
-
-def _one_line(text: str) -> str:
-    return text if text.isprintable() else _CONTROL.sub(" ", text).strip()
-
-
-def http_head(first: str, headers: Fields) -> bytes:
-    """Write the head of a request or of an answer. RFC 9110, 5.5 lets values have bytes beyond ASCII, as servers do.
-
-    Headers behind the first 28 KiB are left out, if they do not fit.
-    """
-    head = lines([(_token(name), value) for name, value in headers])
-    if len(head) > _HEADERS_BYTES:
-        budget, kept = _HEADERS_BYTES, []
-        for line in head.splitlines(keepends=True):
-            if len(line) <= budget:
-                budget -= len(line)
-                kept.append(line)
-        head = b"".join(kept)
-    return f"{_one_line(first)}\r\n".encode("utf-8", "replace") + head + b"\r\n"
-
-
-@lru_cache(1 << 12)
-def _token(name: str) -> str:
-    return _NOT_A_TOKEN.sub("_", name) or "_"
-
-
-def record(kind: str, content_type: str, fields: dict[str, str], block: bytes) -> bytes:
-    """Write a record. `fields`: those that not every record has."""
-    headers = {
-        "WARC-Type": kind,
-        **fields,
-        "WARC-Block-Digest": f"sha1:{base32_sha1(block)}",
-        "Content-Type": content_type,
-        "Content-Length": str(len(block)),
-    }
-    return b"".join((b"WARC/1.1\r\n", lines(headers.items()), b"\r\n", block, b"\r\n\r\n"))
-
-
-def record_id(name: str) -> str:
-    return f"<{uuid.uuid5(uuid.NAMESPACE_URL, name).urn}>"
-
-
-@lru_cache(1 << 12)
-def address(text: str | None) -> str:
-    """Give an address in its usual form, without a zone; "" if it is none: somebody may have edited the record.
-
-    >>> address("FE80::1%eth0"), address("127.0.0.1"), address("a.example")
-    ('fe80::1', '127.0.0.1', '')
-    """
-    try:
-        return str(ip_address((text or "").partition("%")[0]))
-    except ValueError:
-        return ""
 
 
 def gzip_member(data: bytes) -> bytes:

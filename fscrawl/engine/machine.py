@@ -146,6 +146,7 @@ class Machine:
             self._pool.close()
             self._browsers.close()
         self._frontier.close()
+        self._tree.close()
         self.counts.cut.update(self._frontier.cut)
         self._show(last=True)
         if self._error is not None:

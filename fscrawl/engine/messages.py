@@ -75,10 +75,14 @@ class WorkerSetup(msgspec.Struct, frozen=True):
         files = tree.files
         return cls(tree.root, tree.record, tree.machine, files.fsync, threads, permit, files.umask, allow_env, browsers)
 
-    def tree(self, wait_s: float) -> Tree:
-        """Give the tree. It is not waited for without a permit: another machine may have the host by then."""
-        retrying = Retrying(wait_s, self.permit.holds if self.permit else _always)
-        tree = Tree(self.root, self.machine, fsync=self.fsync, retrying=retrying, record=self.record)
+    def retrying(self, wait_s: float) -> Retrying:
+        """Give how long the tree is waited for; not without a permit: another machine may have the host by then."""
+        return Retrying(wait_s, self.permit.holds if self.permit else _always)
+
+    def tree(self) -> Tree:
+        """Give the tree."""
+        tree = Tree(self.root, self.machine, fsync=self.fsync, record=self.record)
+        tree.use_threads(self.threads)
         if self.umask is not None:
             tree.files.adopt_umask(self.umask)  # this process was forked before the machine had taken it
         return tree

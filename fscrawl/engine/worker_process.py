@@ -135,6 +135,7 @@ class _WorkerProcess:
         self._setup = setup
         self._parsing = Parsing(start_beside, self._park, rules_here=not owns_process)
         self._opened = Opened()
+        self._tree = setup.tree()
         self._worker = self._new_worker(config)
         self._inbox: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
         self._outbox: deque[Sent] = deque()
@@ -169,6 +170,7 @@ class _WorkerProcess:
         for thread in self._threads:
             thread.join()
         self._parsing.close()
+        self._tree.close()
 
     def _serve(self) -> None:
         frames.send(self._connection, Begun())
@@ -189,8 +191,8 @@ class _WorkerProcess:
                         self._inbox.put(task)
 
     def _new_worker(self, config: CrawlConfig) -> Worker:
-        self._tree = self._setup.tree(config.settings.store.patience)
         setup = self._setup
+        self._tree.files.retrying = setup.retrying(config.settings.store.patience)
         return Worker(
             self._tree,
             config,

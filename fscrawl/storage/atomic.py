@@ -202,6 +202,15 @@ def sync(descriptor: int) -> None:
         raise OSError(errno.ESTALE, os.strerror(errno.ESTALE)) from error
 
 
+def flush(descriptor: int) -> None:
+    """Make what was written to an open file visible to others. Raises OSError.
+
+    On a file server, to close one of two descriptors of a file sends all that was written to it. A local disk is not
+    waited for.
+    """
+    os.close(os.dup(descriptor))
+
+
 def sync_directory_of(path: AnyPath) -> None:
     """Make the name of a file, and all others in its directory, outlive a power loss. Raises OSError."""
     with open_parent(path) as here:

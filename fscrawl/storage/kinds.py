@@ -16,9 +16,11 @@ from fscrawl.storage.layout import (
     LINKS,
     MACHINERY,
     MACHINES,
+    PAGE_DIRECTORIES,
     ROBOTS,
     SEEDS,
     SETTINGS,
+    is_pack,
 )
 
 _KIB = 1 << 10
@@ -29,6 +31,7 @@ _LIST = 64 * _MIB  # of values for seeds
 _RULES = 256 * _MIB  # of a generation: the hosts of all seeds
 _BEATS = 16 * _GIB  # years of heartbeats; only the beginning and the end are read
 _SMALL = 1 * _MIB  # tree.json and others beside the tree's directories, and what fscrawl does not make
+_PACK = 8 * _GIB  # a segment, of which ranges are read; it ends with the page that takes it over its limit
 MOST_BYTES = {
     SETTINGS: 4 * _MIB,
     SEEDS: 256 * _MIB,
@@ -60,6 +63,8 @@ def most_bytes(path: str) -> int:
     first, _, rest = path.partition("/")
     if not rest and first.endswith(".txt"):
         return MOST_BYTES.get(first, _LIST)
+    if first in PAGE_DIRECTORIES and is_pack(rest.partition("/")[0]):
+        return _PACK
     directory = f"{MACHINERY}/{rest.partition('/')[0]}" if first == MACHINERY else first
     if directory == MACHINES and path.endswith(".log"):
         return _BEATS

@@ -183,6 +183,61 @@ def key_before(name: str, suffix: str) -> str | None:
     return key if key != name and is_key(key) else None
 
 
+# -- the files of packs: `<directory>/<machine>+<number>/<number of the segment>.…`
+
+_PACK = re.compile(rf"{_MACHINE}\+[0-9a-f]{{8}}\Z")
+LINES, INDEX, BODIES = ".jsonl", ".index", ".warc.gz"
+_LINES_FILE = re.compile(rf"({_NUMBER})\{LINES}\Z")
+
+
+def pack_name(machine: str, number: str) -> str:
+    """Give the name of a writer's directory. No host has a plus sign in its name. `number`: 8 hexadecimal digits."""
+    return f"{machine}+{number}"
+
+
+def is_pack(name: str) -> bool:
+    """Tell whether a directory in htmls, links or errs may be that of a writer of packs.
+
+    >>> is_pack("host-7-ab12+0a1b2c3d"), is_pack("a.example")
+    (True, False)
+    """
+    return _PACK.match(name) is not None
+
+
+def segment_path(directory: str, pack: str, segment: int, suffix: str) -> str:
+    """Give the path of a writer's file. `suffix`: LINES, INDEX or BODIES.
+
+    >>> segment_path("links", "m-1-ab+0a1b2c3d", 0, LINES)
+    'links/m-1-ab+0a1b2c3d/0.jsonl'
+    """
+    return f"{directory}/{pack}/{segment}{suffix}"
+
+
+def segment_of(name: str) -> int | None:
+    """Give the number of a segment by the name of its file of lines; None if the file is none.
+
+    >>> segment_of("12.jsonl"), segment_of("12.index")
+    (12, None)
+    """
+    match = _LINES_FILE.match(name)
+    return int(match[1]) if match else None
+
+
+def of_page(path: str) -> tuple[str, str, str] | None:
+    """Take the path of a page's file apart: directory, host, name; None if it is another file.
+
+    >>> of_page("links/a.example/599370d5687c3fd078c314ad.json")
+    ('links', 'a.example', '599370d5687c3fd078c314ad.json')
+    >>> of_page("links/m-1-ab+0a1b2c3d/0.jsonl"), of_page(".fscrawl/tree.json")
+    (None, None)
+    """
+    directory, _, rest = path.partition("/")
+    host, _, name = rest.partition("/")
+    if directory not in PAGE_DIRECTORIES or not name or "/" in name or "+" in host:
+        return None
+    return directory, host, name
+
+
 # -- the files of the machinery
 
 

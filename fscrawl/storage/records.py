@@ -337,6 +337,7 @@ class TreeRecord(Record, frozen=True, omit_defaults=True, forbid_unknown_fields=
     shards              how many parts the URLs are divided into, as in the settings
     partition           "host", "site" or "url": what decides about the shard of a URL, as in the settings
     machinery           128 random bits as 32 hexadecimal digits, new whenever a `.fscrawl` is made
+    layout              "files": each page has files of its own; "packs": see `storage.packs`
     """
 
     format: int
@@ -345,6 +346,7 @@ class TreeRecord(Record, frozen=True, omit_defaults=True, forbid_unknown_fields=
     shards: Annotated[int, msgspec.Meta(ge=1)]
     partition: Annotated[str, msgspec.Meta(pattern="^(host|site|url)$")]
     machinery: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{32}\Z")]
+    layout: Annotated[str, msgspec.Meta(pattern="^(files|packs)$")] = "files"
 
     def shard_of(self, host: str, key: str = "") -> int:
         """Give the shard of a URL. `key`: only looked at with the partition "url"."""

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from fscrawl.dataset.warc import base32_sha1
+from fscrawl.storage.warc import base32_sha1
 from tests.support.trees import Grown, check
 
 A, B, COPY = "http://a.example/", "http://a.example/b?y=1&x", "http://b.example/copy"

@@ -13,8 +13,9 @@ from warcio.checker import Checker
 
 from fscrawl.dataset import warc
 from fscrawl.dataset.formats import rfc3339
-from fscrawl.dataset.warc import base32_sha1, gzip_member
+from fscrawl.dataset.warc import gzip_member
 from fscrawl.request import Request
+from fscrawl.storage.warc import base32_sha1
 
 _MOMENT = datetime(2026, 11, 21, 12, 0, 0, 5000, tzinfo=UTC)
 _BODY = b"<p>\xe9\x00</p>\r\n\r\nWARC/1.1\r\n"

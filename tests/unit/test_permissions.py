@@ -84,7 +84,7 @@ def test_workers(root):
     tree = fill(root)
     os.umask(0o077)
     setup = WorkerSetup(root, RECORD, "m-1-aa", False, 1, umask=tree.files.umask)
-    setup.tree(1.0).put_page("b.example", PAGE, b"body")
+    setup.tree().put_page("b.example", PAGE, b"body")
     assert (bits(root / "links/b.example"), bits(root / "htmls/b.example")) == (0o775, 0o775)
 
 

@@ -1,0 +1,929 @@
+"""Packs: the pages of a tree in few files. Each writer has its own; nobody else appends to them.
+
+    htmls/<machine>+<n>/<segment>.warc.gz   bodies: WARC, a gzip member a record, which any tool of the format reads
+    links/<machine>+<n>/<segment>.jsonl     records of pages, one a line, with the place of the body
+    errs/<machine>+<n>/<segment>.jsonl      failures, in the same way
+    links|errs/…/<segment>.index            where the lines are, by host and key: a cache that anybody may make again
+
+Vocabulary:
+  writer     a process of a machine, from its first page to its end; another process is another writer
+  segment    the files of one number; when its bodies or lines have `SEGMENT_BYTES`, the writer begins the next one
+  group      pages that are committed together: first all bodies, then all lines
+  version    the number of a line among those of its key. The line with the highest one counts; the older ones stay
+  gone       a line which says that what its key had counts no more
+  covered    the bytes of a file of lines that its index knows; what stands behind is read line by line
+
+Promise: a page that was reported as stored has its whole line behind its whole body. A line that is torn, or that has
+no end yet, counts as none; and since nobody appends behind it, it harms none. Each index may be deleted at any time.
+What was written by a process that was killed is read as all else is.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import threading
+import time
+import zlib
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from fscrawl.errors import FscrawlError, PlantedError, TreeError, tree_error
+from fscrawl.request import url_of
+from fscrawl.storage.atomic import close_read, flush, sync, write_all
+from fscrawl.storage.caches import caches_live_s
+from fscrawl.storage.files import TreeFiles
+from fscrawl.storage.layout import (
+    BODIES,
+    DOM,
+    ERRS,
+    FILES,
+    HTMLS,
+    INDEX,
+    LINES,
+    LINKS,
+    PAGE_DIRECTORIES,
+    PICTURE,
+    is_pack,
+    of_page,
+    pack_name,
+    page_file_of,
+    segment_of,
+    segment_path,
+)
+from fscrawl.storage.records import DOM_TYPE, ErrorRecord, PageRecord, RenderRecord, TreeRecord, timestamp
+from fscrawl.storage.retrying import BRIEF, Retrying
+from fscrawl.storage.safe_open import Place, open_to_append, open_to_read, too_large
+from fscrawl.storage.warc import RESPONSE, address, answer_head, base32_sha1, record_id, warcinfo
+from fscrawl.storage.warc import record as warc_record
+from fscrawl.util.lru import Lru
+
+SEGMENT_BYTES = 256 << 20
+_READ_BYTES = 4 << 20
+_KEPT_LINES = 50_000  # of the host that was listed last
+_HANDLES = 64  # files that a process keeps open for reading
+_GZIP = 16 + zlib.MAX_WBITS
+_GZIP_LEVEL = 4
+_MOST_BYTES = 2 << 30  # of a body, of a line, or of the rows of a host
+_HEADS_BYTES = 128 << 10  # of a WARC record and of its answer, at most
+_GROUP_S = 0.5  # on a file server, the first page of a group waits so long for others
+_LOOK_S = 1.0  # between two looks at what others have written, where a look asks a file server
+_MANY_LINES = 20_000  # behind an index: then whoever has read them writes a new index
+
+_ROW = struct.Struct(">12sQIIB8s")  # key, offset, length, version, flags, extension
+_HTML, _FILE, _DOM, _PICTURE, _GONE = 1, 2, 4, 8, 16
+
+
+class At(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where the bodies of a page are. `pack`: the path of the file; of each its offset and length there, in bytes."""
+
+    pack: str
+    body: tuple[int, int] | None = None
+    dom: tuple[int, int] | None = None
+    picture: tuple[int, int] | None = None
+
+    def of(self, what: str) -> tuple[int, int] | None:
+        return {"body": self.body, "dom": self.dom}.get(what, self.picture)
+
+
+class _Head(msgspec.Struct):
+    """What a line says beside its record."""
+
+    host: str
+    key: str
+    version: int = 1
+    gone: bool = False
+    at: At | None = None
+    file: str | None = None
+    bytes: int = 0
+    sha256: str = ""
+    rendered: RenderRecord | None = None
+
+    @property
+    def flags(self) -> int:
+        if self.gone:
+            return _GONE
+        if self.at is None:
+            return 0
+        body = 0 if self.at.body is None else _FILE if self.file else _HTML
+        return body | (_DOM if self.at.dom else 0) | (_PICTURE if self.at.picture else 0)
+
+    def bytes_of(self, what: str) -> int:
+        """Give the size that a body has by the record."""
+        if what == "body" or self.rendered is None:
+            return self.bytes
+        return self.rendered.bytes if what == "dom" else self.rendered.screenshot
+
+
+_head = msgspec.json.Decoder(_Head)
+
+
+class Entry(NamedTuple):
+    """A line: where it is, and what it has."""
+
+    key: bytes
+    offset: int
+    length: int
+    version: int
+    flags: int
+    extension: str
+
+    def packed(self) -> bytes:
+        return _ROW.pack(*self[:5], self.extension.encode())
+
+    @classmethod
+    def unpacked(cls, row: bytes) -> Entry:
+        key, offset, length, version, flags, extension = _ROW.unpack(row)
+        return cls(key, offset, length, version, flags, extension.rstrip(b"\0").decode("ascii", "replace"))
+
+    def names(self, directory: str) -> list[str]:
+        """Give the names that the files of its page would have in `directory`, if each had one."""
+        key = self.key.hex()
+        if directory in (LINKS, ERRS):
+            return [f"{key}.json"]
+        if directory == HTMLS:
+            return [f"{key}.html"] * bool(self.flags & _HTML) + [f"{key}.{DOM}"] * bool(self.flags & _DOM)
+        return [f"{key}.{self.extension}"] * bool(self.flags & _FILE) + [f"{key}.{PICTURE}"] * bool(
+            self.flags & _PICTURE
+        )
+
+
+# -- reading
+
+
+class _Open:
+    """A file that is open for reading; closed when nobody reads it any more."""
+
+    def __init__(self, place: Place) -> None:
+        self.descriptor, _ = open_to_read(place)
+
+    def __del__(self) -> None:
+        if hasattr(self, "descriptor"):
+            close_read(self.descriptor)
+
+    def read(self, offset: int, length: int) -> bytes:
+        data = os.pread(self.descriptor, length, offset)
+        while 0 < len(data) < length and (more := os.pread(self.descriptor, length - len(data), offset + len(data))):
+            data += more
+        return data
+
+
+class _Reader:
+    """Reads ranges of files, some of which it keeps open."""
+
+    def __init__(self, files: TreeFiles) -> None:
+        self._files = files
+        self._open: Lru[str, _Open] = Lru(_HANDLES)
+
+    def read(self, path: str, offset: int, length: int) -> bytes:
+        """Read a range; less if the file ends before, or is missing, or is none; b"" if no file has such a range."""
+        if not (0 <= offset < 1 << 62 and 0 < length <= _MOST_BYTES):
+            return b""
+        place = Place(str(self._files.root), path)
+
+        def read_once() -> bytes:
+            file = self._open.get_or_make(path, lambda: _Open(place))
+            try:
+                data = file.read(offset, length)
+            except OSError:  # the handle is stale
+                data = b""
+            if len(data) < length:  # a handle that was kept open may not show what was appended since
+                self._open.pop(path)
+                data = _Open(place).read(offset, length)
+            return data
+
+        try:
+            return self._files.retrying.find(place, read_once, b"")
+        except PlantedError:
+            return b""
+
+    def forget(self, path: str) -> None:
+        """Open a file anew when it is read next: another one has its name now."""
+        self._open.pop(path)
+
+
+class _Lines:
+    """One file of lines, as far as it was read."""
+
+    def __init__(self, path: str, index_path: str) -> None:
+        self.path = path
+        self.index_path = index_path
+        self.forget()
+
+    def forget(self) -> None:
+        self.covered = 0
+        self.is_closed = False
+        self.indexed: dict[str, tuple[int, int, int]] = {}  # host → first row, number of rows, all their flags
+        self.rows_at = 0  # in the file of the index
+        self.fresh: dict[str, dict[bytes, list[Entry]]] = {}  # behind the index
+        self.number_fresh = 0
+
+    def add(self, host: str, entry: Entry) -> None:
+        self.fresh.setdefault(host, {}).setdefault(entry.key, []).append(entry)
+        self.covered = entry.offset + entry.length
+        self.number_fresh += 1
+
+    def hosts(self, directory: str) -> Iterator[str]:
+        """Give the hosts that have something in `directory` by their lines."""
+        wanted = {HTMLS: _HTML | _DOM, FILES: _FILE | _PICTURE}.get(directory)
+        yield from (host for host, (*_, flags) in self.indexed.items() if wanted is None or flags & wanted)
+        for host, keys in self.fresh.items():
+            if wanted is None or any(entry.flags & wanted for entries in keys.values() for entry in entries):
+                yield host
+
+
+class _IndexHead(msgspec.Struct):
+    covered: int
+    closed: bool
+    hosts: list[tuple[str, int, int]]  # name, number of rows, all their flags
+
+
+Found = tuple[_Lines, Entry]
+
+
+class Packs:
+    """The packs of a tree, as one process sees them; safe to share between threads."""
+
+    def __init__(self, files: PackedFiles, *, is_local: bool) -> None:
+        self.is_loaded = False
+        self._files = files
+        self._reader = _Reader(files)
+        self._lines: dict[str, dict[str, _Lines]] = {LINKS: {}, ERRS: {}}  # by path
+        self._lock = threading.RLock()
+        self._look_s = 0.0 if is_local else _LOOK_S
+        self._looked_at = float("-inf")
+        self._changes = 0
+        self._last: tuple[object, dict[bytes, Found]] = None, {}
+
+    # -- what others have written
+
+    def look(self, older_s: float = _LOOK_S) -> None:
+        """Take in what was written since the last look, if that was at least so long ago."""
+        with self._lock:
+            if time.monotonic() < self._looked_at + older_s:
+                return
+            for directory, known in self._lines.items():
+                there = {}
+                for pack in self._files.names_of_packs(directory):
+                    for name in self._files.names(f"{directory}/{pack}"):
+                        if (segment := segment_of(name)) is not None:
+                            path = segment_path(directory, pack, segment, LINES)
+                            there[path] = known.get(path) or self._open(directory, pack, segment)
+                self._changes += there.keys() != known.keys()
+                self._lines[directory] = there
+                for lines in there.values():
+                    if not lines.is_closed:
+                        self._advance(lines)
+            self.is_loaded = True
+            self._looked_at = time.monotonic()
+
+    def _open(self, directory: str, pack: str, segment: int) -> _Lines:
+        lines = _Lines(*(segment_path(directory, pack, segment, suffix) for suffix in (LINES, INDEX)))
+        self._read_index(lines)
+        return lines
+
+    def _read_index(self, lines: _Lines) -> None:
+        start = self._reader.read(lines.index_path, 0, 8)
+        if len(start) < 8:
+            return
+        size = int.from_bytes(start)
+        try:
+            head = msgspec.json.decode(self._reader.read(lines.index_path, 8, min(size, 1 << 30)), type=_IndexHead)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return
+        lines.covered, lines.is_closed, lines.rows_at = head.covered, head.closed, 8 + size
+        first = 0
+        for host, number, flags in head.hosts:
+            lines.indexed[host] = first, number, flags
+            first += number
+
+    def _advance(self, lines: _Lines) -> None:
+        size = self._files.size(lines.path)
+        if size < lines.covered:  # somebody has cut it: what its lines say is found out anew
+            lines.forget()
+            self._changes += 1
+        most = _READ_BYTES
+        while lines.covered < size:
+            data = self._files.tail(lines.path, lines.covered, most)
+            if not data and most >= size - lines.covered:
+                return
+            most = _READ_BYTES if data else 4 * most  # a line may be longer than that
+            self._take_in(lines, data)
+        if lines.number_fresh >= _MANY_LINES:
+            self.write_index(lines, closed=False)
+
+    def _take_in(self, lines: _Lines, data: bytes) -> None:
+        self._changes += 1
+        offset = lines.covered
+        for line in data.splitlines(keepends=True):
+            try:
+                head = _head.decode(line)
+                entry = Entry(bytes.fromhex(head.key), offset, len(line), head.version, head.flags, head.file or "")
+                lines.add(head.host, entry)
+            except (msgspec.MsgspecError, UnicodeDecodeError, ValueError):
+                pass  # it was torn by a power loss, or edited: its page is found missing by an audit
+            offset += len(line)
+        lines.covered = offset
+
+    def own(self, directory: str, pack: str, segment: int) -> _Lines:
+        """Give what this process knows of a file that it has begun itself."""
+        with self._lock:
+            path = segment_path(directory, pack, segment, LINES)
+            lines = self._lines[directory].get(path)
+            if lines is None:
+                lines = self._lines[directory][path] = self._open(directory, pack, segment)
+            return lines
+
+    def add(self, lines: _Lines, host: str, entry: Entry) -> None:
+        """Take in a line that this process has written."""
+        with self._lock:
+            if entry.offset == lines.covered:  # else the look at the files has taken it in
+                lines.add(host, entry)
+                self._changes += 1
+        if lines.number_fresh >= _MANY_LINES:
+            self.write_index(lines, closed=False)
+
+    def write_index(self, lines: _Lines, *, closed: bool) -> None:
+        """Write the index of a file of lines. It is a cache: where that is not possible, there is none."""
+        found: dict[str, list[bytes]] = {}
+        with self._lock:
+            for host in {*lines.indexed, *lines.fresh}:
+                found[host] = sorted(entry.packed() for entry in self._of_host(lines, host))
+            head = _IndexHead(
+                lines.covered,
+                closed,
+                [(host, len(rows), _all_flags(rows)) for host, rows in sorted(found.items())],
+            )
+        encoded = msgspec.json.encode(head)
+        rows = b"".join(row for host in sorted(found) for row in found[host])
+        try:
+            self._files.publish_chunks(lines.index_path, lambda: [len(encoded).to_bytes(8), encoded, rows])
+        except FscrawlError:
+            return
+        with self._lock:
+            if lines.covered == head.covered:  # else another thread has taken more in
+                lines.forget()
+                self._reader.forget(lines.index_path)
+                self._read_index(lines)
+
+    # -- questions
+
+    def _of_host(self, lines: _Lines, host: str) -> Iterator[Entry]:
+        """Give all entries of a host in a file of lines, in the order of their keys, those of the index first."""
+        if host in lines.indexed:
+            first, number, _ = lines.indexed[host]
+            rows = self._reader.read(lines.index_path, lines.rows_at + first * _ROW.size, number * _ROW.size)
+            for at in range(0, len(rows) - _ROW.size + 1, _ROW.size):
+                yield Entry.unpacked(rows[at : at + _ROW.size])
+        for entries in lines.fresh.get(host, {}).values():
+            yield from entries
+
+    def _of_key(self, lines: _Lines, host: str, key: bytes) -> Iterator[Entry]:
+        if host in lines.indexed:
+            first, number, _ = lines.indexed[host]
+            rows = _Rows(self._reader, lines.index_path, lines.rows_at + first * _ROW.size, number)
+            for at in range(bisect_left(rows, key), number):
+                entry = Entry.unpacked(rows.row(at))
+                if entry.key != key:
+                    break
+                yield entry
+        yield from lines.fresh.get(host, {}).get(key, ())
+
+    def versions(self, directory: str, host: str, key: str) -> list[Found]:
+        """Give all lines of a key, the oldest first."""
+        wanted = bytes.fromhex(key)
+        with self._lock:
+            self.look()
+            found = self._lines_of(directory, host, wanted)
+            if not found and self._looked_at + self._look_s <= time.monotonic():
+                self.look(self._look_s)
+                found = self._lines_of(directory, host, wanted)
+        return sorted(found, key=_order)
+
+    def _lines_of(self, directory: str, host: str, key: bytes) -> list[Found]:
+        files = self._lines[directory].values()
+        return [(lines, entry) for lines in files for entry in self._of_key(lines, host, key)]
+
+    def find(self, directory: str, host: str, key: str) -> Found | None:
+        """Give the line that counts for a key in LINKS or ERRS; None if there is none."""
+        found = self.versions(directory, host, key)
+        if not found or found[-1][1].flags & _GONE:
+            return None
+        if directory == ERRS:
+            page = self.versions(LINKS, host, key)
+            if page and page[-1][1].version >= found[-1][1].version:  # it was stored, or removed, since
+                return None
+        return found[-1]
+
+    def all_of(self, directory: str, host: str) -> dict[bytes, Found]:
+        """Give the lines of a host that count, by key, in the order in which they are stored."""
+        with self._lock:
+            self.look()
+            asked = directory, host, self._changes
+            if self._last[0] == asked:
+                return self._last[1]
+            found = self._all_of(directory, host)
+            if len(found) <= _KEPT_LINES:
+                self._last = asked, found
+            return found
+
+    def _all_of(self, directory: str, host: str) -> dict[bytes, Found]:
+        newest: dict[bytes, Found] = {}
+        for lines in self._lines[directory].values():
+            for entry in self._of_host(lines, host):
+                before = newest.get(entry.key)
+                if before is None or _order(before) <= _order((lines, entry)):
+                    newest[entry.key] = lines, entry
+        if directory == ERRS:
+            pages = self._all_of(LINKS, host)
+            newest = {
+                key: found
+                for key, found in newest.items()
+                if key not in pages or pages[key][1].version < found[1].version
+            }
+        there = ((key, found) for key, found in newest.items() if not found[1].flags & _GONE)
+        return dict(sorted(there, key=lambda item: (item[1][0].path, item[1][1].offset)))
+
+    def hosts(self, directory: str) -> list[str]:
+        """List the hosts of which something is stored that would stand in `directory`."""
+        with self._lock:
+            self.look(0.0)
+            lines = self._lines[ERRS if directory == ERRS else LINKS].values()
+            return sorted({host for each in lines for host in each.hosts(directory)})
+
+    def next_version(self, host: str, key: str) -> int:
+        """Give the version of the next line of a key, by what this process knows of its lines.
+
+        Who fetches a page that may be stored has looked for it before. Others need no look: it is the first one.
+        """
+        wanted = bytes.fromhex(key)
+        with self._lock:
+            found = self._lines_of(LINKS, host, wanted) + self._lines_of(ERRS, host, wanted)
+        return 1 + max((entry.version for _, entry in found), default=0)
+
+    def line(self, found: Found) -> bytes:
+        """Read a line; b"" if it is not there any more."""
+        lines, entry = found
+        data = self._reader.read(lines.path, entry.offset, entry.length)
+        return data if data.endswith(b"\n") and len(data) == entry.length else b""
+
+    def head(self, found: Found) -> _Head | None:
+        """Read what a line says beside its record; None if it is not there any more, or was edited."""
+        try:
+            return _head.decode(self.line(found))
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return None
+
+    def at(self, found: Found) -> At | None:
+        """Read where the bodies of a page are."""
+        head = self.head(found)
+        return None if head is None else head.at
+
+    def block(self, at: At, what: str, most: int | None) -> bytes | None:
+        """Read a body; None if it is not there. `most`: bytes; if it has more, only the first of them are given."""
+        where = at.of(what)
+        if where is None:
+            return None
+        member = self._reader.read(at.pack, *where)
+        if len(member) < where[1]:
+            return None
+        unpacker = zlib.decompressobj(_GZIP)
+        try:
+            data = unpacker.decompress(member, (_MOST_BYTES if most is None else most) + _HEADS_BYTES)
+        except zlib.error:
+            return b""
+        block = data.partition(b"\r\n\r\n")[2]
+        if what == "body":
+            block = block.partition(b"\r\n\r\n")[2]
+        return block.removesuffix(b"\r\n\r\n") if unpacker.eof else block
+
+    def is_whole(self, at: At, what: str) -> bool:
+        """Tell whether the file is long enough for a body."""
+        where = at.of(what)
+        return where is not None and self._files.size(at.pack) >= sum(where)
+
+
+class _Rows:
+    """The keys of an index as a sequence, read where one looks."""
+
+    def __init__(self, reader: _Reader, path: str, begin: int, number: int) -> None:
+        self._reader, self._path, self._begin, self._number = reader, path, begin, number
+
+    def __len__(self) -> int:
+        return self._number
+
+    def __getitem__(self, at: int) -> bytes:
+        return self.row(at)[:12]
+
+    def row(self, at: int) -> bytes:
+        row = self._reader.read(self._path, self._begin + at * _ROW.size, _ROW.size)
+        return row.ljust(_ROW.size, b"\0")
+
+
+def _order(found: Found) -> tuple[int, str, int]:
+    """Of two lines of one version, which two machines have written, the same one counts for everybody."""
+    lines, entry = found
+    return entry.version, lines.path, entry.offset
+
+
+def _all_flags(rows: list[bytes]) -> int:
+    found = 0
+    for row in rows:
+        found |= Entry.unpacked(row).flags
+    return found
+
+
+# -- writing
+
+
+class _Page:
+    """What a thread wants to be written, and waits for."""
+
+    __slots__ = ("at", "directory", "error", "host", "is_done", "json", "key", "members", "version")
+
+    def __init__(self, directory: str, host: str, key: str, version: int, json: bytes) -> None:
+        self.directory, self.host, self.key, self.version, self.json = directory, host, key, version, json
+        self.members: dict[str, bytes] = {}
+        self.at: At | None = None  # of bodies that are there already
+        self.is_done = False
+        self.error: FscrawlError | None = None
+
+    def line(self, at: At | None) -> bytes:
+        said = {"host": self.host, "version": self.version, **({"at": at} if at is not None else {})}
+        return msgspec.json.encode(said)[:-1] + b"," + self.json[1:]
+
+
+class Writer:
+    """Writes the packs of this process. Threads that wait at the same time are written together.
+
+    threads    how many there are that may wait
+    """
+
+    def __init__(self, files: PackedFiles, packs: Packs, crawl: str, *, is_local: bool) -> None:
+        self.threads = 1
+        self._files = files
+        self._packs = packs
+        self._crawl = crawl
+        self._group_s = 0.0 if is_local else _GROUP_S
+        self._is_local = is_local
+        self._changed = threading.Condition()
+        self._waiting: list[_Page] = []
+        self._is_writing = False
+        self._pack = ""
+        self._segment = -1
+        self._bodies: _Appended | None = None
+        self._lines: dict[str, _Appended] = {}
+
+    def put(self, page: _Page) -> None:
+        """Write a page, and return when it is stored; TreeError if that is not possible."""
+        with self._changed:
+            self._waiting.append(page)
+            self._changed.notify_all()
+            until = time.monotonic() + self._group_s
+            while not page.is_done:
+                if self._is_writing:
+                    self._changed.wait()
+                elif len(self._waiting) >= max(1, self.threads // 2) or time.monotonic() >= until:
+                    self._write_waiting()
+                else:
+                    self._changed.wait(max(0.0, until - time.monotonic()))
+        if page.error is not None:
+            raise page.error
+
+    def _write_waiting(self) -> None:
+        """Write all that waits, while others may come to wait. The lock is held when this begins and ends."""
+        group, self._waiting, self._is_writing = self._waiting, [], True
+        self._changed.release()
+        error: FscrawlError | None = None
+        try:
+            self._write(group)
+        except FscrawlError as found:
+            error = found
+        finally:
+            self._changed.acquire()
+            self._is_writing = False
+            for page in group:
+                page.is_done, page.error = True, error
+            self._changed.notify_all()
+
+    def _write(self, group: list[_Page]) -> None:
+        """Write a group: the bodies, and then the lines. After a call that failed, a new segment begins."""
+        place = Place(str(self._files.root), f"{LINKS}/{self._pack}")
+
+        def write_once() -> None:
+            try:
+                self._write_once(group)
+            except OSError:
+                self._end_segment(with_index=False)
+                raise
+
+        self._files.retrying(place, write_once)
+
+    def _write_once(self, group: list[_Page]) -> None:
+        self._begin_segment()
+        places: list[At | None] = []
+        data: list[bytes] = []
+        bodies = self._bodies
+        for page in group:
+            if page.members and bodies is None:
+                bodies = self._bodies = self._open_bodies()
+            where: dict[str, tuple[int, int]] = {}
+            for what, member in page.members.items():
+                assert bodies is not None
+                where[what] = bodies.size + sum(map(len, data)), len(member)
+                data.append(member)
+            named = {what: where[what] for what in where if what != "answer"}
+            places.append(At(bodies.path, **named) if bodies is not None and named else page.at)
+        if bodies is not None and data:
+            bodies.append(b"".join(data))
+        for directory in (LINKS, ERRS):
+            chosen = [(page, at) for page, at in zip(group, places, strict=True) if page.directory == directory]
+            if chosen:
+                self._write_lines(directory, chosen)
+
+    def _write_lines(self, directory: str, pages: list[tuple[_Page, At | None]]) -> None:
+        file = self._lines.get(directory)
+        if file is None:
+            file = self._lines[directory] = self._open_file(directory, LINES)
+        written = [(page, page.line(at)) for page, at in pages]
+        offset = file.size
+        file.append(b"".join(line for _, line in written))
+        known = self._packs.own(directory, self._pack, self._segment)
+        for page, line in written:
+            head = _head.decode(line)
+            entry = Entry(bytes.fromhex(page.key), offset, len(line), page.version, head.flags, head.file or "")
+            self._packs.add(known, page.host, entry)
+            offset += len(line)
+
+    def _begin_segment(self) -> None:
+        if (self._lines or self._bodies is not None) and not self._is_full():
+            return
+        self._end_segment()
+        if not self._pack:
+            self._pack = pack_name(self._files.machine, os.urandom(4).hex())
+        self._segment += 1
+
+    def _is_full(self) -> bool:
+        files = [*self._lines.values(), *([self._bodies] if self._bodies is not None else [])]
+        return any(file.size >= SEGMENT_BYTES or file.is_closed for file in files)
+
+    def _open_file(self, directory: str, suffix: str) -> _Appended:
+        self._files.make_directory(f"{directory}/{self._pack}")
+        path = segment_path(directory, self._pack, self._segment, suffix)
+        end = sync if self._files.fsync else None if self._is_local else flush
+        return _Appended(path, Place(str(self._files.root), path), end)
+
+    def _open_bodies(self) -> _Appended:
+        bodies = self._open_file(HTMLS, BODIES)
+        name = bodies.path.partition("/")[2]
+        bodies.append(member(warcinfo(self._crawl, name, timestamp(time.time()))))
+        return bodies
+
+    def _end_segment(self, *, with_index: bool = True) -> None:
+        for directory, file in self._lines.items():
+            file.close()
+            if with_index:
+                self._packs.write_index(self._packs.own(directory, self._pack, self._segment), closed=True)
+        if self._bodies is not None:
+            self._bodies.close()
+        self._lines, self._bodies = {}, None
+
+    def close(self) -> None:
+        """End the last segment. Without this, others read its lines, since it has no index."""
+        with self._changed:
+            self._end_segment()
+
+
+class _Appended:
+    """A file of this writer. After a write that failed, it is not written to any more."""
+
+    def __init__(self, path: str, place: Place, end: Callable[[int], None] | None) -> None:
+        self.path = path
+        self.is_closed = False
+        self._place = place
+        self._end = end
+        self._descriptor, self.size = open_to_append(place, os.O_CREAT | os.O_EXCL)
+
+    def append(self, data: bytes) -> None:
+        try:
+            write_all(self._descriptor, data)
+            if self._end is not None:
+                self._end(self._descriptor)
+        except OSError:
+            self.close()
+            raise
+        self.size += len(data)
+
+    def close(self) -> None:
+        if not self.is_closed:
+            self.is_closed = True
+            close_read(self._descriptor)
+
+
+def member(data: bytes) -> bytes:
+    """Compress a WARC record: a gzip member, which can be unpacked without those before it."""
+    packer = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP)
+    return packer.compress(data) + packer.flush()
+
+
+# -- the files of a tree whose pages are in packs
+
+
+class PackedFiles(TreeFiles):
+    """Shows the pages of packs as if each had its files, so who reads a tree needs to know nothing of packs.
+
+    The files of pages are written by `put_page`, `put_record` and `put_error` alone. To remove one says that it
+    is gone.
+    """
+
+    def __init__(
+        self, root: Path, machine: str, record: TreeRecord, *, fsync: bool = False, retrying: Retrying = BRIEF
+    ) -> None:
+        super().__init__(root, machine, fsync=fsync, retrying=retrying)
+        is_local = caches_live_s(root) == 0
+        self._crawl = record.crawl
+        self.packs = Packs(self, is_local=is_local)
+        self.writer = Writer(self, self.packs, record.crawl, is_local=is_local)
+
+    def names_of_packs(self, directory: str) -> list[str]:
+        """List the directories of writers."""
+        return [name for name in super().names(directory) if is_pack(name)]
+
+    # -- reading
+
+    def _found(self, path: str) -> tuple[str, str, str, Found] | None:
+        """Find the line of a page's file: what the file is, its host, its key, and the line; None if there is none."""
+        page = of_page(path)
+        named = page_file_of(page[0], page[2]) if page else None
+        if page is None or named is None:
+            return None
+        directory, host, name = page
+        found = self.packs.find(ERRS if directory == ERRS else LINKS, host, named[0])
+        if found is None or name not in found[1].names(directory):
+            return None
+        what = "line" if directory in (LINKS, ERRS) else _WHAT.get(named[1], "body")
+        return what, host, named[0], found
+
+    def read(self, path: str, most: int | None = None) -> bytes | None:
+        if of_page(path) is None:
+            return super().read(path, most)
+        place = self.absolute(path)
+        found = self._found(path)
+        if found is None:
+            return None
+        what, *_, line = found
+        data = self.packs.line(line) or None if what == "line" else self._body(line, what, most)
+        if data is not None and most is not None and len(data) > most:
+            raise tree_error(too_large(place, len(data), most), place)
+        return data
+
+    def _body(self, line: Found, what: str, most: int | None) -> bytes | None:
+        at = self.packs.at(line)
+        return None if at is None else self.packs.block(at, what, most)
+
+    def read_beside(self, directory: str, names: Sequence[str], most: int) -> list[bytes | None]:
+        """Do what `many_files.read_beside` does."""
+        found = []
+        for name in names:
+            try:
+                found.append(self.read(f"{directory}/{name}", most))
+            except TreeError:
+                found.append(None)
+        return found
+
+    def exists(self, path: str) -> bool:
+        return super().exists(path) if of_page(path) is None else self._found(path) is not None
+
+    def is_file(self, path: str) -> bool:
+        return super().is_file(path) if of_page(path) is None else self._found(path) is not None
+
+    def size_if_there(self, path: str) -> int | None:
+        """Give the size of a file. That of a body is what its record says, if the pack is long enough for it."""
+        if of_page(path) is None:
+            return super().size_if_there(path)
+        found = self._found(path)
+        if found is None:
+            return None
+        what, *_, line = found
+        if what == "line":
+            return line[1].length
+        head = self.packs.head(line)
+        if head is None or head.at is None or not self.packs.is_whole(head.at, what):
+            return None
+        return head.bytes_of(what)
+
+    def modified_at(self, path: str) -> float | None:
+        if of_page(path) is None:
+            return super().modified_at(path)
+        found = self._found(path)
+        return None if found is None else super().modified_at(found[3][0].path)
+
+    def planted(self, path: str) -> str:
+        return super().planted(path) if of_page(path) is None else ""
+
+    def names(self, path: str = "") -> list[str]:
+        if path in PAGE_DIRECTORIES:
+            return self.packs.hosts(path)
+        directory, _, host = path.partition("/")
+        if directory not in PAGE_DIRECTORIES or "+" in host:
+            return super().names(path)
+        lines = self.packs.all_of(ERRS if directory == ERRS else LINKS, host)
+        return [name for _, entry in lines.values() for name in entry.names(directory)]
+
+    def entries(self, path: str) -> list[tuple[str, str]]:
+        directory, _, host = path.partition("/")
+        if directory not in PAGE_DIRECTORIES or "+" in host:
+            return super().entries(path)
+        return [(name, "file" if host else "directory") for name in self.names(path)]
+
+    def sorted_keys(self, directory: str, host: str) -> list[str]:
+        """Do what `many_files.list_keys` does."""
+        return sorted(key.hex() for key in self.packs.all_of(directory, host))
+
+    def temporaries(self, directories: Iterable[str]) -> list[tuple[str, str]]:
+        return super().temporaries(each for each in directories if each.partition("/")[0] not in PAGE_DIRECTORIES)
+
+    # -- writing
+
+    def put_page(self, host: str, record: PageRecord, body: bytes | None, beside: Mapping[str, bytes]) -> None:
+        """Store a page. `beside`: path → bytes of its DOM and its picture."""
+        page = self._page(LINKS, host, record)
+        if body is not None:
+            page.at = None if beside else self._same_body(host, record)
+            if page.at is None:
+                page.members["body"] = self._member(record, "response", _answer(record, body), base32_sha1(body))
+        elif record.redirect is not None:  # who replays the pack is led on
+            page.members["answer"] = self._member(record, "response", _answer(record, b""), base32_sha1(b""))
+        for path, data in beside.items():
+            what = "dom" if path.endswith(f".{DOM}") else "picture"
+            page.members[what] = self._beside(record, what, data)
+        self.writer.put(page)
+
+    def put_record(self, host: str, record: PageRecord) -> None:
+        """Bring the record of a page up to date; its bodies stay."""
+        page = self._page(LINKS, host, record)
+        before = self.packs.find(LINKS, host, record.key)
+        page.at = None if before is None else self.packs.at(before)
+        page.version = self.packs.next_version(host, record.key)
+        self.writer.put(page)
+
+    def put_error(self, host: str, record: ErrorRecord) -> None:
+        """Store the failure of a URL."""
+        self.writer.put(self._page(ERRS, host, record))
+
+    def remove(self, path: str) -> None:
+        page = of_page(path)
+        if page is None:
+            super().remove(path)
+            return
+        found = self._found(path)
+        if found is not None and found[0] == "line":  # a body is never there without its line
+            _, host, key, _ = found
+            version = self.packs.next_version(host, key)
+            said = msgspec.json.encode({"key": key, "gone": True}) + b"\n"
+            self.writer.put(_Page(page[0], host, key, version, said))
+
+    def set_aside(self, path: str) -> None:
+        if of_page(path) is None:
+            super().set_aside(path)
+        else:
+            self.remove(path)
+
+    def _page(self, directory: str, host: str, record: PageRecord | ErrorRecord) -> _Page:
+        version = self.packs.next_version(host, record.key)
+        return _Page(directory, host, record.key, version, record.to_json())
+
+    def _same_body(self, host: str, record: PageRecord) -> At | None:
+        """Give where the body of a page is if the page has been fetched again, and has the same."""
+        before = self.packs.find(LINKS, host, record.key) if self.packs.is_loaded else None
+        head = None if before is None else self.packs.head(before)
+        if head is None or head.sha256 != record.sha256 or head.at is None or head.at.body is None:
+            return None
+        return At(head.at.pack, head.at.body) if head.file == record.file else None
+
+    def _member(self, record: PageRecord, kind: str, block: bytes, digest: str) -> bytes:
+        fields = {**self._fields(record, kind, url_of(record.url)), "WARC-Payload-Digest": f"sha1:{digest}"}
+        if ip := address(record.ip):
+            fields["WARC-IP-Address"] = ip
+        return member(warc_record(kind, RESPONSE, fields, block))
+
+    def _beside(self, record: PageRecord, what: str, data: bytes) -> bytes:
+        url = url_of(record.url)
+        if what == "dom":
+            return member(warc_record("conversion", DOM_TYPE, self._fields(record, "conversion", url), data))
+        return member(warc_record("resource", "image/png", self._fields(record, "view", f"urn:view:{url}"), data))
+
+    def _fields(self, record: PageRecord, kind: str, target: str) -> dict[str, str]:
+        id_ = record_id(f"{self._crawl}/{record.key}/{record.fetched_at}/{kind}")
+        return {"WARC-Record-ID": id_, "WARC-Date": record.fetched_at, "WARC-Target-URI": target}
+
+
+_WHAT = {DOM: "dom", PICTURE: "picture"}
+
+
+def _answer(record: PageRecord, body: bytes) -> bytes:
+    return answer_head(record.status, record.headers, len(body)) + body

@@ -1,0 +1,136 @@
+"""WARC (ISO 28500:2017, version 1.1): how records are put together, for packs and for archives. Pure.
+
+Promise: whatever a text holds, a field is one line, in UTF-8, without control characters. So no header, URL or address
+of a page makes a field of its own, or a record that readers cannot read.
+
+Bodies are stored without content encoding. So the headers that are no longer true are named `X-Crawl-…`, as in Common
+Crawl's files.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import http
+import re
+import uuid
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from ipaddress import ip_address
+
+from fscrawl import __version__
+
+FIELDS = "application/warc-fields"
+REQUEST, RESPONSE = (f"application/http; msgtype={kind}" for kind in ("request", "response"))
+NO_BODY = "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"  # SHA-1 of nothing, in base 32
+_UNTRUE_HEADERS = frozenset({"content-encoding", "transfer-encoding", "content-length"})  # wrong for a stored body
+_HEADERS_BYTES = 28 << 10  # FastWARC reads no head of more than 32 KiB
+# C0, DEL and C1, and the two ends of lines that Unicode has beside them: `str.splitlines` cuts there.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_NOT_A_TOKEN = re.compile(r"[^!#$%&'*+.^_`|~0-9A-Za-z-]")  # RFC 9110, 5.6.2: what no header's name has
+
+Fields = Iterable[tuple[str, str]]
+
+
+def warcinfo(crawl: str, name: str, date: str) -> bytes:
+    """Make the record that a file begins with. `name`: of the file; `date`: RFC 3339."""
+    known = {
+        "software": f"fscrawl/{__version__}",
+        "format": "WARC File Format 1.1",
+        "conformsTo": "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
+        "isPartOf": crawl,
+        "description": "bodies are stored after content decoding; the headers that no longer hold are X-Crawl-*",
+    }
+    fields = {"WARC-Record-ID": record_id(f"{crawl}/{name}"), "WARC-Date": date, "WARC-Filename": name}
+    return record("warcinfo", FIELDS, fields, lines(known.items()))
+
+
+def answer_head(status: int, headers: Mapping[str, str], length: int) -> bytes:
+    """Write the head of an answer. `headers`: as in a record of a page; `length`: of the stored body, in bytes."""
+    found = [("Content-Length", str(length))]
+    for name, text in headers.items():
+        kept = f"X-Crawl-{name}" if name.lower() in _UNTRUE_HEADERS else name
+        found += [(kept, value) for value in text.split("\n")]  # a header that was there several times
+    return http_head(f"HTTP/1.1 {_status_line(status)}", found)
+
+
+def _status_line(status: int) -> str:
+    try:
+        return f"{status} {http.HTTPStatus(status).phrase}"
+    except ValueError:
+        return f"{status} "
+
+
+# -- what every record is made of
+
+
+def lines(fields: Fields) -> bytes:
+    r"""Write fields, one a line. Half of a surrogate pair, which has no bytes, becomes a question mark.
+
+    >>> lines([("title", "a\r\nb"), ("x", "\ud800")])
+    b'title: a b\r\nx: ?\r\n'
+    """
+    return "".join([f"{name}: {_one_line(value)}\r\n" for name, value in fields]).encode("utf-8", "replace")
+
+
+def _one_line(text: str) -> str:
+    return text if text.isprintable() else _CONTROL.sub(" ", text).strip()
+
+
+def http_head(first: str, headers: Fields) -> bytes:
+    """Write the head of a request or of an answer. RFC 9110, 5.5 lets values have bytes beyond ASCII, as servers do.
+
+    Headers behind the first 28 KiB are left out, if they do not fit.
+    """
+    head = lines([(_token(name), value) for name, value in headers])
+    if len(head) > _HEADERS_BYTES:
+        budget, kept = _HEADERS_BYTES, []
+        for line in head.splitlines(keepends=True):
+            if len(line) <= budget:
+                budget -= len(line)
+                kept.append(line)
+        head = b"".join(kept)
+    return f"{_one_line(first)}\r\n".encode("utf-8", "replace") + head + b"\r\n"
+
+
+@lru_cache(1 << 12)
+def _token(name: str) -> str:
+    return _NOT_A_TOKEN.sub("_", name) or "_"
+
+
+def record(kind: str, content_type: str, fields: dict[str, str], block: bytes) -> bytes:
+    """Write a record. `fields`: those that not every record has."""
+    headers = {
+        "WARC-Type": kind,
+        **fields,
+        "WARC-Block-Digest": f"sha1:{base32_sha1(block)}",
+        "Content-Type": content_type,
+        "Content-Length": str(len(block)),
+    }
+    return b"".join((b"WARC/1.1\r\n", lines(headers.items()), b"\r\n", block, b"\r\n\r\n"))
+
+
+def record_id(name: str) -> str:
+    return f"<{uuid.uuid5(uuid.NAMESPACE_URL, name).urn}>"
+
+
+@lru_cache(1 << 12)
+def address(text: str | None) -> str:
+    """Give an address in its usual form, without a zone; "" if it is none: somebody may have edited the record.
+
+    >>> address("FE80::1%eth0"), address("127.0.0.1"), address("a.example")
+    ('fe80::1', '127.0.0.1', '')
+    """
+    try:
+        return str(ip_address((text or "").partition("%")[0]))
+    except ValueError:
+        return ""
+
+
+def base32_sha1(data: bytes) -> str:
+    """Return the digest of a body as Common Crawl's index and WARC files write it.
+
+    >>> base32_sha1(b"")
+    '3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
+    """
+    return base64.b32encode(hashlib.sha1(data, usedforsecurity=False).digest()).decode()
