@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from fscrawl.errors import NotATreeError, PlantedError, RecordError, TreeError
@@ -121,10 +122,9 @@ class Tree:
             self.files = self._packed = PackedFiles(root, machine, self.record, fsync=fsync, retrying=retrying)
         self.controls = Controls(self.files)
 
-    def use_threads(self, number: int) -> None:
-        """Say how many threads of this process store pages: those that wait at the same time are written together."""
-        if self._packed is not None:
-            self._packed.writer.threads = number
+    def at_work(self) -> AbstractContextManager[None]:
+        """Inside this, a thread is at work on a page that it may store. Pages that wait together are written together."""
+        return contextlib.nullcontext() if self._packed is None else self._packed.writer.at_work()
 
     def close(self) -> None:
         """End what was written. Without this nothing is lost, and readers take longer."""

@@ -67,7 +67,8 @@ class Worker:
         """Do one task; TreeError if the tree cannot be used."""
         begun_at = time.monotonic()
         costs.begin()
-        outcome = self._attempt(task)
+        with self._context.tree.at_work():
+            outcome = self._attempt(task)
         costly_s = costs.costly_s()
         if isinstance(outcome, Known | Returned) or (outcome.exchange is None and not costly_s):
             return outcome

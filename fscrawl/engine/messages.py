@@ -82,7 +82,6 @@ class WorkerSetup(msgspec.Struct, frozen=True):
     def tree(self) -> Tree:
         """Give the tree."""
         tree = Tree(self.root, self.machine, fsync=self.fsync, record=self.record)
-        tree.use_threads(self.threads)
         if self.umask is not None:
             tree.files.adopt_umask(self.umask)  # this process was forked before the machine had taken it
         return tree

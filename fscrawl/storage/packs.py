@@ -20,6 +20,7 @@ What was written by a process that was killed is read as all else is.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import struct
 import threading
@@ -71,6 +72,9 @@ _GZIP_LEVEL = 4
 _MOST_BYTES = 2 << 30  # of a body, of a line, or of the rows of a host
 _HEADS_BYTES = 128 << 10  # of a WARC record and of its answer, at most
 _GROUP_S = 0.5  # on a file server, the first page of a group waits so long for others
+_ALONE_S = (
+    0.1  # the same if all threads at work wait: with an answer of each host at a time, one page a second is usual
+)
 _LOOK_S = 1.0  # between two looks at what others have written, where a look asks a file server
 _MANY_LINES = 20_000  # behind an index: then whoever has read them writes a new index
 
@@ -558,20 +562,17 @@ class _Page:
 
 
 class Writer:
-    """Writes the packs of this process. Threads that wait at the same time are written together.
-
-    threads    how many there are that may wait
-    """
+    """Writes the packs of this process. Pages that wait at the same time are written together."""
 
     def __init__(self, files: PackedFiles, packs: Packs, crawl: str, *, is_local: bool) -> None:
-        self.threads = 1
         self._files = files
         self._packs = packs
         self._crawl = crawl
-        self._group_s = 0.0 if is_local else _GROUP_S
+        self._may_wait = not is_local
         self._is_local = is_local
         self._changed = threading.Condition()
         self._waiting: list[_Page] = []
+        self._at_work = 0
         self._is_writing = False
         self._pack = ""
         self._segment = -1
@@ -583,16 +584,34 @@ class Writer:
         with self._changed:
             self._waiting.append(page)
             self._changed.notify_all()
-            until = time.monotonic() + self._group_s
+            began = time.monotonic()
             while not page.is_done:
                 if self._is_writing:
                     self._changed.wait()
-                elif len(self._waiting) >= max(1, self.threads // 2) or time.monotonic() >= until:
-                    self._write_waiting()
+                elif (wait_s := self._longest_wait_s() - (time.monotonic() - began)) > 0:
+                    self._changed.wait(wait_s)
                 else:
-                    self._changed.wait(max(0.0, until - time.monotonic()))
+                    self._write_waiting()
         if page.error is not None:
             raise page.error
+
+    def _longest_wait_s(self) -> float:
+        """Give how long a page waits for others: hardly, if no thread at work can bring another one before."""
+        if not (self._may_wait and self._at_work):
+            return 0.0
+        return _ALONE_S if len(self._waiting) >= self._at_work else _GROUP_S
+
+    @contextlib.contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Inside this, a thread is at work on a page that it may store soon."""
+        with self._changed:
+            self._at_work += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._at_work -= 1
+                self._changed.notify_all()
 
     def _write_waiting(self) -> None:
         """Write all that waits, while others may come to wait. The lock is held when this begins and ends."""
