@@ -123,7 +123,7 @@ class Tree:
         self.controls = Controls(self.files)
 
     def at_work(self) -> AbstractContextManager[None]:
-        """Inside this, a thread is at work on a page that it may store. Pages that wait together are written together."""
+        """Inside this, a thread is at work on a page that it may store."""
         return contextlib.nullcontext() if self._packed is None else self._packed.writer.at_work()
 
     def close(self) -> None:
