@@ -62,20 +62,11 @@ _METHOD = re.compile(rb"([A-Za-z]{1,20}) ")
 _NOT_WHOLE = ("WARC-Truncated", "WARC-Segment-Number")
 _ANSWERS = ("response", "resource", "revisit")
 
-# What becomes of a record, as it is counted: of an answer that is stored its kind.
-FAILED = "failed"
-SAME, OLDER, FAILED_SINCE = "same", "older", "failed since"
-NO_BODY, CUT, NO_GET, NO_ANSWER, DAMAGED = "no body", "cut", "no get", "no answer", "damaged"
-_SAID = {
-    SAME: ("{} stored already", "{} stored already"),
-    OLDER: ("{} older than what is stored", "{} older than what is stored"),
-    FAILED_SINCE: ("{} failure of a stored page", "{} failures of stored pages"),
-    NO_BODY: ("{} revisit without its body", "{} revisits without their bodies"),
-    CUT: ("{} cut off by its crawler", "{} cut off by their crawler"),
-    NO_GET: ("{} of another method than GET", "{} of other methods than GET"),
-    NO_ANSWER: ("{} record that is no answer over HTTP", "{} records that are no answers over HTTP"),
-    DAMAGED: ("{} damaged place", "{} damaged places"),
-}
+# What becomes of a record that is not stored, as it is counted and said.
+SAME, OLDER, FAILED_SINCE = "stored already", "older than what is stored", "failures of stored pages"
+NO_BODY, CUT = "without the body of an earlier answer", "cut off by their crawler"
+NO_GET, NO_ANSWER, DAMAGED = "of other methods than GET", "no answers over HTTP", "damaged"
+FAILED = "failed"  # and is stored: of others, their kind is counted
 
 
 class Archive(NamedTuple):
@@ -293,77 +284,73 @@ class Importer:
 
     def run(self, archives: Sequence[Archive]) -> None:
         """Import all records; those whose bodies are elsewhere when all others are there. TreeError as for `Tree`."""
-        if self._pass(archives, self._take):
-            self._pass(archives, self._take_revisit)
+        if self._pass(archives):
+            self._pass(archives, again=True)
         self._let_links_be_read()
 
-    def _pass(self, archives: Sequence[Archive], take: Callable[[_Record, str], bool]) -> bool:
-        """Let `take` have each record; tell whether it left any for another pass."""
-        is_first, is_left = take == self._take, False
-        before = 0
-        total = sum(each.path.stat().st_size for each in archives)
-        self._line.begin("importing" if is_first else "looking for the bodies of revisits", total, "bytes")
-        for archive in archives:
+    def _pass(self, archives: Sequence[Archive], *, again: bool = False) -> bool:
+        """Import all records but revisits; `again`: these alone. Tell whether any are left."""
+        before, is_left = 0, False
+        sizes = [archive.path.stat().st_size for archive in archives]
+        self._line.begin("looking for the bodies of revisits" if again else "importing", sum(sizes), "bytes")
+        for archive, size in zip(archives, sizes, strict=True):
 
             def damaged(at: int, what: str, name: str = archive.name) -> None:
-                if is_first:
+                if not again:
                     self.counts[DAMAGED] += 1
-                    self._warn(f"{name}: damaged in or behind the record at byte {at:,}: {what}; what is whole is imported")
+                    place = f"in or behind the record at byte {at:,}"
+                    self._warn(f"{name}: damaged {place}: {what}; what is whole is imported")
 
             def reach(at: int, before: int = before) -> None:
                 self._line.reach(before + at)
 
             with archive.open() as file:
                 for record, method in _answers(_records(file, self._most, damaged, reach)):
-                    is_left |= take(record, method)
-            before += archive.path.stat().st_size
+                    if (record.kind == "revisit") == again:
+                        self._take(record, method)
+                    else:
+                        is_left = not again
+            before += size
         return is_left
 
-    def _take(self, record: _Record, method: str) -> bool:
-        """Import a record; give True for a revisit, which is left."""
-        url = self._url_of(record)
+    def _take(self, record: _Record, method: str) -> None:
+        url, moment = self._url_of(record), _moment(record.said("WARC-Date"))
         if url is None:
             self.counts[NO_ANSWER] += 1
         elif method != "GET":
             self.counts[NO_GET] += 1
-        elif record.kind == "revisit":
-            return True
-        elif (moment := _moment(record.said("WARC-Date"))) is None:
+        elif moment is None:
             self.counts[DAMAGED] += 1
-            self._warn(f"{urls.without_login(url)}: its record has the WARC-Date {record.said('WARC-Date')[:40]!r}")
+            self._warn(f"{url}: a record of it has the WARC-Date {record.said('WARC-Date')[:40]!r}, which is no time")
         elif self._is_new(url, moment):
             answer = self._answer(record)
-            if isinstance(answer, Fetched) and answer.status == 304:
+            if isinstance(answer, Fetched) and answer.body is None and answer.status != 304:
+                self._store(url, answer, moment)
+            elif record.kind == "revisit":
+                self._take_revisit(record, url, answer, moment)
+            elif isinstance(answer, Fetched) and answer.status == 304:
                 self.counts[NO_BODY] += 1
-            elif any(record.said(name) for name in _NOT_WHOLE) and _has_or_needs_body(answer):
+            elif any(record.said(name) for name in _NOT_WHOLE):
                 self.counts[CUT] += 1
             else:
                 self._store(url, answer, moment)
-        return False
 
-    def _take_revisit(self, record: _Record, method: str) -> bool:
-        """Import a revisit; all others are imported."""
-        url, moment = self._url_of(record), _moment(record.said("WARC-Date"))
-        if record.kind != "revisit" or url is None or method != "GET":
-            return False
-        if moment is None:
-            self.counts[DAMAGED] += 1
-        elif self._is_new(url, moment):
-            answer, original = self._answer(record), self._original(record, url)
-            if isinstance(answer, Fetched) and not _has_or_needs_body(answer):
-                self._store(url, answer, moment)
-            elif original is None:
-                self.counts[NO_BODY] += 1
-            elif original.url == url:  # as when a refresh finds it unchanged
-                status = answer.status if isinstance(answer, Fetched) else 304
-                self._tree.put_record(urls.host(url), replace(original, checked_at=moment, checked_status=status))
-                self.counts[SAME] += 1
-            else:
-                headers = {**(answer.headers if isinstance(answer, Fetched) else original.headers)}
-                headers.pop("content-encoding", None)
-                body = self._tree.body(urls.host(original.url), original.key, original.bytes, original.file)
-                self._store(url, Fetched(original.status, headers, body, 0.0, 0.0, _address(record)), moment)
-        return False
+    def _take_revisit(self, record: _Record, url: str, answer: Fetched | Failed, moment: str) -> None:
+        """Import an answer that has the body of another one, which is stored by now. `answer`: without it."""
+        original = self._original(record, url)
+        head = answer if isinstance(answer, Fetched) and answer.status != 304 else None
+        if original is None:
+            self.counts[NO_BODY] += 1
+        elif original.url == url:  # as when a refresh finds it unchanged
+            status = head.status if head else 304
+            self._tree.put_record(urls.host(url), replace(original, checked_at=moment, checked_status=status))
+            self.counts[SAME] += 1
+        else:
+            body = self._tree.body(urls.host(original.url), original.key, original.bytes, original.file)
+            headers = {**(head.headers if head else original.headers)}
+            headers.pop("content-encoding", None)  # it is undone
+            status = head.status if head else original.status
+            self._store(url, Fetched(status, headers, body, 0.0, 0.0, _address(record)), moment)
 
     def _url_of(self, record: _Record) -> str | None:
         """Give the normal form of the URL that a record answers for; None if it is no answer over HTTP."""
@@ -455,12 +442,9 @@ class Importer:
         counts = self.counts
         stored = [number_of(counts["page"], "page"), number_of(counts["redirect"], "redirect")]
         stored += [f"{counts['other']:,} of other types", number_of(counts[FAILED], "failure")]
-        rest = [_SAID[kind][counts[kind] != 1].format(f"{counts[kind]:,}") for kind in _SAID if counts[kind]]
+        kinds = (SAME, OLDER, FAILED_SINCE, NO_BODY, CUT, NO_GET, NO_ANSWER, DAMAGED)
+        rest = [f"{counts[kind]:,} {kind}" for kind in kinds if counts[kind]]
         return f"imported: {', '.join(stored)}" + ("; not: " + ", ".join(rest) if rest else "")
-
-
-def _has_or_needs_body(answer: Fetched | Failed) -> bool:
-    return isinstance(answer, Failed) or answer.body is not None or answer.status == 304
 
 
 def _moment(text: str) -> str | None:

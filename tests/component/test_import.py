@@ -132,6 +132,7 @@ class Warc:
 # -- archives of programs
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize("compressed", [True, False])
 def test_what_wget_has_made(web: Web, tmp_path: Path, compressed: bool) -> None:
     """A tree of wget's archive has what a crawl has; all commands work on it, and a crawl goes on from there."""
@@ -221,7 +222,7 @@ def test_wacz_like_browsertrix(tmp_path: Path) -> None:
     assert done.code == 0, done
     assert done.out.startswith(
         "imported: 2 pages, 0 redirects, 0 of other types, 0 failures;"
-        " not: 1 of another method than GET, 6 records that are no answers over HTTP, in "
+        " not: 1 of other methods than GET, 6 no answers over HTTP, in "
     )
     assert {url: each.title for url, each in pages(tmp_path / "tree").items()} == {A: "shown", C: "a resource"}
     audited(tmp_path / "tree")
@@ -282,10 +283,10 @@ def test_what_an_answer_is(tmp_path: Path) -> None:
     root = tmp_path / "tree"
     done = imported(root, warc.done())
     assert done.code == 1, done  # a date is damaged
-    assert "http://a.example/b: its record has the WARC-Date 'yesterday'" in done.err
+    assert "http://a.example/b: a record of it has the WARC-Date 'yesterday', which is no time" in done.err
     assert done.out.startswith(
-        "imported: 2 pages, 1 redirect, 1 of other types, 3 failures; not: 1 revisit without its body, 1 cut off by its"
-        " crawler, 4 records that are no answers over HTTP, 1 damaged place, in "
+        "imported: 2 pages, 1 redirect, 1 of other types, 3 failures; not: 1 without the body of an earlier answer,"
+        " 1 cut off by their crawler, 4 no answers over HTTP, 1 damaged, in "
     )
     found, failed = pages(root), errors(root)
     assert (found[A].fetched_at, found[A].ip, found[A].elapsed) == ("2026-01-02T03:04:05.000Z", "192.0.2.7", 0.0)
@@ -361,7 +362,7 @@ def test_revisits(tmp_path: Path) -> None:
         done = imported(root, tmp_path)
         assert done.code == 0, done
         assert done.out.startswith(f"imported: {stored} page"), done.out
-        assert "1 revisit without its body" in done.out
+        assert "1 without the body of an earlier answer" in done.out
         found = pages(root)
         assert set(found) == {A, B, "http://a.example/old"}
         assert essence(found[B])[6:] == essence(found[A])[6:]
@@ -408,7 +409,7 @@ def test_damage(tmp_path: Path, name: str) -> None:
         "cut in a head": (data[: len(data) // 6 * 5 + 60], set("01234"), "byte"),
         "overwritten": (
             data[: third + 4000] + b"\0" * 300 + data[third + 4300 :],
-            set("013456") & set("01345"),
+            set("01345"),
             "byte",
         ),
         "garbage": (b"hello, this is no archive\n" * 999, set(), "byte 0: "),
@@ -423,7 +424,7 @@ def test_damage(tmp_path: Path, name: str) -> None:
         [line] = done.warnings
         assert line.startswith(f"{tmp_path / name}: damaged in or behind the record at {said}"), (what, line)
         assert {url[-1] for url in pages(root)} >= left, (what, done)
-        assert "1 damaged place" in done.out, (what, done.out)
+        assert "1 damaged, in " in done.out, (what, done.out)
         if pages(root):
             check_tree(root)
             audited(root)
@@ -437,9 +438,10 @@ def test_an_archive_with_nothing_in_it(tmp_path: Path) -> None:
     assert done.out.startswith("imported: 0 pages, 0 redirects, 0 of other types, 0 failures, in ")
 
 
+@pytest.mark.gate
 def test_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bodies, codings, heads and pages that cost too much are failures, as in a crawl; others are not read."""
-    monkeypatch.setattr(parsing, "_LIMIT_S", 0.2)
+    monkeypatch.setattr(parsing, "_LIMIT_S", 0.05)
     bomb = gzip.compress(b"<p>" + b"\0" * 30_000_000)
     warc = Warc(tmp_path / "it.warc.gz")
     warc.add("http://a.example/bomb", bomb, headers={"Content-Encoding": "gzip"})
@@ -449,19 +451,20 @@ def test_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     warc.add("http://a.example/head", PAGE, headers={f"X-{each}": "x" * 200 for each in range(2000)})
     warc.add("http://a.example/video", b"\0" * 30_000_000, headers={"Content-Type": "video/mp4"})
     warc.add("http://a.example/resource", b"<p>" * 700_000, "resource", status=None, Content_Type="text/html")
-    warc.add("http://a.example/slow", b"<div>" * 60_000 + b"<table><b>" * 20_000)
+    warc.add("http://a.example/slow", b"<svg>" + b"<g></q>" * 60_000)
     warc.add("http://a.example/title", b"<title>%s</title>" % (b"x" * 1_000_000))
     root = tmp_path / "tree"
     done = imported(root, warc.done(), settings={"fetch.max_bytes": "2000000"})
     assert done.code == 0, done
     found = {url.rpartition("/")[2]: each.class_ for url, each in errors(root).items()}
-    assert found.pop("slow", "parse") == "parse"
+    assert found.pop("slow") == "parse"
     assert found == dict.fromkeys(("bomb", "nested", "large", "chunks", "head", "resource"), "too-large")
     assert pages(root)["http://a.example/video"].skipped == "type video/mp4"
     check_tree(root)
     audited(root)
 
 
+@pytest.mark.gate
 @pytest.mark.parametrize(
     "head",
     [b"WARC/1.0\r\nX: " + b"a" * 50_000_000, b"WARC/1.0\r\n" + b"X: a\r\n" * 5_000_000, b"\n" * 50_000_000],
