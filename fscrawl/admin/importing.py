@@ -33,7 +33,7 @@ from msgspec.structs import replace
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
-from fscrawl.dataset.page_files import base32_sha1
+from fscrawl.dataset.page_files import base32_sha1, read_whole
 from fscrawl.errors import PlantedError, RecordError, TreeError, UsageError, reason
 from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.rules import LinkRules
@@ -47,7 +47,7 @@ from fscrawl.http.framing import HEAD_BYTES
 from fscrawl.parse.headers import media_type
 from fscrawl.parse.media_types import HTML
 from fscrawl.sites.rules import near_to
-from fscrawl.storage.records import ErrorRecord, PageRecord, timestamp
+from fscrawl.storage.records import KINDS, ErrorRecord, PageRecord, timestamp
 from fscrawl.store import Beside, Tree
 from fscrawl.util.humanize import number_of
 from fscrawl.util.progress import SILENT, ProgressLine
@@ -70,48 +70,55 @@ FAILED = "failed"  # and is stored: of others, their kind is counted
 
 
 class Archive(NamedTuple):
-    """`name`: for people. `inside`: of a WACZ, the file in it; "" if it is none."""
+    """`inside`: of a WACZ, the file in it; "" if it is none. `size`: of it, in bytes."""
 
     path: Path
-    inside: str = ""
+    inside: str
+    size: int
 
     @property
     def name(self) -> str:
         return f"{self.path}{':' * bool(self.inside)}{self.inside}"
 
-    @contextlib.contextmanager
-    def open(self) -> Iterator[IO[bytes]]:
-        with contextlib.ExitStack() as stack:
-            if self.inside:
-                yield stack.enter_context(stack.enter_context(zipfile.ZipFile(self.path)).open(self.inside))
-            else:
-                yield stack.enter_context(self.path.open("rb"))
+    def open(self) -> IO[bytes]:
+        with _readable(self.path):
+            if not self.inside:
+                return self.path.open("rb")
+            with zipfile.ZipFile(self.path) as wacz:
+                return wacz.open(self.inside)
+
+
+@contextlib.contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {reason(error)}") from error
+    except (zipfile.BadZipFile, RuntimeError, KeyError) as error:  # RuntimeError: encrypted, or of an unknown method
+        raise UsageError(f"{path}: it is no WACZ that can be read: {error}") from error
 
 
 def archives_of(paths: Iterable[Path]) -> list[Archive]:
-    """Give the archives that are named, and those in directories, by their names; UsageError if there is none."""
+    """Give the archives that are named, and those in directories, by their names; UsageError if one has none."""
     return [archive for path in paths for archive in _archives_at(path)]
 
 
 def _archives_at(path: Path) -> list[Archive]:
-    try:
+    with _readable(path):
         if path.is_dir():
-            found = [each for each in sorted(path.iterdir()) if each.name.endswith(_NAMES) and each.is_file()]
-            if not found:
-                raise UsageError(f"{path}: there is no archive in it; their names end in {', '.join(_NAMES)}")
-            return archives_of(found)
-        if path.suffix != ".wacz":
-            with path.open("rb"):
-                return [Archive(path)]
-        with zipfile.ZipFile(path) as wacz:
-            names = [name for name in wacz.namelist() if _OF_WACZ.fullmatch(name)]
-            for name in names:
-                wacz.open(name).close()
-            return [Archive(path, name) for name in names]
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {reason(error)}") from error
-    except (zipfile.BadZipFile, RuntimeError) as error:  # RuntimeError: it is encrypted, or of an unknown method
-        raise UsageError(f"{path}: it is no WACZ that can be read: {error}") from error
+            there = [each for each in sorted(path.iterdir()) if each.name.endswith(_NAMES) and each.is_file()]
+            found, lacks = archives_of(there), f"archive; their names end in {', '.join(_NAMES)}"
+        elif path.suffix == ".wacz":
+            with zipfile.ZipFile(path) as wacz:
+                files = [each for each in wacz.infolist() if _OF_WACZ.fullmatch(each.filename)]
+            found, lacks = [Archive(path, each.filename, each.compress_size) for each in files], "archive/*.warc.gz"
+        else:
+            found, lacks = [Archive(path, "", path.stat().st_size)], ""
+    if not found:
+        raise UsageError(f"{path}: there is no {lacks}")
+    for archive in found:
+        archive.open().close()
+    return found
 
 
 # -- the records of an archive
@@ -162,22 +169,28 @@ def _records(
 
 
 def _whole(record: WarcRecord, most: int) -> _Record:
-    kind = record.headers.get("WARC-Type", "") or ""
+    headers = {name.lower(): value for name, value in record.headers.items()}
+    kind = headers.get("warc-type", "").lower()
     most = most if kind in _ANSWERS else _PIECE_BYTES
     block, size = bytearray(), 0
     while piece := record.reader.read(_PIECE_BYTES):
         size += len(piece)
         block += piece[: most - len(block)]
-    if size < record.content_length or "Content-Length" not in record.headers:
+    if size < record.content_length or "content-length" not in headers:
         raise OSError("a record ends before it is whole")
-    headers = {name.lower(): value for name, value in record.headers.items()}
     return _Record(kind, headers, record.headers.get_multiple("WARC-Concurrent-To"), bytes(block))
 
 
 def _is_cut(file: IO[bytes], at: int) -> bool:
-    """Tell whether a gzip member is not whole, the last record's or one behind: no record would show it."""
+    """Tell whether a gzip member is not whole, the last record's or one behind: no record would show it.
+
+    If all records are in one member, the last one would.
+    """
     file.seek(at)
     member = None
+    if file.read(len(_GZIP)) != _GZIP:
+        return False
+    file.seek(at)
     while data := file.read(_PIECE_BYTES):
         while data:
             member = member or zlib.decompressobj(31)
@@ -231,6 +244,7 @@ class _AsOf(Tree):
 
     moment   when the host was asked
     old      the record that the page has; it is replaced
+    kept     why a failure was not written; "": it was, or there was none
     """
 
     def __init__(self, tree: Tree) -> None:
@@ -240,7 +254,7 @@ class _AsOf(Tree):
         self.files.umask = tree.files.umask
         self.moment = ""
         self.old: PageRecord | None = None
-        self.is_kept = False  # a failure was not written
+        self.kept = ""
 
     def put_page(self, host: str, record: PageRecord, body: bytes | None, beside: Beside = None) -> None:
         record = replace(record, fetched_at=self.moment, elapsed=0.0)
@@ -250,8 +264,11 @@ class _AsOf(Tree):
 
     def put_error(self, host: str, record: ErrorRecord) -> None:
         before = self.failure(host, record.key)
-        self.is_kept = self.old is not None or (before is not None and before.failed_at >= self.moment)
-        if not self.is_kept:
+        if self.old is not None:
+            self.kept = FAILED_SINCE
+        elif before is not None and before.failed_at >= self.moment:
+            self.kept = SAME if before.failed_at == self.moment else OLDER
+        else:
             super().put_error(host, replace(record, failed_at=self.moment, attempts=1))
 
 
@@ -291,9 +308,9 @@ class Importer:
     def _pass(self, archives: Sequence[Archive], *, again: bool = False) -> bool:
         """Import all records but revisits; `again`: these alone. Tell whether any are left."""
         before, is_left = 0, False
-        sizes = [archive.path.stat().st_size for archive in archives]
-        self._line.begin("looking for the bodies of revisits" if again else "importing", sum(sizes), "bytes")
-        for archive, size in zip(archives, sizes, strict=True):
+        total = sum(archive.size for archive in archives)
+        self._line.begin("looking for the bodies of revisits" if again else "importing", total, "bytes")
+        for archive in archives:
 
             def damaged(at: int, what: str, name: str = archive.name) -> None:
                 if not again:
@@ -310,7 +327,7 @@ class Importer:
                         self._take(record, method)
                     else:
                         is_left = not again
-            before += size
+            before += archive.size
         return is_left
 
     def _take(self, record: _Record, method: str) -> None:
@@ -337,19 +354,19 @@ class Importer:
 
     def _take_revisit(self, record: _Record, url: str, answer: Fetched | Failed, moment: str) -> None:
         """Import an answer that has the body of another one, which is stored by now. `answer`: without it."""
-        original = self._original(record, url)
+        found = self._original(record, url)
         head = answer if isinstance(answer, Fetched) and answer.status != 304 else None
-        if original is None:
+        if found is None:
             self.counts[NO_BODY] += 1
-        elif original.url == url:  # as when a refresh finds it unchanged
-            status = head.status if head else 304
+            return
+        original, body = found
+        status = head.status if head else original.status
+        if original.url == url:  # as when a refresh finds it unchanged
             self._tree.put_record(urls.host(url), replace(original, checked_at=moment, checked_status=status))
             self.counts[SAME] += 1
         else:
-            body = self._tree.body(urls.host(original.url), original.key, original.bytes, original.file)
             headers = {**(head.headers if head else original.headers)}
             headers.pop("content-encoding", None)  # it is undone
-            status = head.status if head else original.status
             self._store(url, Fetched(status, headers, body, 0.0, 0.0, _address(record)), moment)
 
     def _url_of(self, record: _Record) -> str | None:
@@ -375,45 +392,42 @@ class Importer:
 
     def _is_new(self, url: str, moment: str) -> bool:
         """Tell whether an answer is newer than what the tree has of its URL, which is replaced then."""
-        self._tree.moment, self._tree.old = moment, stored_record(self._tree, self._task(url))
+        self._tree.moment, self._tree.old = moment, self._record_of(url)
         old = self._tree.old
         if old is None or old.looked_at < moment:
             return True
         self.counts[SAME if moment in (old.fetched_at, old.checked_at) else OLDER] += 1
         return False
 
-    def _original(self, record: _Record, url: str) -> PageRecord | None:
-        """Give the record of the page that has the body of a revisit; None if the tree has it not, or another body."""
+    def _record_of(self, url: str) -> PageRecord | None:
+        """Read the record of a page, if it has one. To ask for its name is quicker, where most are missing."""
+        task = self._task(url)
+        return stored_record(self._tree, task) if self._tree.is_done(task.host, task.key) else None
+
+    def _original(self, record: _Record, url: str) -> tuple[PageRecord, bytes] | None:
+        """Give the page that has the body of a revisit, and this; None if the tree has it not, or another one."""
         of = self._normalised(record.said("WARC-Refers-To-Target-URI")) or url
-        found = stored_record(self._tree, self._task(of))
+        found = self._record_of(of)
         if found is None or not found.sha256:
             return None
-        if _moment(record.said("WARC-Refers-To-Date")) == found.fetched_at:
-            return found
-        with contextlib.suppress(RecordError):
-            body = self._tree.body(urls.host(of), found.key, found.bytes, found.file)
-            if record.said("WARC-Payload-Digest").lower() == f"sha1:{base32_sha1(body)}".lower():
-                return found
-        return None
+        try:
+            path = self._tree.body_path(urls.host(of), found.key, found.file)
+            body = read_whole(self._tree, path, found.bytes, found.sha256, "body")
+        except RecordError:
+            return None
+        is_its_own = _moment(record.said("WARC-Refers-To-Date")) == found.fetched_at
+        is_the_same = record.said("WARC-Payload-Digest").upper() == f"SHA1:{base32_sha1(body)}"
+        return (found, body) if is_its_own or is_the_same else None
 
     def _store(self, url: str, answer: Fetched | Failed, moment: str) -> None:
-        task = self._task(url)
-        if (
-            isinstance(answer, Fetched)
-            and answer.body is not None
-            and len(answer.body) > self._settings.fetch.max_bytes
-        ):
-            answer = Failed("too-large", "the body is larger than fetch.max_bytes", False, answer.status)
-        self._tree.moment, self._tree.is_kept = moment, False
-        outcome = self._stored(task, answer)
-        if isinstance(outcome, Stored):
-            self.counts[outcome.kind] += 1
-        elif not self._tree.is_kept:
-            self.counts[FAILED] += 1
-        else:
-            self.counts[FAILED_SINCE if self._tree.old is not None else SAME] += 1
+        most = self._settings.fetch.max_bytes
+        if isinstance(answer, Fetched) and len(answer.body or b"") > most:  # of a resource
+            answer = Failed("too-large", f"the body is larger than the limit of {most} bytes (fetch.max_bytes)", False)
+        self._tree.moment, self._tree.kept = moment, ""
+        outcome = self._outcome(self._task(url), answer)
+        self.counts[outcome.kind if isinstance(outcome, Stored) else self._tree.kept or FAILED] += 1
 
-    def _stored(self, task: PageTask, answer: Fetched | Failed) -> Outcome:
+    def _outcome(self, task: PageTask, answer: Fetched | Failed) -> Outcome:
         try:
             return self._worker.store(task, answer)
         except TreeError as error:
@@ -430,10 +444,13 @@ class Importer:
         return PageTask(url, urls.host(url), urls.key(url), 0, "", self._settings.fetch.retries + 1)
 
     def _let_links_be_read(self) -> None:
-        """Let the machines of a crawl that has begun read all records again, for the links of what is new."""
+        """Let the machines of a crawl that has begun read all records again, for the links of what is new.
+
+        It may be new since an import that was interrupted.
+        """
         generations = Generations(self._tree.files)
         newest = generations.newest()
-        if newest is not None:
+        if newest is not None and self.counts.keys() & {*KINDS, SAME}:
             links = newest.links or LinkRules.of(self._settings, self._seeds)
             generations.begin_next(links, newest.refresh_before, "import")
 

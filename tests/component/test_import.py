@@ -23,6 +23,7 @@ from warcio.warcwriter import WARCWriter
 
 from fscrawl.admin import importing
 from fscrawl.engine import parsing
+from fscrawl.handlers import costs
 from fscrawl.storage.records import PageRecord
 from tests.support.crawling import SETTINGS, Done, body, check_tree, crawl, errors, fscrawl, pages
 from tests.support.web import Request, Response, Web
@@ -250,6 +251,7 @@ def deflated(data: bytes) -> bytes:
         ({"Transfer-Encoding": "chunked", "Content-Encoding": "br"}, PAGE),  # decoded, and the head as it was
         ({"Content-Encoding": "gzip"}, PAGE),
     ],
+    ids=itertools.count(),
 )
 def test_codings(tmp_path: Path, headers: dict[str, str], block: bytes) -> None:
     """Codings are undone; where the archive has undone them, and left the head as it was, the body is as it stands."""
@@ -430,6 +432,31 @@ def test_damage(tmp_path: Path, name: str) -> None:
             audited(root)
 
 
+@pytest.mark.parametrize("cut", [0, 9000])
+def test_all_records_in_one_gzip_member(tmp_path: Path, cut: int) -> None:
+    """An archive that was compressed as a whole is read, too; and that it is cut is seen."""
+    data = gzip.compress(many(tmp_path / "it.warc", 20).data)
+    (tmp_path / "it.warc.gz").write_bytes(data[: len(data) - cut])
+    done = imported(tmp_path / "tree", tmp_path / "it.warc.gz")
+    assert (done.code, len(done.warnings)) == ((1, 1) if cut else (0, 0)), done
+    assert len(pages(tmp_path / "tree")) == (19 if cut else 20)
+
+
+def test_a_revisit_whose_body_is_damaged(tmp_path: Path) -> None:
+    """A body that is not what its record says is no page's; nor is a missing one."""
+    warc, root = Warc(tmp_path / "1.warc"), tmp_path / "tree"
+    warc.add(A, PAGE)
+    assert imported(root, warc.done()).code == 0
+    again = Warc(tmp_path / "2.warc")
+    again.add(B, b"", "revisit", WARC_Refers_To_Target_URI=A, WARC_Refers_To_Date=DAY)
+    [stored] = (root / "htmls").rglob("*.html")
+    stored.write_bytes(PAGE.upper())
+    assert "1 without the body of an earlier answer" in imported(root, again.done()).out
+    stored.unlink()
+    assert "1 without the body of an earlier answer" in imported(root, again.done()).out
+    assert set(pages(root)) == {A}
+
+
 def test_an_archive_with_nothing_in_it(tmp_path: Path) -> None:
     """An empty archive is no mistake, but there is no page."""
     (tmp_path / "it.warc.gz").touch()
@@ -442,6 +469,7 @@ def test_an_archive_with_nothing_in_it(tmp_path: Path) -> None:
 def test_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bodies, codings, heads and pages that cost too much are failures, as in a crawl; others are not read."""
     monkeypatch.setattr(parsing, "_LIMIT_S", 0.05)
+    monkeypatch.setattr(costs, "slowness", lambda: 1.0)  # else it depends on tests before this one
     bomb = gzip.compress(b"<p>" + b"\0" * 30_000_000)
     warc = Warc(tmp_path / "it.warc.gz")
     warc.add("http://a.example/bomb", bomb, headers={"Content-Encoding": "gzip"})
@@ -501,11 +529,13 @@ def test_bad_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is wrong with the command line is one line, and no tree is made."""
     (tmp_path / "empty").mkdir()
     (tmp_path / "no.wacz").write_text("no zip")
+    zipfile.ZipFile(tmp_path / "empty.wacz", "w").close()
     root = tmp_path / "tree"
     for words, said in (
         ([tmp_path / "none.warc"], f"fscrawl: {tmp_path}/none.warc: cannot be read: no such file or directory\n"),
-        ([tmp_path / "empty"], f"fscrawl: {tmp_path}/empty: there is no archive in it; their names end in .warc, "),
+        ([tmp_path / "empty"], f"fscrawl: {tmp_path}/empty: there is no archive; their names end in .warc, "),
         ([tmp_path / "no.wacz"], f"fscrawl: {tmp_path}/no.wacz: it is no WACZ that can be read: "),
+        ([tmp_path / "empty.wacz"], f"fscrawl: {tmp_path}/empty.wacz: there is no archive/*.warc.gz\n"),
         ([], "fscrawl: which archives? type:  "),
     ):
         done = fscrawl("import", "--root", root, *words)
