@@ -26,7 +26,8 @@ from fscrawl.handlers.robots import ProbeHandler, RobotsHandler
 from fscrawl.handlers.sessions import Opened
 from fscrawl.handlers.sitemaps import SitemapHandler
 from fscrawl.handlers.writer import Writer
-from fscrawl.http.answers import Fetched, NoDescriptorsError
+from fscrawl.http.answers import Failed, Fetched, NoDescriptorsError
+from fscrawl.http.fetch import archived
 from fscrawl.store import Tree
 from fscrawl.util.terminal import say_error
 
@@ -99,7 +100,11 @@ class Worker:
         """Give up what is not needed any more, when there is nothing to do: connections that have waited for long."""
         self._context.fetcher.tidy()
 
-    def store(self, task: PageTask, answer: Fetched) -> Outcome:
+    def archived(self, block: bytes, address: str) -> Fetched | Failed:
+        """Read an answer that an archive has, within the limits of pages. `block`: of its record."""
+        return archived(block, self._context.limits, address)
+
+    def store(self, task: PageTask, answer: Fetched | Failed) -> Outcome:
         """Store an answer that was fetched before, as if the host had just sent it."""
         return self._writer.answered(task, answer, time.monotonic())
 

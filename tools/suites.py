@@ -77,7 +77,7 @@ GATE = (
         "gate",
         f"{_PYTEST} -n 2 tests -m 'gate and not fleet' -k 'not GlusterFS'",
         10,
-        (*_SHELLS, *_SSH, *_BROWSER, "fuse3", "iproute2"),
+        (*_SHELLS, *_SSH, *_BROWSER, "fuse3", "iproute2", "wget"),
     ),
     Suite("doctests", f"{_PYTEST} -n 0 --doctest-modules fscrawl tests/support", 1),
     Suite("fleet", f"{_PYTEST} -n 0 tests/system -m 'gate and fleet'", 2, alone=True),
@@ -91,7 +91,7 @@ ALL = (
         " --cov --cov-report=json:.coverage.json --cov-report="
         f" && {_PYTHON} tests/support/coverage_gate.py .coverage.json",
         25,
-        _SHELLS,
+        (*_SHELLS, "wget"),
         alone=True,
     ),
     _CHECKS,

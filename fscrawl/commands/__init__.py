@@ -15,6 +15,7 @@ COMMANDS = {
     "stop": ("steer", "stop all machines; they first finish the fetches under way, and nothing is lost"),
     "retry": ("steer", "try failed URLs once more, in a running or a finished crawl"),
     "merge": ("merge", "export a tree as a dataset: Parquet, WARC, JSON lines, CSV"),
+    "import": ("importing", "make a tree of the archives of other programs, or add them to one: WARC, WACZ"),
     "search": ("search", "find stored pages by words of their titles and texts"),
     "dashboard": ("dashboard", "serve a web page that shows a crawl while it runs"),
     "report": ("dashboard", "write what the dashboard shows into one HTML file"),

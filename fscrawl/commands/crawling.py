@@ -133,7 +133,7 @@ def _prepare(
     options: argparse.Namespace, progress: Progress, given: dict[str, str], code: tuple[SiteRules, ...]
 ) -> Opened:
     """Open the tree, or make it; try its file system out; add the given seeds. `code`: the classes of the site file."""
-    tree, chosen = _open_or_create(options.root, options.set, given, progress, has_seeds=bool(given or code))
+    tree, chosen = open_or_create(options.root, options.set, given, progress, has_seeds=bool(given or code))
     tree.check_directories()
     chosen = chosen.with_code(code)
     probe(tree, progress.warn)
@@ -223,7 +223,7 @@ def _text_of(path: Path) -> str:
         raise UsageError(f"--seeds {path}: cannot be read: {reason(error)}") from error
 
 
-def _open_or_create(
+def open_or_create(
     root: Path, assignments: list[str], given: dict[str, str], progress: Progress, *, has_seeds: bool
 ) -> tuple[store.Tree, settings.Settings]:
     """Open the tree, or make it. `has_seeds`: the command line gives some, so a tree may be made."""

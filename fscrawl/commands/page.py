@@ -258,7 +258,7 @@ def _try(options: argparse.Namespace) -> int:
         url = read_seed(asked)
     except ValueError as error:
         raise UsageError(f"{without_secrets(asked)}: {error}") from None
-    with _limited() as read, ProgressLine() as line:
+    with limited() as read, ProgressLine() as line:
         settings, seeds = _crawl_of(tree, options.root, url, assignments(options), line)
         settings = with_site(settings, options.site, options.root)
         if options.stored:
@@ -274,7 +274,7 @@ def _try(options: argparse.Namespace) -> int:
 
 
 @contextlib.contextmanager
-def _limited() -> Iterator[Reader]:
+def limited() -> Iterator[Reader]:
     """Give what reads a page within the limits of a crawl. It forks, so it comes before whatever starts threads."""
     from fscrawl.engine.parsing import Parsing  # noqa: PLC0415 - a crawl need not load it here
     from fscrawl.engine.side_process import Forker  # noqa: PLC0415

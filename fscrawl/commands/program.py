@@ -45,6 +45,7 @@ _COMMANDS = {
     "show URL": "cat view why explain inspect log",
     "try URL": "shell parse test dry-run",
     "merge --out DIR": "dump archive feed save",
+    "import ARCHIVE": "load ingest",
     "audit": "check verify fsck validate repair",
     "dashboard": "serve server ui web gui",
     "search WORD --dataset DIR": "find grep query",

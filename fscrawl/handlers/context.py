@@ -60,6 +60,7 @@ if TYPE_CHECKING:  # it loads the parsers of rules, which most crawls do not nee
 class Context:
     """One for each worker; used by all its threads.
 
+    limits      of pages: what an exchange may take, and of which answers the body is wanted
     permitted   tells whether this machine may still fetch and store: without heartbeats (the machine was paused, the
                 mount hung) another machine may have the host by now
     """
@@ -103,7 +104,7 @@ class Context:
         self._agent = product_token(settings.politeness.user_agent)
         self.read = read
         unnamed = NO_MEANING if self.accept.may_be_unnamed else frozenset({""})
-        self._limits = replace(self.fetcher.limits, wants=partial(_is_wanted, self.accept, unnamed))
+        self.limits = replace(self.fetcher.limits, wants=partial(_is_wanted, self.accept, unnamed))
 
     def ask(self, url: str, conditions: Mapping[str, str] | None = None) -> tuple[Fetched | Failed, float]:
         """Ask a host for a page; give its answer, and when the request had surely reached the host.
@@ -112,7 +113,7 @@ class Context:
         ReturnedError without a permit, before the request or when its answer has come.
         """
         self.need_permit()
-        answer = self._send(read(url), conditions) if "#" in url else self.fetcher.get(url, conditions, self._limits)
+        answer = self._send(read(url), conditions) if "#" in url else self.fetcher.get(url, conditions, self.limits)
         at = asked_at(answer)
         costs.expect(costs.usual_answer_s(len(answer.body or b"") if isinstance(answer, Fetched) else 0))
         self.need_permit(at)
@@ -135,12 +136,12 @@ class Context:
         """Send a request that is no plain GET."""
         conditions = conditions if asked.method == "GET" else None
         if not asked.session:
-            return self.fetcher.send(asked, conditions, self._limits)
+            return self.fetcher.send(asked, conditions, self.limits)
         jar = self.sessions.jar(asked, self._opener_of(asked.url))
         if isinstance(jar, Failed):
             return replace(jar, unsent=True)
         self.need_permit()  # it may have been opened just now
-        return self.fetcher.send(asked, conditions, self._limits, jar=jar)
+        return self.fetcher.send(asked, conditions, self.limits, jar=jar)
 
     def _opener_of(self, url: str) -> Code | None:
         rules = self.sites.of(url)

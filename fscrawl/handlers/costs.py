@@ -55,10 +55,11 @@ def usual_answer_s(size_bytes: int) -> float:
 def slowness() -> float:
     """Give how many times longer tasks take here and now than on the computer of `usual_s`; 1 to `_MOST_SLOWNESS`.
 
-    It follows from the quicker ones of the last tasks of this process: they are hardly those that somebody made slow.
+    It follows from the quickest tenth of the last tasks of this process: they are not those that somebody made slow.
+    Where nothing is slow, they take less than a third of the usual.
     """
     last = sorted(_last_tasks.copy())
-    return min(max(1.0, 2 * last[len(last) // 4]), _MOST_SLOWNESS) if len(last) >= _FEW_TASKS else _MOST_SLOWNESS
+    return min(max(1.0, 3 * last[len(last) // 10]), _MOST_SLOWNESS) if len(last) >= _FEW_TASKS else _MOST_SLOWNESS
 
 
 class _Task(threading.local):

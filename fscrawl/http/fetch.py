@@ -35,7 +35,7 @@ from fscrawl.http.connections import Connections, DirectConnections, Kept, Proxi
 from fscrawl.http.cookies import Jar
 from fscrawl.http.dialling import not_allowed
 from fscrawl.http.outgoing import Outgoing, Sender
-from fscrawl.http.wire import Exchange
+from fscrawl.http.wire import ArchivedReply, Exchange, Reply
 from fscrawl.parse.media_types import may_be_page
 from fscrawl.request import Request
 from fscrawl.sites.rules import SiteRules
@@ -190,19 +190,11 @@ class Fetcher:
         began = time.monotonic()
         reply = way.ask(request, exchange)
         head_at = time.monotonic()
-        status, headers = reply.status, reply.headers
         try:
-            if jar is not None and "set-cookie" in headers:
+            if jar is not None and "set-cookie" in reply.headers:
                 jar.learn(request.url, reply.raw["set-cookie"].split("\n"), time.time())
-            body, begins = None, b""
-            if status == 206 and not request.asks_for_a_part and not _is_whole(headers):
-                skip_body(reply)
-                return Failed("protocol", _PARTIAL, True, status, headers)
-            if status == 304 or not limits.wants(status, headers):
-                begins = skip_body(reply, looks=status == 200 and may_be_page(headers))
-            else:
-                body = read_body(reply, limits)
-            return Fetched(status, headers, body, head_at, time.monotonic() - began, exchange.address, begins)
+            answer = _read(reply, limits, head_at, exchange.address, asks_for_a_part=request.asks_for_a_part)
+            return replace(answer, elapsed_s=time.monotonic() - began) if isinstance(answer, Fetched) else answer
         except BaseException:
             reply.close()
             raise
@@ -215,6 +207,28 @@ class Fetcher:
     def close(self) -> None:
         for way in self._ways:
             way.close()
+
+
+def archived(block: bytes, limits: Limits, address: str) -> Fetched | Failed:
+    """Give the answer that a record of an archive has, as if its host had just sent it. `block`: of the record."""
+    try:
+        return _read(ArchivedReply(block), limits, time.monotonic(), address)
+    except (ExchangeError, OSError, ValueError) as error:
+        return failure(error)
+
+
+def _read(
+    reply: Reply, limits: Limits, head_at: float, address: str, *, asks_for_a_part: bool = False
+) -> Fetched | Failed:
+    """Read what is wanted of an answer."""
+    status, headers = reply.status, reply.headers
+    if status == 206 and not asks_for_a_part and not _is_whole(headers):
+        skip_body(reply)
+        return Failed("protocol", _PARTIAL, True, status, headers)
+    if status == 304 or not limits.wants(status, headers):
+        begins = skip_body(reply, looks=status == 200 and may_be_page(headers))
+        return Fetched(status, headers, None, head_at, 0.0, address, begins)
+    return Fetched(status, headers, read_body(reply, limits), head_at, 0.0, address)
 
 
 def _is_whole(headers: dict[str, str]) -> bool:

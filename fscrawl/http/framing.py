@@ -252,6 +252,15 @@ def chunks(file: BinaryIO, size: int) -> Iterator[bytes]:
         yield b"".join(parts)
 
 
+def begins_with_chunk(body: bytes) -> bool:
+    """Tell whether a body comes in chunks, as its head says.
+
+    >>> begins_with_chunk(b"3\\r\\nabc"), begins_with_chunk(b"<p>")
+    (True, False)
+    """
+    return _SIZE.match(body) is not None
+
+
 class _ChunkLines:
     """The lines of a body: sizes of chunks, and the trailer."""
 

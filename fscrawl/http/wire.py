@@ -12,18 +12,21 @@ from __future__ import annotations
 
 import io
 import math
+import re
 import select
 import ssl
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 from fscrawl.config import addresses
 from fscrawl.http.answers import ProtocolError
-from fscrawl.http.framing import chunks, content_length, ends_connection, read_head
+from fscrawl.http.framing import begins_with_chunk, chunks, content_length, ends_connection, read_head
 from fscrawl.parse.headers import listed
+from fscrawl.parse.media_types import begins_like_html
 
 _WITHOUT_BODY = frozenset({101, 204, 304})
+_OTHER_VERSION = re.compile(rb"\AHTTP/[23](?:\.0)?(?= )")  # some archives have the version that was spoken
 
 
 class Exchange:
@@ -125,11 +128,19 @@ class Connection:
         self.sock.close()
 
 
+class Source(Protocol):
+    """Where an answer comes from: a connection, or an archive."""
+
+    def receive_into(self, buffer: Any, exchange: Exchange, /) -> int:
+        """Read what comes; 0 at the end."""
+        ...
+
+
 class _Incoming(io.RawIOBase):
     """What comes in over a connection, as a file. After `end`, nothing is read any more."""
 
-    def __init__(self, connection: Connection, exchange: Exchange) -> None:
-        self._connection: Connection | None = connection
+    def __init__(self, connection: Source, exchange: Exchange) -> None:
+        self._connection: Source | None = connection
         self._exchange = exchange
 
     def readable(self) -> bool:
@@ -149,13 +160,13 @@ class Reply:
     length         of the body; None: it ends with its last chunk, or with the connection
     """
 
-    def __init__(self, connection: Connection, method: str, exchange: Exchange, done: Callable[[Reply], None]) -> None:
+    def __init__(self, connection: Source, method: str, exchange: Exchange, done: Callable[[Reply], None]) -> None:
         """Read the head. Raises ExchangeError, or what a connection raises.
 
         `done`: called once, when the answer is not needed any more.
         """
         self._incoming = _Incoming(connection, exchange)
-        self._file = io.BufferedReader(self._incoming)
+        self._file: io.BufferedReader[Any] = io.BufferedReader(self._incoming)
         self._done: Callable[[Reply], None] | None = done
         head = read_head(self._file)
         minor, self.status, self.raw = head
@@ -209,3 +220,29 @@ class Reply:
         """Close the connection: an unread rest of a body must not be taken for the next answer."""
         self._may_go_on = False
         self.release()
+
+
+class ArchivedReply(Reply):
+    """An answer as an archive has it: it ends where its record ends, whatever its head says of its length.
+
+    Some programs keep the head as it came, and the body without its codings. Such a body begins otherwise than the
+    head says.
+    """
+
+    def __init__(self, block: bytes) -> None:
+        """Read the head; raises as `Reply` does. `block`: of the record, as far as the answer's limits need it."""
+        super().__init__(_Block(block), "GET", Exchange(math.inf), lambda _: None)
+        rest = self._file.read()
+        self._file = io.BufferedReader(io.BytesIO(rest))
+        self._is_chunked = self._is_chunked and begins_with_chunk(rest)
+        self.length = self._left = None
+        if not self._is_chunked and begins_like_html(rest):
+            self.headers.pop("content-encoding", None)
+
+
+class _Block:
+    def __init__(self, block: bytes) -> None:
+        self._file = io.BytesIO(_OTHER_VERSION.sub(b"HTTP/1.1", block, count=1))
+
+    def receive_into(self, buffer: Any, _: Exchange) -> int:
+        return self._file.readinto(buffer)

@@ -136,6 +136,23 @@ def merging(tree: Grown, *flags: str, small: bool = False) -> Case:
     return Case(words, [PARTS], result=result)
 
 
+def importing(tree: Grown) -> Case:
+    out = tree.root.parent / "archived"
+    tree.merge(out, formats=("warc",))
+
+    def sound(place: Path) -> None:
+        if (place / "tree/.fscrawl/tree.json").exists():
+            check_tree(place / "tree", whole=False)
+
+    def result(place: Path, _: Done) -> object:
+        assert list((place / "tree").rglob("*.tmp")) == []
+        return {url: (record.fetched_at, record.sha256) for url, record in pages(place / "tree").items()}
+
+    words = lambda place: fscrawl("import", place / "tree", str(out / "warc"))  # noqa: E731
+    kept = [STORED, "what is imported is kept; the same command does the rest"]
+    return Case(words, kept, sound=sound, result=result)
+
+
 def searching(tree: Grown) -> Case:
     out = tree.root.parent / "searched"
     tree.merge(out, index=True)
@@ -238,6 +255,7 @@ CASES: dict[str, Callable[[Grown, Web], Case]] = {
     "merge-main": lambda tree, _: merging(tree, "--text", "main"),
     "merge-dedupe": lambda tree, _: merging(tree, "--dedupe"),
     "merge-warc": lambda tree, _: merging(tree, "--format", "warc", small=True),
+    "import": lambda tree, _: importing(tree),
     "report": lambda tree, _: reporting(tree),
     "status": lambda tree, _: reading(tree, "status"),
     "watch": lambda tree, _: staying(tree, "status", "--watch"),

@@ -24,6 +24,7 @@ FILES = {
     "fscrawl.__main__": "/dev/null, for standard descriptors that are closed",
     "fscrawl.api.child": "the pipe by which it sees that its caller is gone",
     "fscrawl.api.running": "the pipe from the process of the crawl",
+    "fscrawl.admin.importing": "the archives that it reads",
     "fscrawl.admin.audit.scanner": "a scratch file on the local disk",
     "fscrawl.cli": "/proc: whether it is mounted",
     "fscrawl.commands.crawling": "the file of --seeds",

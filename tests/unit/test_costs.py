@@ -10,7 +10,7 @@ from fscrawl.handlers import costs
 
 @pytest.fixture(autouse=True)
 def _on_the_computer_of_usual_s(monkeypatch):
-    monkeypatch.setattr(costs, "_last_tasks", deque([0.4] * 8, maxlen=32))
+    monkeypatch.setattr(costs, "_last_tasks", deque([0.3] * 8, maxlen=32))
 
 
 def do(times: int, took_s: float) -> None:
@@ -65,7 +65,7 @@ def test_code_of_the_user():
 
 def test_a_slow_computer():
     """There, all tasks take longer, so what is usual is more."""
-    do(32, 0.3)
+    do(32, 0.2)
     costs.begin()
     costs.expect(0.1)
     costs.beside(0.5)
@@ -78,8 +78,8 @@ def test_a_slow_computer():
 
 def test_costly_tasks_do_not_make_the_computer_slow():
     """As long as some of the last tasks are as they should be, the costly ones pay."""
-    do(22, 5.0)
-    do(10, 0.04)
+    do(28, 5.0)
+    do(4, 0.03)
     assert costs.slowness() == 1.0
 
 

