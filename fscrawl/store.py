@@ -126,6 +126,11 @@ class Tree:
         if self._packed is not None:
             self._packed.writer.threads = number
 
+    def look_anew(self) -> None:
+        """Look, before the next page is stored, at what others have written: they may have removed pages."""
+        if self._packed is not None:
+            self._packed.packs.is_loaded = False
+
     def close(self) -> None:
         """End what was written. Without this nothing is lost, and readers take longer."""
         if self._packed is not None:
