@@ -26,8 +26,8 @@ import struct
 import threading
 import time
 import zlib
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import isqrt
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -443,19 +443,39 @@ class Packs:
 
     def _indexed(self, lines: _Lines, host: str, key: bytes | None) -> Iterator[Entry]:
         """Read entries from an index, in the order of their keys."""
-        first, number, _, crc = lines.indexed.get(host, (0, 0, 0, 0))
-        rows = _Rows(self._reader, lines, first, number)
+        _, number, _, crc = lines.indexed.get(host, (0, 0, 0, 0))
         if key is None:
-            data = rows.read(0, number)
-            if zlib.crc32(data) != crc:
+            rows = self._rows(lines, host, 0, number)
+            if zlib.crc32(rows) != crc:
                 raise _IndexIsOther
-            yield from (Entry.unpacked(data[at : at + _ROW.size]) for at in range(0, len(data), _ROW.size))
+            yield from (Entry.unpacked(rows[at : at + _ROW.size]) for at in range(0, len(rows), _ROW.size))
             return
-        for at in range(bisect_left(rows, key), number):
-            entry = Entry.unpacked(rows.read(at, 1))
-            if entry.key != key:
-                break
-            yield entry
+        rows = self._rows_around(lines, host, key, number)
+        at = rows.find(key)
+        while at >= 0:
+            if at % _ROW.size == 0:
+                yield Entry.unpacked(rows[at : at + _ROW.size])
+            at = rows.find(key, at + 1)
+
+    def _rows_around(self, lines: _Lines, host: str, key: bytes, number: int) -> bytes:
+        """Read the rows of a key and some beside them. Keys are hashes, so one knows about where they are."""
+        middle, width = number * int.from_bytes(key) >> 8 * len(key), 2 * isqrt(number) + 8
+        while True:
+            begin, end = max(0, middle - width), min(number, middle + width)
+            rows = self._rows(lines, host, begin, end - begin)
+            if (begin == 0 or rows[: len(key)] < key) and (end == number or rows[-_ROW.size :][: len(key)] > key):
+                return rows
+            width *= 4
+
+    def _rows(self, lines: _Lines, host: str, begin: int, number: int) -> bytes:
+        """Read rows of a host; _IndexIsOther if they are not there, or not those of the head that was read."""
+        if number == 0:
+            return b""
+        offset = lines.rows_at + (lines.indexed[host][0] + begin) * _ROW.size
+        rows = self._reader.read(lines.index_path, offset, number * _ROW.size, lines.start)
+        if len(rows) < number * _ROW.size:
+            raise _IndexIsOther
+        return rows
 
     def versions(self, directory: str, host: str, key: str) -> list[Found]:
         """Give all lines of a key, the oldest first."""
@@ -522,8 +542,8 @@ class Packs:
     def next_version(self, host: str, key: str) -> int:
         """Give the version of the next line of a key, by what this process knows of its lines.
 
-        Who fetches a page that may be stored has looked for it before. So others need no look but one, in the beginning,
-        and one when they hear that pages were removed.
+        Who fetches a page that may be stored has looked for it before. Others need one look in the beginning, and one
+        when they hear that pages may have been removed.
         """
         wanted = bytes.fromhex(key)
         with self._lock:
@@ -579,27 +599,6 @@ class Packs:
         """Tell whether the file is long enough for a body."""
         where = at.of(what)
         return where is not None and is_bodies(at.pack) and self._files.size(at.pack) >= sum(where)
-
-
-class _Rows:
-    """The keys of a host in an index as a sequence, read where one looks."""
-
-    def __init__(self, reader: _Reader, lines: _Lines, first: int, number: int) -> None:
-        self._reader, self._lines, self._first, self._number = reader, lines, first, number
-
-    def __len__(self) -> int:
-        return self._number
-
-    def __getitem__(self, at: int) -> bytes:
-        return self.read(at, 1)[:12]
-
-    def read(self, at: int, number: int) -> bytes:
-        """Read some rows; _IndexIsOther if they are not there, or not those of the head that was read."""
-        offset, length = self._lines.rows_at + (self._first + at) * _ROW.size, number * _ROW.size
-        data = self._reader.read(self._lines.index_path, offset, length, self._lines.start) if number else b""
-        if len(data) < length:
-            raise _IndexIsOther
-        return data
 
 
 def _fresh(lines: _Lines, host: str, key: bytes | None) -> Iterator[Entry]:
