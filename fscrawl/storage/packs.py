@@ -421,7 +421,7 @@ class Packs:
         start = _START.pack(len(encoded), zlib.crc32(encoded))
         chunks = [start, encoded, *(rows for _, rows in hosts)]
         try:
-            self._files.publish_chunks(lines.index_path, lambda: chunks)
+            self._files.publish_chunks(lines.index_path, lambda: chunks, fsync=False)  # its sums tell if it is torn
         except FscrawlError:
             return
         with self._lock:
@@ -439,7 +439,9 @@ class Packs:
                 return [*self._indexed(lines, host, key), *_fresh(lines, host, key)]
             except _IndexIsOther:
                 self._renew(lines, with_index=with_index)
-        return list(_fresh(lines, host, key))
+        found = list(_fresh(lines, host, key))
+        self.write_index(lines, closed=False)  # in place of the wrong one
+        return found
 
     def _indexed(self, lines: _Lines, host: str, key: bytes | None) -> Iterator[Entry]:
         """Read entries from an index, in the order of their keys."""

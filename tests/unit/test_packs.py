@@ -533,6 +533,14 @@ def _missing(path):
 BAD = [_missing, _empty, _truncated, _half, _zeros, _garbage, _lies, _directory, _fifo, _link]
 
 
+def test_an_index_with_wrong_rows_is_replaced(indexed, root):
+    """Who finds that rows are not those that were written, writes the index anew: others look for single keys there."""
+    _rotten(indexed)
+    assert stored(opened(root), "b.example").keys() == {f"http://b.example/{number}" for number in range(50)}
+    reader = opened(root, "m-2-bb")
+    assert all(reader.is_done("b.example", page_of(number, host="b.example").key) for number in range(50))
+
+
 @pytest.mark.parametrize("spoil", [*BAD, _rotten], ids=lambda each: each.__name__.strip("_"))
 def test_a_bad_index(indexed, root, spoil):
     """Without its index, or with a bad one, the lines say all."""
