@@ -361,8 +361,12 @@ class Tree:
         return [each for directory in PAGE_DIRECTORIES for each in self.temporaries(directory, host)]
 
     def machinery_temporaries(self) -> list[tuple[str, str]]:
-        """List the temporaries beside settings and seeds, and in `.fscrawl`."""
-        return self.files.temporaries(["", *MACHINERY_DIRECTORIES])
+        """List the temporaries beside settings and seeds, in `.fscrawl`, and beside packs."""
+        return self.files.temporaries(["", *MACHINERY_DIRECTORIES, *self.pack_directories()])
+
+    def pack_directories(self) -> list[str]:
+        """List the directories of all that have written packs."""
+        return [] if self._packed is None else self._packed.pack_directories()
 
     # -- directories
 

@@ -26,7 +26,7 @@ import struct
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isqrt
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -845,6 +845,10 @@ class PackedFiles(TreeFiles):
         """List the directories of writers."""
         return [name for name in super().names(directory) if is_pack(name)]
 
+    def pack_directories(self) -> list[str]:
+        """Do the same for all directories of pages; give paths."""
+        return [f"{directory}/{pack}" for directory in PAGE_DIRECTORIES for pack in self.names_of_packs(directory)]
+
     # -- reading
 
     def _found(self, path: str) -> tuple[str, str, str, Found] | None:
@@ -930,14 +934,14 @@ class PackedFiles(TreeFiles):
         directory, _, host = path.partition("/")
         if directory not in PAGE_DIRECTORIES or "+" in host:
             return super().entries(path)
-        return [(name, "file" if host else "directory") for name in self.names(path)]
+        if host:
+            return [(name, "file") for name in self.names(path)]
+        others = [(name, kind) for name, kind in super().entries(path) if not (kind == "directory" and is_pack(name))]
+        return [*((name, "directory") for name in self.names(path)), *others]
 
     def sorted_keys(self, directory: str, host: str) -> list[str]:
         """Do what `many_files.list_keys` does."""
         return sorted(key.hex() for key in self.packs.all_of(directory, host))
-
-    def temporaries(self, directories: Iterable[str]) -> list[tuple[str, str]]:
-        return super().temporaries(each for each in directories if each.partition("/")[0] not in PAGE_DIRECTORIES)
 
     # -- writing
 

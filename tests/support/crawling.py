@@ -234,18 +234,18 @@ def document(root: Path, url: str) -> bytes:
 
 def body(root: Path, url: str) -> bytes:
     """Read a page's body."""
-    return _view(root)(root / "htmls" / urls.host(url) / f"{urls.key(url)}.html")
+    return view(root)(root / "htmls" / urls.host(url) / f"{urls.key(url)}.html")
 
 
 def _contents(root: Path, directory: str) -> Iterator[tuple[Path, bytes]]:
     """Read the files of a directory. A crawl may be at work: what it has removed since the listing is left out."""
-    read = _view(root)
-    for path in _files(root, directory):
+    read = view(root)
+    for path in files(root, directory):
         with contextlib.suppress(FileNotFoundError):
             yield path, read(path)
 
 
-def _files(root: Path, directory: str) -> Iterator[Path]:
+def files(root: Path, directory: str) -> Iterator[Path]:
     """List the files below a directory, also those of pages that are in packs."""
     first, _, host = directory.partition("/")
     packed = _packed(root) if first in PAGE_DIRECTORIES else None
@@ -255,7 +255,7 @@ def _files(root: Path, directory: str) -> Iterator[Path]:
     return (path for path in sorted((root / directory).rglob("*")) if path.is_file() and not path.name.startswith("."))
 
 
-def _view(root: Path) -> Callable[[Path], bytes]:
+def view(root: Path) -> Callable[[Path], bytes]:
     """Give what reads a file by its path; FileNotFoundError if it is not there."""
     packed = _packed(root)
     if packed is None:
@@ -283,8 +283,8 @@ def check_tree(root: Path, *, whole: bool = True) -> None:
     `whole` False is for a tree whose machine has been killed: temporaries and bodies without a record may be there.
     """
     TreeRecord.from_json((root / ".fscrawl" / "tree.json").read_bytes())
-    bodies = {path.relative_to(root) for directory in ("htmls", "files") for path in _files(root, directory)}
-    stored, read = set(_files(root, "links")), _view(root)
+    bodies = {path.relative_to(root) for directory in ("htmls", "files") for path in files(root, directory)}
+    stored, read = set(files(root, "links")), view(root)
     for path in sorted(stored):
         record = PageRecord.from_json(read(path))
         assert path.relative_to(root / "links") == Path(urls.host(record.url), f"{urls.key(record.url)}.json"), path
@@ -301,11 +301,11 @@ def check_tree(root: Path, *, whole: bool = True) -> None:
         else:
             assert record.bytes == 0, record.url
             assert record.redirect or record.skipped, record.url
-    for path in _files(root, "errs"):
+    for path in files(root, "errs"):
         failed = ErrorRecord.from_json(read(path))
         assert path.relative_to(root / "errs") == Path(urls.host(failed.url), f"{failed.key}.json"), path
         assert root / "links" / path.relative_to(root / "errs") not in stored, f"stored and failed: {failed.url}"
-    for path in _files(root, ".fscrawl/robots"):
+    for path in files(root, ".fscrawl/robots"):
         RobotsRecord.from_json(path.read_bytes())
     if whole:
         assert not bodies, f"bodies without a record: {bodies}"

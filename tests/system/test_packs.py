@@ -106,6 +106,25 @@ def _is_whole(root: Path, url: str) -> bool:
         return False
 
 
+def test_what_a_dead_machine_was_writing(root: Path) -> None:
+    """Temporaries of indexes, and what others have put beside packs, are named; a repair removes those of machines."""
+    with Web(serve, HOSTS) as web:
+        assert crawl(root, seeds=[web.url(HOSTS[0])], settings=PACKED).code == 0
+    pack = the(root, "links/*+*")
+    machine = pack.name.partition("+")[0]
+    (pack / f".0.index.{machine}.5a0c66e2b9f1d374.tmp").write_bytes(b"half")
+    (pack / "1.jsonl").symlink_to("/etc/passwd")
+    os.mkfifo(root / "links/a.example+x")
+    named = fscrawl("audit", "--root", root)
+    assert named.code == 1
+    assert all(word in named.out for word in ("5a0c66e2b9f1d374.tmp", "1.jsonl", "a.example+x")), named
+    (pack / "1.jsonl").unlink()
+    (root / "links/a.example+x").unlink()
+    assert fscrawl("audit", "--root", root, "--repair").code == 0
+    assert not list(root.rglob("*.tmp"))
+    check_tree(root)
+
+
 def test_the_machinery_is_a_cache(root: Path) -> None:
     """A tree without .fscrawl crawls on: what is stored and what has failed is not asked for again."""
     with Web(serve, HOSTS) as web:
