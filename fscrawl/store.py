@@ -126,6 +126,11 @@ class Tree:
         """Inside this, a thread is at work on a page that it may store."""
         return contextlib.nullcontext() if self._packed is None else self._packed.writer.at_work()
 
+    def look_anew(self) -> None:
+        """Look, before the next page is stored, at what others have written: they may have removed pages."""
+        if self._packed is not None:
+            self._packed.packs.is_loaded = False
+
     def close(self) -> None:
         """End what was written. Without this nothing is lost, and readers take longer."""
         if self._packed is not None:
@@ -356,8 +361,12 @@ class Tree:
         return [each for directory in PAGE_DIRECTORIES for each in self.temporaries(directory, host)]
 
     def machinery_temporaries(self) -> list[tuple[str, str]]:
-        """List the temporaries beside settings and seeds, and in `.fscrawl`."""
-        return self.files.temporaries(["", *MACHINERY_DIRECTORIES])
+        """List the temporaries beside settings and seeds, in `.fscrawl`, and beside packs."""
+        return self.files.temporaries(["", *MACHINERY_DIRECTORIES, *self.pack_directories()])
+
+    def pack_directories(self) -> list[str]:
+        """List the directories of all that have written packs."""
+        return [] if self._packed is None else self._packed.pack_directories()
 
     # -- directories
 

@@ -21,7 +21,7 @@ MEMORY = "/dev/shm"
 sys.path.insert(0, str(HERE.parent))  # for `from tests.support.web import Web` and `from demo.server import Server`
 
 from tests.support import effort  # noqa: E402
-from tests.support.fixtures import mount, names, place, root  # noqa: E402, F401 (fixtures, for all folders)
+from tests.support.fixtures import layout, mount, names, place, root  # noqa: E402, F401 (fixtures, for all folders)
 
 effort.set_profile()
 for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):  # of the make that runs the tests; tests run make, too

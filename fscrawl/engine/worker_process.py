@@ -182,6 +182,7 @@ class _WorkerProcess:
                     self._is_held = True
                     self._return_waiting()
                 case CrawlConfig():
+                    self._tree.look_anew()  # a new generation, perhaps after a repair
                     self._worker = self._new_worker(message)
                 case Cookies():
                     self._opened.replace(message)

@@ -188,6 +188,7 @@ def key_before(name: str, suffix: str) -> str | None:
 _PACK = re.compile(rf"{_MACHINE}\+[0-9a-f]{{8}}\Z")
 LINES, INDEX, BODIES = ".jsonl", ".index", ".warc.gz"
 _LINES_FILE = re.compile(rf"({_NUMBER})\{LINES}\Z")
+_BODIES_FILE = re.compile(rf"{HTMLS}/{_MACHINE}\+[0-9a-f]{{8}}/{_NUMBER}{re.escape(BODIES)}\Z")
 
 
 def pack_name(machine: str, number: str) -> str:
@@ -211,6 +212,15 @@ def segment_path(directory: str, pack: str, segment: int, suffix: str) -> str:
     'links/m-1-ab+0a1b2c3d/0.jsonl'
     """
     return f"{directory}/{pack}/{segment}{suffix}"
+
+
+def is_bodies(path: str) -> bool:
+    """Tell whether a path is that of a writer's file of bodies.
+
+    >>> is_bodies("htmls/m-1-ab+0a1b2c3d/0.warc.gz"), is_bodies("htmls/../secret.warc.gz")
+    (True, False)
+    """
+    return _BODIES_FILE.match(path) is not None
 
 
 def segment_of(name: str) -> int | None:

@@ -26,22 +26,24 @@ import struct
 import threading
 import time
 import zlib
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import isqrt
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 
 from fscrawl.errors import FscrawlError, PlantedError, TreeError, tree_error
 from fscrawl.request import url_of
-from fscrawl.storage.atomic import close_read, flush, sync, write_all
+from fscrawl.storage.atomic import close_read, flush, sync, sync_directory_of, write_all
 from fscrawl.storage.caches import caches_live_s
 from fscrawl.storage.files import TreeFiles
+from fscrawl.storage.kinds import MOST_BYTES
 from fscrawl.storage.layout import (
     BODIES,
     DOM,
     ERRS,
+    EXTENSION,
     FILES,
     HTMLS,
     INDEX,
@@ -49,6 +51,9 @@ from fscrawl.storage.layout import (
     LINKS,
     PAGE_DIRECTORIES,
     PICTURE,
+    is_bodies,
+    is_host,
+    is_key,
     is_pack,
     of_page,
     pack_name,
@@ -58,7 +63,7 @@ from fscrawl.storage.layout import (
 )
 from fscrawl.storage.records import DOM_TYPE, ErrorRecord, PageRecord, RenderRecord, TreeRecord, timestamp
 from fscrawl.storage.retrying import BRIEF, Retrying
-from fscrawl.storage.safe_open import Place, open_to_append, open_to_read, too_large
+from fscrawl.storage.safe_open import Place, name_of, open_parent, open_to_append, open_to_read, too_large
 from fscrawl.storage.warc import RESPONSE, address, answer_head, base32_sha1, record_id, warcinfo
 from fscrawl.storage.warc import record as warc_record
 from fscrawl.util.lru import Lru
@@ -69,7 +74,11 @@ _KEPT_LINES = 50_000  # of the host that was listed last
 _HANDLES = 64  # files that a process keeps open for reading
 _GZIP = 16 + zlib.MAX_WBITS
 _GZIP_LEVEL = 4
-_MOST_BYTES = 2 << 30  # of a body, of a line, or of the rows of a host
+_MOST_BYTES = 2 << 30  # of a body
+_LINE_BYTES = MOST_BYTES[LINKS] + (1 << 20)
+_INDEX_BYTES = 256 << 20  # four times what the lines of a segment need
+_HEAD_BYTES = 64 << 20  # of an index
+_MOST_VERSION = (1 << 32) - 1
 _HEADS_BYTES = 128 << 10  # of a WARC record and of its answer, at most
 _GROUP_S = 0.5  # on a file server, the first page of a group waits so long for others
 _ALONE_S = (
@@ -79,16 +88,21 @@ _LOOK_S = 1.0  # between two looks at what others have written, where a look ask
 _MANY_LINES = 20_000  # behind an index: then whoever has read them writes a new index
 
 _ROW = struct.Struct(">12sQIIB8s")  # key, offset, length, version, flags, extension
+_START = struct.Struct(">QI")  # of an index: the size of its head, and the CRC of that
 _HTML, _FILE, _DOM, _PICTURE, _GONE = 1, 2, 4, 8, 16
+
+
+_Number = Annotated[int, msgspec.Meta(ge=0, le=(1 << 53))]
+_Range = tuple[_Number, _Number]
 
 
 class At(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where the bodies of a page are. `pack`: the path of the file; of each its offset and length there, in bytes."""
 
     pack: str
-    body: tuple[int, int] | None = None
-    dom: tuple[int, int] | None = None
-    picture: tuple[int, int] | None = None
+    body: _Range | None = None
+    dom: _Range | None = None
+    picture: _Range | None = None
 
     def of(self, what: str) -> tuple[int, int] | None:
         return {"body": self.body, "dom": self.dom}.get(what, self.picture)
@@ -99,11 +113,11 @@ class _Head(msgspec.Struct):
 
     host: str
     key: str
-    version: int = 1
+    version: Annotated[int, msgspec.Meta(ge=1, le=_MOST_VERSION)] = 1
     gone: bool = False
     at: At | None = None
-    file: str | None = None
-    bytes: int = 0
+    file: Annotated[str, msgspec.Meta(pattern=EXTENSION)] | None = None
+    bytes: _Number = 0
     sha256: str = ""
     rendered: RenderRecord | None = None
 
@@ -123,7 +137,16 @@ class _Head(msgspec.Struct):
         return self.rendered.bytes if what == "dom" else self.rendered.screenshot
 
 
-_head = msgspec.json.Decoder(_Head)
+_decoder = msgspec.json.Decoder(_Head)
+
+
+def _head_of(line: bytes) -> _Head | None:
+    """Read what a line says beside its record; None for a line that no writer has written so."""
+    try:
+        head = _decoder.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    return head if is_host(head.host) and is_key(head.key) else None
 
 
 class Entry(NamedTuple):
@@ -163,14 +186,15 @@ class _Open:
     """A file that is open for reading; closed when nobody reads it any more."""
 
     def __init__(self, place: Place) -> None:
-        self.descriptor, _ = open_to_read(place)
+        self.descriptor, self._size = open_to_read(place)
 
     def __del__(self) -> None:
         if hasattr(self, "descriptor"):
             close_read(self.descriptor)
 
     def read(self, offset: int, length: int) -> bytes:
-        data = os.pread(self.descriptor, length, offset)
+        length = min(length, self._size - offset)  # it may be a made-up one
+        data = os.pread(self.descriptor, length, offset) if length > 0 else b""
         while 0 < len(data) < length and (more := os.pread(self.descriptor, length - len(data), offset + len(data))):
             data += more
         return data
@@ -183,8 +207,11 @@ class _Reader:
         self._files = files
         self._open: Lru[str, _Open] = Lru(_HANDLES)
 
-    def read(self, path: str, offset: int, length: int) -> bytes:
-        """Read a range; less if the file ends before, or is missing, or is none; b"" if no file has such a range."""
+    def read(self, path: str, offset: int, length: int, start: bytes = b"") -> bytes:
+        """Read a range; less if the file ends before, or is missing, or is none; b"" if no file has such a range.
+
+        `start`: what the file must begin with; else another one has its name by now, and nothing is read.
+        """
         if not (0 <= offset < 1 << 62 and 0 < length <= _MOST_BYTES):
             return b""
         place = Place(str(self._files.root), path)
@@ -197,8 +224,9 @@ class _Reader:
                 data = b""
             if len(data) < length:  # a handle that was kept open may not show what was appended since
                 self._open.pop(path)
-                data = _Open(place).read(offset, length)
-            return data
+                file = _Open(place)
+                data = file.read(offset, length)
+            return data if file.read(0, len(start)) == start else b""
 
         try:
             return self._files.retrying.find(place, read_once, b"")
@@ -221,8 +249,10 @@ class _Lines:
     def forget(self) -> None:
         self.covered = 0
         self.is_closed = False
-        self.indexed: dict[str, tuple[int, int, int]] = {}  # host → first row, number of rows, all their flags
+        self.indexed: dict[str, tuple[int, int, int, int]] = {}  # host → first row, number, all flags, CRC
         self.rows_at = 0  # in the file of the index
+        self.start = b""  # of that file
+        self.index_at = _MANY_LINES  # behind so many fresh lines it is written
         self.fresh: dict[str, dict[bytes, list[Entry]]] = {}  # behind the index
         self.number_fresh = 0
 
@@ -234,16 +264,20 @@ class _Lines:
     def hosts(self, directory: str) -> Iterator[str]:
         """Give the hosts that have something in `directory` by their lines."""
         wanted = {HTMLS: _HTML | _DOM, FILES: _FILE | _PICTURE}.get(directory)
-        yield from (host for host, (*_, flags) in self.indexed.items() if wanted is None or flags & wanted)
+        yield from (host for host, (_, _, flags, _) in self.indexed.items() if wanted is None or flags & wanted)
         for host, keys in self.fresh.items():
             if wanted is None or any(entry.flags & wanted for entries in keys.values() for entry in entries):
                 yield host
 
 
 class _IndexHead(msgspec.Struct):
-    covered: int
+    covered: _Number
     closed: bool
-    hosts: list[tuple[str, int, int]]  # name, number of rows, all their flags
+    hosts: list[tuple[str, _Number, _Number, _Number]]  # name, number of rows, all their flags, their CRC
+
+
+class _IndexIsOther(Exception):  # noqa: N818 - no error: another index has the name by now, or this one is damaged
+    """The rows of an index are not those that its head has told of."""
 
 
 Found = tuple[_Lines, Entry]
@@ -291,19 +325,38 @@ class Packs:
         return lines
 
     def _read_index(self, lines: _Lines) -> None:
-        start = self._reader.read(lines.index_path, 0, 8)
-        if len(start) < 8:
+        """Take in what an index says, if it is whole and its lines are there."""
+        start = self._reader.read(lines.index_path, 0, _START.size)
+        if len(start) < _START.size:
             return
-        size = int.from_bytes(start)
+        size, crc = _START.unpack(start)
+        data = self._reader.read(lines.index_path, len(start), size, start) if size <= _HEAD_BYTES else b""
+        if len(data) < size or zlib.crc32(data) != crc:
+            return
         try:
-            head = msgspec.json.decode(self._reader.read(lines.index_path, 8, min(size, 1 << 30)), type=_IndexHead)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+            head = msgspec.json.decode(data, type=_IndexHead)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return
-        lines.covered, lines.is_closed, lines.rows_at = head.covered, head.closed, 8 + size
+        rows_at = len(start) + size
+        whole = rows_at + _ROW.size * sum(number for _, number, _, _ in head.hosts)
+        if self._files.size(lines.index_path) != whole or whole > _INDEX_BYTES:
+            return
+        if self._files.size(lines.path) < head.covered or not all(is_host(host) for host, *_ in head.hosts):
+            return
+        lines.covered, lines.is_closed, lines.rows_at, lines.start = head.covered, head.closed, rows_at, start
         first = 0
-        for host, number, flags in head.hosts:
-            lines.indexed[host] = first, number, flags
+        for host, number, flags, crc in head.hosts:
+            lines.indexed[host] = first, number, flags, crc
             first += number
+
+    def _renew(self, lines: _Lines, *, with_index: bool) -> None:
+        """Find out anew what is in a file of lines: not all is there that was known."""
+        self._reader.forget(lines.index_path)
+        lines.forget()
+        if with_index:
+            self._read_index(lines)
+        self._advance(lines)
+        self._changes += 1
 
     def _advance(self, lines: _Lines) -> None:
         size = self._files.size(lines.path)
@@ -311,26 +364,29 @@ class Packs:
             lines.forget()
             self._changes += 1
         most = _READ_BYTES
-        while lines.covered < size:
+        while lines.covered < size and not lines.is_closed:
             data = self._files.tail(lines.path, lines.covered, most)
-            if not data and most >= size - lines.covered:
+            if data:
+                self._take_in(lines, data)
+                most = _READ_BYTES
+            elif most >= size - lines.covered:
                 return
-            most = _READ_BYTES if data else 4 * most  # a line may be longer than that
-            self._take_in(lines, data)
-        if lines.number_fresh >= _MANY_LINES:
-            self.write_index(lines, closed=False)
+            elif most < _LINE_BYTES:
+                most = _LINE_BYTES
+            else:  # no writer writes such a line, and none writes behind it
+                lines.is_closed = True
+        self._write_index_of_many(lines)
 
     def _take_in(self, lines: _Lines, data: bytes) -> None:
         self._changes += 1
         offset = lines.covered
-        for line in data.splitlines(keepends=True):
-            try:
-                head = _head.decode(line)
-                entry = Entry(bytes.fromhex(head.key), offset, len(line), head.version, head.flags, head.file or "")
-                lines.add(head.host, entry)
-            except (msgspec.MsgspecError, UnicodeDecodeError, ValueError):
-                pass  # it was torn by a power loss, or edited: its page is found missing by an audit
-            offset += len(line)
+        for line in data.split(b"\n")[:-1]:
+            length = len(line) + 1
+            head = _head_of(line)
+            if head is not None:  # else a power loss has torn it, or it was edited: an audit finds its page missing
+                key = bytes.fromhex(head.key)
+                lines.add(head.host, Entry(key, offset, length, head.version, head.flags, head.file or ""))
+            offset += length
         lines.covered = offset
 
     def own(self, directory: str, pack: str, segment: int) -> _Lines:
@@ -348,24 +404,27 @@ class Packs:
             if entry.offset == lines.covered:  # else the look at the files has taken it in
                 lines.add(host, entry)
                 self._changes += 1
-        if lines.number_fresh >= _MANY_LINES:
+        self._write_index_of_many(lines)
+
+    def _write_index_of_many(self, lines: _Lines) -> None:
+        if lines.number_fresh >= lines.index_at:
+            lines.index_at = lines.number_fresh + _MANY_LINES  # where there can be none, it is not tried at each line
             self.write_index(lines, closed=False)
 
     def write_index(self, lines: _Lines, *, closed: bool) -> None:
         """Write the index of a file of lines. It is a cache: where that is not possible, there is none."""
-        found: dict[str, list[bytes]] = {}
+        found: dict[str, bytes] = {}
         with self._lock:
             for host in {*lines.indexed, *lines.fresh}:
-                found[host] = sorted(entry.packed() for entry in self._of_host(lines, host))
-            head = _IndexHead(
-                lines.covered,
-                closed,
-                [(host, len(rows), _all_flags(rows)) for host, rows in sorted(found.items())],
-            )
+                found[host] = b"".join(sorted(entry.packed() for entry in self._entries(lines, host)))
+            hosts = sorted(found.items())
+            told = [(host, len(rows) // _ROW.size, _all_flags(rows), zlib.crc32(rows)) for host, rows in hosts]
+            head = _IndexHead(lines.covered, closed, told)
         encoded = msgspec.json.encode(head)
-        rows = b"".join(row for host in sorted(found) for row in found[host])
+        start = _START.pack(len(encoded), zlib.crc32(encoded))
+        chunks = [start, encoded, *(rows for _, rows in hosts)]
         try:
-            self._files.publish_chunks(lines.index_path, lambda: [len(encoded).to_bytes(8), encoded, rows])
+            self._files.publish_chunks(lines.index_path, lambda: chunks, fsync=False)  # its sums tell if it is torn
         except FscrawlError:
             return
         with self._lock:
@@ -376,26 +435,52 @@ class Packs:
 
     # -- questions
 
-    def _of_host(self, lines: _Lines, host: str) -> Iterator[Entry]:
-        """Give all entries of a host in a file of lines, in the order of their keys, those of the index first."""
-        if host in lines.indexed:
-            first, number, _ = lines.indexed[host]
-            rows = self._reader.read(lines.index_path, lines.rows_at + first * _ROW.size, number * _ROW.size)
-            for at in range(0, len(rows) - _ROW.size + 1, _ROW.size):
-                yield Entry.unpacked(rows[at : at + _ROW.size])
-        for entries in lines.fresh.get(host, {}).values():
-            yield from entries
+    def _entries(self, lines: _Lines, host: str, key: bytes | None = None) -> list[Entry]:
+        """Give all entries of a host, or of one of its keys, in a file of lines; those of the index first."""
+        for with_index in (True, False):
+            try:
+                return [*self._indexed(lines, host, key), *_fresh(lines, host, key)]
+            except _IndexIsOther:
+                self._renew(lines, with_index=with_index)
+        found = list(_fresh(lines, host, key))
+        self.write_index(lines, closed=False)  # in place of the wrong one
+        return found
 
-    def _of_key(self, lines: _Lines, host: str, key: bytes) -> Iterator[Entry]:
-        if host in lines.indexed:
-            first, number, _ = lines.indexed[host]
-            rows = _Rows(self._reader, lines.index_path, lines.rows_at + first * _ROW.size, number)
-            for at in range(bisect_left(rows, key), number):
-                entry = Entry.unpacked(rows.row(at))
-                if entry.key != key:
-                    break
-                yield entry
-        yield from lines.fresh.get(host, {}).get(key, ())
+    def _indexed(self, lines: _Lines, host: str, key: bytes | None) -> Iterator[Entry]:
+        """Read entries from an index, in the order of their keys."""
+        _, number, _, crc = lines.indexed.get(host, (0, 0, 0, 0))
+        if key is None:
+            rows = self._rows(lines, host, 0, number)
+            if zlib.crc32(rows) != crc:
+                raise _IndexIsOther
+            yield from (Entry.unpacked(rows[at : at + _ROW.size]) for at in range(0, len(rows), _ROW.size))
+            return
+        rows = self._rows_around(lines, host, key, number)
+        at = rows.find(key)
+        while at >= 0:
+            if at % _ROW.size == 0:
+                yield Entry.unpacked(rows[at : at + _ROW.size])
+            at = rows.find(key, at + 1)
+
+    def _rows_around(self, lines: _Lines, host: str, key: bytes, number: int) -> bytes:
+        """Read the rows of a key and some beside them. Keys are hashes, so one knows about where they are."""
+        middle, width = number * int.from_bytes(key) >> 8 * len(key), 2 * isqrt(number) + 8
+        while True:
+            begin, end = max(0, middle - width), min(number, middle + width)
+            rows = self._rows(lines, host, begin, end - begin)
+            if (begin == 0 or rows[: len(key)] < key) and (end == number or rows[-_ROW.size :][: len(key)] > key):
+                return rows
+            width *= 4
+
+    def _rows(self, lines: _Lines, host: str, begin: int, number: int) -> bytes:
+        """Read rows of a host; _IndexIsOther if they are not there, or not those of the head that was read."""
+        if number == 0:
+            return b""
+        offset = lines.rows_at + (lines.indexed[host][0] + begin) * _ROW.size
+        rows = self._reader.read(lines.index_path, offset, number * _ROW.size, lines.start)
+        if len(rows) < number * _ROW.size:
+            raise _IndexIsOther
+        return rows
 
     def versions(self, directory: str, host: str, key: str) -> list[Found]:
         """Give all lines of a key, the oldest first."""
@@ -410,7 +495,7 @@ class Packs:
 
     def _lines_of(self, directory: str, host: str, key: bytes) -> list[Found]:
         files = self._lines[directory].values()
-        return [(lines, entry) for lines in files for entry in self._of_key(lines, host, key)]
+        return [(lines, entry) for lines in files for entry in self._entries(lines, host, key)]
 
     def find(self, directory: str, host: str, key: str) -> Found | None:
         """Give the line that counts for a key in LINKS or ERRS; None if there is none."""
@@ -438,7 +523,7 @@ class Packs:
     def _all_of(self, directory: str, host: str) -> dict[bytes, Found]:
         newest: dict[bytes, Found] = {}
         for lines in self._lines[directory].values():
-            for entry in self._of_host(lines, host):
+            for entry in self._entries(lines, host):
                 before = newest.get(entry.key)
                 if before is None or _order(before) <= _order((lines, entry)):
                     newest[entry.key] = lines, entry
@@ -462,25 +547,33 @@ class Packs:
     def next_version(self, host: str, key: str) -> int:
         """Give the version of the next line of a key, by what this process knows of its lines.
 
-        Who fetches a page that may be stored has looked for it before. Others need no look: it is the first one.
+        Who fetches a page that may be stored has looked for it before. Others need one look in the beginning, and one
+        when they hear that pages may have been removed.
         """
         wanted = bytes.fromhex(key)
         with self._lock:
+            if not self.is_loaded:
+                self.look(0.0)
             found = self._lines_of(LINKS, host, wanted) + self._lines_of(ERRS, host, wanted)
-        return 1 + max((entry.version for _, entry in found), default=0)
+        return min(1 + max((entry.version for _, entry in found), default=0), _MOST_VERSION)
 
     def line(self, found: Found) -> bytes:
-        """Read a line; b"" if it is not there any more."""
-        lines, entry = found
-        data = self._reader.read(lines.path, entry.offset, entry.length)
-        return data if data.endswith(b"\n") and len(data) == entry.length else b""
+        """Read a line; b"" if it is not there any more, or another one is in its place."""
+        return self._line(found)[0]
 
     def head(self, found: Found) -> _Head | None:
         """Read what a line says beside its record; None if it is not there any more, or was edited."""
-        try:
-            return _head.decode(self.line(found))
-        except (msgspec.MsgspecError, UnicodeDecodeError):
-            return None
+        return self._line(found)[1]
+
+    def _line(self, found: Found) -> tuple[bytes, _Head | None]:
+        lines, entry = found
+        data = self._reader.read(lines.path, entry.offset, entry.length)
+        head = _head_of(data) if data.endswith(b"\n") else None
+        if head is not None and (bytes.fromhex(head.key), head.version) == (entry.key, entry.version):
+            return data, head
+        with self._lock:
+            self._renew(lines, with_index=False)
+        return b"", None
 
     def at(self, found: Found) -> At | None:
         """Read where the bodies of a page are."""
@@ -490,7 +583,9 @@ class Packs:
     def block(self, at: At, what: str, most: int | None) -> bytes | None:
         """Read a body; None if it is not there. `most`: bytes; if it has more, only the first of them are given."""
         where = at.of(what)
-        if where is None:
+        if where is None or not is_bodies(at.pack):
+            return None
+        if most is not None and where[1] > most + (most >> 8) + _HEADS_BYTES:  # what cannot be packed grows by less
             return None
         member = self._reader.read(at.pack, *where)
         if len(member) < where[1]:
@@ -508,24 +603,13 @@ class Packs:
     def is_whole(self, at: At, what: str) -> bool:
         """Tell whether the file is long enough for a body."""
         where = at.of(what)
-        return where is not None and self._files.size(at.pack) >= sum(where)
+        return where is not None and is_bodies(at.pack) and self._files.size(at.pack) >= sum(where)
 
 
-class _Rows:
-    """The keys of an index as a sequence, read where one looks."""
-
-    def __init__(self, reader: _Reader, path: str, begin: int, number: int) -> None:
-        self._reader, self._path, self._begin, self._number = reader, path, begin, number
-
-    def __len__(self) -> int:
-        return self._number
-
-    def __getitem__(self, at: int) -> bytes:
-        return self.row(at)[:12]
-
-    def row(self, at: int) -> bytes:
-        row = self._reader.read(self._path, self._begin + at * _ROW.size, _ROW.size)
-        return row.ljust(_ROW.size, b"\0")
+def _fresh(lines: _Lines, host: str, key: bytes | None) -> Iterator[Entry]:
+    keys = lines.fresh.get(host, {})
+    for entries in keys.values() if key is None else [keys.get(key, [])]:
+        yield from entries
 
 
 def _order(found: Found) -> tuple[int, str, int]:
@@ -534,10 +618,10 @@ def _order(found: Found) -> tuple[int, str, int]:
     return entry.version, lines.path, entry.offset
 
 
-def _all_flags(rows: list[bytes]) -> int:
+def _all_flags(rows: bytes) -> int:
     found = 0
-    for row in rows:
-        found |= Entry.unpacked(row).flags
+    for _, _, _, _, flags, _ in _ROW.iter_unpack(rows):
+        found |= flags
     return found
 
 
@@ -554,7 +638,7 @@ class _Page:
         self.members: dict[str, bytes] = {}
         self.at: At | None = None  # of bodies that are there already
         self.is_done = False
-        self.error: FscrawlError | None = None
+        self.error: BaseException | None = None
 
     def line(self, at: At | None) -> bytes:
         said = {"host": self.host, "version": self.version, **({"at": at} if at is not None else {})}
@@ -617,10 +701,10 @@ class Writer:
         """Write all that waits, while others may come to wait. The lock is held when this begins and ends."""
         group, self._waiting, self._is_writing = self._waiting, [], True
         self._changed.release()
-        error: FscrawlError | None = None
+        error: BaseException | None = None
         try:
             self._write(group)
-        except FscrawlError as found:
+        except BaseException as found:  # noqa: BLE001 - each of the group raises it
             error = found
         finally:
             self._changed.acquire()
@@ -636,7 +720,7 @@ class Writer:
         def write_once() -> None:
             try:
                 self._write_once(group)
-            except OSError:
+            except BaseException:
                 self._end_segment(with_index=False)
                 raise
 
@@ -649,12 +733,14 @@ class Writer:
         bodies = self._bodies
         for page in group:
             if page.members and bodies is None:
-                bodies = self._bodies = self._open_bodies()
+                bodies = self._bodies = self._open_file(HTMLS, BODIES)
+                name = bodies.path.partition("/")[2]
+                data.append(member(warcinfo(self._crawl, name, timestamp(time.time()))))
             where: dict[str, tuple[int, int]] = {}
-            for what, member in page.members.items():
+            for what, packed in page.members.items():
                 assert bodies is not None
-                where[what] = bodies.size + sum(map(len, data)), len(member)
-                data.append(member)
+                where[what] = bodies.size + sum(map(len, data)), len(packed)
+                data.append(packed)
             named = {what: where[what] for what in where if what != "answer"}
             places.append(At(bodies.path, **named) if bodies is not None and named else page.at)
         if bodies is not None and data:
@@ -673,7 +759,7 @@ class Writer:
         file.append(b"".join(line for _, line in written))
         known = self._packs.own(directory, self._pack, self._segment)
         for page, line in written:
-            head = _head.decode(line)
+            head = _decoder.decode(line)
             entry = Entry(bytes.fromhex(page.key), offset, len(line), page.version, head.flags, head.file or "")
             self._packs.add(known, page.host, entry)
             offset += len(line)
@@ -693,14 +779,11 @@ class Writer:
     def _open_file(self, directory: str, suffix: str) -> _Appended:
         self._files.make_directory(f"{directory}/{self._pack}")
         path = segment_path(directory, self._pack, self._segment, suffix)
-        end = sync if self._files.fsync else None if self._is_local else flush
-        return _Appended(path, Place(str(self._files.root), path), end)
-
-    def _open_bodies(self) -> _Appended:
-        bodies = self._open_file(HTMLS, BODIES)
-        name = bodies.path.partition("/")[2]
-        bodies.append(member(warcinfo(self._crawl, name, timestamp(time.time()))))
-        return bodies
+        place = Place(str(self._files.root), path)
+        file = _Appended(path, place, sync if self._files.fsync else None if self._is_local else flush)
+        if self._files.fsync:
+            sync_directory_of(place)
+        return file
 
     def _end_segment(self, *, with_index: bool = True) -> None:
         for directory, file in self._lines.items():
@@ -732,10 +815,18 @@ class _Appended:
             write_all(self._descriptor, data)
             if self._end is not None:
                 self._end(self._descriptor)
-        except OSError:
+        except BaseException:
+            self._drop_if_empty()
             self.close()
             raise
         self.size += len(data)
+
+    def _drop_if_empty(self) -> None:
+        """Remove the file if nothing could be written: where a fault lasts, each further try makes another one."""
+        with contextlib.suppress(OSError):
+            if os.fstat(self._descriptor).st_size == 0:
+                with open_parent(self._place) as here:
+                    os.unlink(f"{here}/{name_of(self._place)}")
 
     def close(self) -> None:
         if not self.is_closed:
@@ -771,6 +862,10 @@ class PackedFiles(TreeFiles):
     def names_of_packs(self, directory: str) -> list[str]:
         """List the directories of writers."""
         return [name for name in super().names(directory) if is_pack(name)]
+
+    def pack_directories(self) -> list[str]:
+        """Do the same for all directories of pages; give paths."""
+        return [f"{directory}/{pack}" for directory in PAGE_DIRECTORIES for pack in self.names_of_packs(directory)]
 
     # -- reading
 
@@ -857,14 +952,14 @@ class PackedFiles(TreeFiles):
         directory, _, host = path.partition("/")
         if directory not in PAGE_DIRECTORIES or "+" in host:
             return super().entries(path)
-        return [(name, "file" if host else "directory") for name in self.names(path)]
+        if host:
+            return [(name, "file") for name in self.names(path)]
+        others = [(name, kind) for name, kind in super().entries(path) if not (kind == "directory" and is_pack(name))]
+        return [*((name, "directory") for name in self.names(path)), *others]
 
     def sorted_keys(self, directory: str, host: str) -> list[str]:
         """Do what `many_files.list_keys` does."""
         return sorted(key.hex() for key in self.packs.all_of(directory, host))
-
-    def temporaries(self, directories: Iterable[str]) -> list[tuple[str, str]]:
-        return super().temporaries(each for each in directories if each.partition("/")[0] not in PAGE_DIRECTORIES)
 
     # -- writing
 
@@ -922,7 +1017,9 @@ class PackedFiles(TreeFiles):
         head = None if before is None else self.packs.head(before)
         if head is None or head.sha256 != record.sha256 or head.at is None or head.at.body is None:
             return None
-        return At(head.at.pack, head.at.body) if head.file == record.file else None
+        if head.file != record.file or not self.packs.is_whole(head.at, "body"):
+            return None
+        return At(head.at.pack, head.at.body)
 
     def _member(self, record: PageRecord, kind: str, block: bytes, digest: str) -> bytes:
         fields = {**self._fields(record, kind, url_of(record.url)), "WARC-Payload-Digest": f"sha1:{digest}"}

@@ -19,7 +19,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.faults import NAMING, Fault
-from tests.support.faulty.trials import Trials
+from tests.support.faulty.trials import SETTINGS, Trials
+from tests.support.fixtures import in_both
 from tests.support.passthrough import Passthrough, missing
 
 pytestmark = [
@@ -93,11 +94,12 @@ def numbers(last: int) -> list[int]:
     return [1 + int((part + rng.random()) * last / RUNS) for part in range(RUNS)]
 
 
+@in_both
 @pytest.mark.parametrize("name", PASSING)
-def test_passing(mount: Passthrough, backing: Path, name: str) -> None:
+def test_passing(mount: Passthrough, backing: Path, name: str, layout: dict[str, object]) -> None:
     """A fault that passes, at each call in turn, stops no crawl, loses no page, tears no file, fetches none twice."""
     fault = PASSING[name]
-    trials = Trials(mount, backing, name)
+    trials = Trials(mount, backing, name, settings={**SETTINGS, **layout})
     for first in numbers(fault.every):
         for fsync in (False, True) if ALL else (first % 2 == 0,):
             trials.passing(replace(fault, first=first), fsync=fsync)
@@ -105,11 +107,12 @@ def test_passing(mount: Passthrough, backing: Path, name: str) -> None:
     trials.tally.conclude()
 
 
+@in_both
 @pytest.mark.parametrize("name", LASTING)
-def test_lasting(mount: Passthrough, backing: Path, calls: Counter[str], name: str) -> None:
+def test_lasting(mount: Passthrough, backing: Path, calls: Counter[str], name: str, layout: dict[str, object]) -> None:
     """A fault that stays, from each call in turn: exit code 75, one line that says what to do; then a run completes."""
     fault, advice = LASTING[name]
-    trials = Trials(mount, backing, name)
+    trials = Trials(mount, backing, name, settings={**SETTINGS, **layout})
     ops = ("write",) if fault.kind == "deferred" else fault.ops
     for first in numbers(sum(calls[op] for op in ops)):
         trials.lasting(replace(fault, first=first), advice)

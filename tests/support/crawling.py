@@ -30,7 +30,9 @@ from typing import Any, Self
 from unittest import mock
 
 from fscrawl import cli, urls
-from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord, TreeRecord
+from fscrawl.storage.layout import PAGE_DIRECTORIES
+from fscrawl.storage.packs import PackedFiles
+from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, RobotsRecord, TreeRecord
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 CRAWL = CHECKOUT / "crawl.py"
@@ -226,24 +228,53 @@ def _file(record: Path, extension: str) -> Path:
 
 def document(root: Path, url: str) -> bytes:
     """Read the body of a page that is not HTML."""
-    [path] = (root / "files" / urls.host(url)).rglob(f"{urls.key(url)}.*")
-    return path.read_bytes()
+    [data] = [data for path, data in _contents(root, f"files/{urls.host(url)}") if path.stem == urls.key(url)]
+    return data
 
 
 def body(root: Path, url: str) -> bytes:
     """Read a page's body."""
-    return (root / "htmls" / urls.host(url) / f"{urls.key(url)}.html").read_bytes()
+    return view(root)(root / "htmls" / urls.host(url) / f"{urls.key(url)}.html")
 
 
 def _contents(root: Path, directory: str) -> Iterator[tuple[Path, bytes]]:
     """Read the files of a directory. A crawl may be at work: what it has removed since the listing is left out."""
-    for path in _files(root, directory):
+    read = view(root)
+    for path in files(root, directory):
         with contextlib.suppress(FileNotFoundError):
-            yield path, path.read_bytes()
+            yield path, read(path)
 
 
-def _files(root: Path, directory: str) -> Iterator[Path]:
+def files(root: Path, directory: str) -> Iterator[Path]:
+    """List the files below a directory, also those of pages that are in packs."""
+    first, _, host = directory.partition("/")
+    packed = _packed(root) if first in PAGE_DIRECTORIES else None
+    if packed is not None:
+        hosts = [host] if host else packed.names(first)
+        return iter(sorted(root / first / each / name for each in hosts for name in packed.names(f"{first}/{each}")))
     return (path for path in sorted((root / directory).rglob("*")) if path.is_file() and not path.name.startswith("."))
+
+
+def view(root: Path) -> Callable[[Path], bytes]:
+    """Give what reads a file by its path; FileNotFoundError if it is not there."""
+    packed = _packed(root)
+    if packed is None:
+        return Path.read_bytes
+
+    def read(path: Path) -> bytes:
+        data = packed.read(str(path.relative_to(root)))
+        if data is None:
+            raise FileNotFoundError(path)
+        return data
+
+    return read
+
+
+def _packed(root: Path) -> PackedFiles | None:
+    """Show the pages of packs as files; None if there are no packs."""
+    if not any(any((root / directory).glob("*+*")) for directory in ("links", "errs")):
+        return None
+    return PackedFiles(root, "tests", TreeRecord(FORMAT, "", "", 1, "host", "0" * 32, layout="packs"))
 
 
 def check_tree(root: Path, *, whole: bool = True) -> None:
@@ -252,28 +283,29 @@ def check_tree(root: Path, *, whole: bool = True) -> None:
     `whole` False is for a tree whose machine has been killed: temporaries and bodies without a record may be there.
     """
     TreeRecord.from_json((root / ".fscrawl" / "tree.json").read_bytes())
-    bodies = {path.relative_to(root) for directory in ("htmls", "files") for path in _files(root, directory)}
-    for path in _files(root, "links"):
-        record = PageRecord.from_json(path.read_bytes())
+    bodies = {path.relative_to(root) for directory in ("htmls", "files") for path in files(root, directory)}
+    stored, read = set(files(root, "links")), view(root)
+    for path in sorted(stored):
+        record = PageRecord.from_json(read(path))
         assert path.relative_to(root / "links") == Path(urls.host(record.url), f"{urls.key(record.url)}.json"), path
         name = path.relative_to(root / "links")
         if record.sha256:
             name = ("htmls" / name).with_suffix(".html") if record.file is None else _file(name, record.file)
-            data = (root / name).read_bytes()
+            data = read(root / name)
             assert (len(data), hashlib.sha256(data).hexdigest()) == (record.bytes, record.sha256), record.url
             bodies.remove(name)
             if record.rendered is not None and record.rendered.sha256:
                 dom = (root / name).with_suffix(".dom.html")
-                assert hashlib.sha256(dom.read_bytes()).hexdigest() == record.rendered.sha256, record.url
+                assert hashlib.sha256(read(dom)).hexdigest() == record.rendered.sha256, record.url
                 bodies -= {dom.relative_to(root), _file(path.relative_to(root / "links"), "png")}
         else:
             assert record.bytes == 0, record.url
             assert record.redirect or record.skipped, record.url
-    for path in _files(root, "errs"):
-        failed = ErrorRecord.from_json(path.read_bytes())
+    for path in files(root, "errs"):
+        failed = ErrorRecord.from_json(read(path))
         assert path.relative_to(root / "errs") == Path(urls.host(failed.url), f"{failed.key}.json"), path
-        assert not (root / "links" / path.relative_to(root / "errs")).exists(), f"stored and failed: {failed.url}"
-    for path in _files(root, ".fscrawl/robots"):
+        assert root / "links" / path.relative_to(root / "errs") not in stored, f"stored and failed: {failed.url}"
+    for path in files(root, ".fscrawl/robots"):
         RobotsRecord.from_json(path.read_bytes())
     if whole:
         assert not bodies, f"bodies without a record: {bodies}"

@@ -32,9 +32,21 @@ def no_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def place(root: Path) -> Place:
+def layout(request: pytest.FixtureRequest) -> dict[str, object]:
+    """How pages are stored, as settings of a crawl: each in its files, or in packs where a test asks for it (`in_packs`
+    and `in_both`).
+    """
+    return {"store.layout": request.param} if hasattr(request, "param") else {}
+
+
+in_packs = pytest.mark.parametrize("layout", ["packs"], indirect=True)
+in_both = pytest.mark.parametrize("layout", ["files", "packs"], indirect=True)
+
+
+@pytest.fixture
+def place(root: Path, layout: Mapping[str, object]) -> Place:
     """Where the machines of a fleet may make their tree."""
-    return Place(root)
+    return Place(root, layout)
 
 
 @pytest.fixture

@@ -36,13 +36,13 @@ class Place:
     caches_s   for how long it may show an old state of a file: a log that seems to be cut is believed only then
     """
 
-    settings: Mapping[str, object] = {}
     meeting_s = 0.0
     slowness = 1.0
     caches_s = 0.0
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, settings: Mapping[str, object] | None = None) -> None:
         self.root = root
+        self.settings = settings or {}
 
     def next(self) -> Path:
         """Give the path at which one more machine finds the tree."""

@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 
 from fscrawl import urls
+from fscrawl.store import Tree
 from tests.support.crawling import check_tree, pages
+from tests.support.fixtures import in_both
 from tests.support.fleet import Fleet, Place
 from tests.support.web import Request, Response, Web, linked_site
 
@@ -27,6 +29,7 @@ def hosts_of(count: int, net: int = 20) -> list[str]:
     return [f"127.0.{net + n // 200}.{n % 200 + 1}" for n in range(count)]
 
 
+@in_both
 def test_three_machines_make_one_crawl(place: Place) -> None:
     """Three machines store every page once, fetch none twice, and keep the delay of each host between them."""
     hosts = hosts_of(30)
@@ -112,7 +115,15 @@ def chaos(
 
 @pytest.mark.fleet
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.proof)])
+@pytest.mark.parametrize(
+    ("layout", "seed"),
+    [
+        ("files", 1),
+        pytest.param("files", 2, marks=pytest.mark.proof),
+        pytest.param("packs", 1, marks=pytest.mark.proof),
+    ],
+    indirect=["layout"],
+)
 def test_chaos(place: Place, seed: int) -> None:
     """Machines that are killed, paused past dead_after and join lose no page; what is fetched twice was in flight."""
     hosts, rng = hosts_of(200), random.Random(seed)
@@ -181,6 +192,7 @@ def test_an_empty_handed_fleet_ends(place: Place) -> None:
         assert web.count() == asked
 
 
+@in_both
 def test_deleting_the_machinery_loses_nothing(place: Place) -> None:
     """A tree whose .fscrawl was deleted crawls on to completion and fetches no stored page again."""
     hosts = hosts_of(4)
@@ -228,6 +240,7 @@ def test_deleting_the_machinery_under_running_machines(place: Place) -> None:
     check_tree(place.root)
 
 
+@in_both
 def test_reseed_finds_what_no_log_says(place: Place) -> None:
     """A link that is in a record and in no log is found by --reseed; that a log was cut is noticed without it."""
     with Web(linked_site(20, 2), hosts=hosts_of(1)) as web, Fleet(place, quick()) as fleet:
@@ -256,8 +269,9 @@ def test_reseed_finds_what_no_log_says(place: Place) -> None:
 
 
 def _unstore(root: Path, url: str) -> None:
-    for directory, suffix in (("links", "json"), ("htmls", "html")):
-        (root / directory / urls.host(url) / f"{urls.key(url)}.{suffix}").unlink()
+    tree, host, key = Tree(root, "m-1-aa"), urls.host(url), urls.key(url)
+    tree.files.remove(tree.body_path(host, key, None))
+    tree.files.remove(tree.tree_path("links", host, key))
 
 
 def test_seeds_and_settings_are_followed(place: Place) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.crawling import Running, check_tree, command, crawl, errors, pages
+from tests.support.fixtures import in_both
 from tests.support.ledger import Entry, note
 from tests.support.web import Request, Response, Web, linked_site
 
@@ -28,8 +29,9 @@ STORING_S = 2.0  # a page answered longer than this before a kill must have been
 SLACK_S = 0.2  # a request sent just before the kill is seen just after it
 
 
+@in_both
 @pytest.mark.timeout(60 + 8 * KILLS)
-def test_kills_lose_nothing(root: Path) -> None:
+def test_kills_lose_nothing(root: Path, layout: dict[str, object]) -> None:
     """After any number of SIGKILLs, the tree is whole, every page is in it, and only what was in flight came twice."""
     rng = random.Random(int(os.environ.get("FSCRAWL_SEED", "1")))
     # per host two pages at a time: the whole takes somewhat longer than all runs that are killed
@@ -46,7 +48,7 @@ def test_kills_lose_nothing(root: Path) -> None:
         seeds = [web.url(host) for host in HOSTS]
         # A machine that was killed between making its log and saying hello counts as live for dead_after, and the next
         # run leaves it its share for so long.
-        settings = {"politeness.per_host": 2, "fleet.beat": 2, "fleet.dead_after": 8}
+        settings = {"politeness.per_host": 2, "fleet.beat": 2, "fleet.dead_after": 8, **layout}
         while len(kills) < KILLS:
             words = command(root, "--quiet", seeds=seeds, settings=settings, workers=WORKERS, threads=THREADS)
             with Running(words) as running:

@@ -347,11 +347,11 @@ class Scanner:
     # -- the machinery
 
     def _look_at_top(self) -> None:
-        """Look for temporaries beside the settings and beside the tree's directories, and for what a probe has left."""
-        for path in (".", MACHINERY):
+        """Look for temporaries beside settings, packs and the tree's directories, and for what a probe has left."""
+        for path in (".", MACHINERY, *self._tree.pack_directories()):
             for name, kind in self._tree.files.entries(path):
                 if kind in ("link", "other"):
-                    if path == MACHINERY or name in OWN_NAMES or name.startswith("."):  # others are the user's
+                    if path != "." or name in OWN_NAMES or name.startswith("."):  # others are the user's
                         self._note_odd(path, name, kind)
                 elif kind == "file" and (temporary_owner(name) is not None or is_probe(path, name)):
                     self._note_odd(path, name, kind)

@@ -27,6 +27,7 @@ from tests.support.power.aftermath import Aftermath, check, make, recover
 from tests.support.power.disk import FLAVOURS, Disk, Flavour, Survivors
 from tests.support.power.history import History
 from tests.support.power.operations import Operation
+from tests.support.power.packed import shown
 from tests.support.power.recording import KINDS, ROOT, Kind, Recording, recorded
 from tests.support.power.verdict import forgotten, half_made, torn, uncounted, unlogged
 
@@ -37,7 +38,7 @@ LOOKS = 2_000  # points of a recording at which only a look is taken
 SEED = os.environ.get("FSCRAWL_POWER_SEED") or os.urandom(4).hex()
 LANES = 3  # crawls at once: two work while one waits to see whether a machine is dead
 REBOOT_EVERY = 4  # a reboot makes whoever comes next wait: not at every point
-CASES = [(kind, fsync) for kind in KINDS for fsync in (True, False)]
+CASES = [(kind, fsync, layout) for layout in ("files", "packs") for kind in KINDS for fsync in (True, False)]
 
 
 class Loss(NamedTuple):
@@ -48,12 +49,13 @@ class Loss(NamedTuple):
     left: Survivors
 
 
-@pytest.fixture(scope="module", params=CASES, ids=lambda case: f"{case[0]}-{'fsync' if case[1] else 'lazy'}")
+@pytest.fixture(scope="module", params=CASES, ids=lambda case: f"{case[0]}-{'fsync' if case[1] else 'lazy'}-{case[2]}")
 def recording(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recording]:
     if lacking := missing():
         pytest.skip(f"a crawl cannot be recorded without {', '.join(lacking)}")
     kind: Kind = request.param[0]
-    with recorded(kind, tmp_path_factory.mktemp("power"), fsync=request.param[1]) as found:
+    _, fsync, layout = request.param
+    with recorded(kind, tmp_path_factory.mktemp("power"), fsync=fsync, layout=layout) as found:
         yield found
 
 
@@ -80,10 +82,11 @@ def losses(
 
 def faults(recording: Recording, history: History, loss: Loss) -> list[str]:
     """Find what must not be: with fsync, and with or without it."""
-    found = [*half_made(history, loss.left, loss.point, ROOT), *unlogged(history, loss.left, loss.point)]
+    left = shown(loss.left)
+    found = [*half_made(history, left, loss.point, ROOT), *unlogged(history, left, loss.point)]
     if recording.fsync:
-        found += [*torn(history, loss.left), *forgotten(history, loss.left, loss.point)]
-        found += uncounted(history, loss.left, loss.point)
+        found += [*torn(history, left), *forgotten(history, left, loss.point)]
+        found += uncounted(history, left, loss.point)
     return found
 
 
@@ -168,7 +171,9 @@ def _note(flavour: Flavour, recording: Recording, entry: Entry, **more: int) -> 
     note(Entry(**{**asdict(entry), **names, **more}))
 
 
-@pytest.mark.parametrize("recording", [("one", True)], ids=["one-fsync"], indirect=True)
+@pytest.mark.parametrize(
+    "recording", [("one", True, "files"), ("one", True, "packs")], ids=["files", "packs"], indirect=True
+)
 @pytest.mark.parametrize("flavour", FLAVOURS)
 @pytest.mark.parametrize("call", ["fsync", "fsyncdir"])
 def test_each_fsync_is_needed(recording: Recording, flavour: Flavour, call: str) -> None:

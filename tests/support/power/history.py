@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from fscrawl.storage.records import PageRecord
 from tests.support.power.disk import Disk
 from tests.support.power.operations import Operation
+from tests.support.power.packed import LINES, body_of, path_of, shown, whole_lines
 
 PAGE_FILE = re.compile(
     r"(?P<tree>.+/|)(?P<directory>links|htmls|errs)/(?P<host>[^/]+)/(?P<key>[0-9a-f]{24})\.(html|json)\Z"
@@ -61,15 +62,16 @@ class History:
         self._counts: list[tuple[int, str, int]] = []  # (point, machine, pages)
         self._places: list[tuple[int, str, int]] = []  # (point, log, bytes)
         self._written: dict[str, bytes] = {}  # log → all that was written there
+        self._known: dict[str, int] = {}  # file of lines → how much of it has been read
         self._removed: dict[str, int] = {}  # log → the operation that removed it
         self._records: dict[str, list[Publication]] = defaultdict(list)  # key → those of its record
         self._errors: dict[str, list[Publication]] = defaultdict(list)  # key → those of its error
-        for path, data in (there or {}).items():
+        for path, data in shown(dict(there or {})).items():
             if data is not None:
                 self._publish(path, Publication(-1, data, 0))
         self._read(operations, there)
 
-    def _read(self, operations: Sequence[Operation], there: Mapping[str, bytes | None] | None) -> None:
+    def _read(self, operations: Sequence[Operation], there: Mapping[str, bytes | None] | None) -> None:  # noqa: C901 - a case for each call
         disk = Disk("strict", there)
         for number, operation in enumerate(operations):
             disk.do(operation)
@@ -83,6 +85,8 @@ class History:
                 case "write" if match := _BEATS.match(operation.path):
                     self._count(match["machine"], operation.data, number)
                     self._place(f"{match['tree']}.fscrawl/generations", match["machine"], operation.data, number)
+                case "write" if LINES.match(operation.path):
+                    self._publish_lines(operation.path, number, disk)
                 case "write" if _LOG.match(operation.path):
                     self._written[operation.path] = disk.content(operation.path)
                     self._tell_lines(operation.data, number)
@@ -99,6 +103,19 @@ class History:
             self._records[match["key"]].append(publication)
         elif match is not None and match["directory"] == "errs":
             self._errors[match["key"]].append(publication)
+
+    def _publish_lines(self, path: str, number: int, disk: Disk) -> None:
+        """Lines came into a pack: each is a record, and its body is there."""
+        data, match = disk.content(path), LINES.match(path)
+        tree, directory = (match["tree"], match["directory"]) if match else ("", "")
+        for offset, line, said in whole_lines(data, self._known.get(path, 0)):
+            self._known[path] = offset + len(line) + 1
+            if said.get("gone"):
+                continue
+            pack = tree + said["at"]["pack"] if "at" in said else ""
+            bodies = body_of(tree, said, {pack: disk.content(pack)} if pack else {}) if directory == "links" else {}
+            for name, content in (*bodies.items(), (path_of(tree, directory, said), line)):
+                self._publish(name, Publication(number, content, self.end))
 
     def _tell_body(self, path: str, number: int) -> None:
         """A record's temporary is begun: its body has been published, if it has one."""

@@ -108,6 +108,7 @@ class Recording:
 
     kind: Kind
     fsync: bool
+    layout: str
     seed: str
     settings: Mapping[str, object]
     operations: list[Operation]
@@ -123,15 +124,21 @@ class Recording:
 
     @property
     def name(self) -> str:
-        return f"{self.kind}, fsync = {str(self.fsync).lower()}"
+        return f"{self.kind}, {self.layout}, fsync = {str(self.fsync).lower()}"
 
 
 @contextmanager
-def recorded(kind: Kind, directory: Path, *, fsync: bool) -> Iterator[Recording]:
+def recorded(kind: Kind, directory: Path, *, fsync: bool, layout: str) -> Iterator[Recording]:
     """Crawl, and record it; the web stays up within the `with`, since crawls go on with it."""
     hosts = tuple(f"127.0.{60 + _NET[kind, fsync]}.{n}" for n in (1, 2, 3))
     site = Site(hosts, 0.05 if kind == "two" else 0.0)
-    settings = {**QUICK, **DYING, "store.fsync": str(fsync).lower(), "politeness.robots": "true"}
+    settings = {
+        **QUICK,
+        **DYING,
+        "store.fsync": str(fsync).lower(),
+        "politeness.robots": "true",
+        "store.layout": layout,
+    }
     settings |= {"crawl.partition": "url", "fleet.shards": 16} if kind == "two" else {}
     backing, log = directory / "backing", directory / "operations.jsonl"
     backing.mkdir(parents=True)
@@ -147,7 +154,7 @@ def recorded(kind: Kind, directory: Path, *, fsync: bool) -> Iterator[Recording]
             _crawl(kind, mount.path / ROOT, seed, settings)
         operations = read_operations(log.read_text().splitlines())
         left = read_directory(backing)
-        yield Recording(kind, fsync, seed, settings, operations, there, left, site.expected(), site.failing())
+        yield Recording(kind, fsync, layout, seed, settings, operations, there, left, site.expected(), site.failing())
 
 
 def _crawl(kind: Kind, root: Path, seed: str, settings: Mapping[str, object]) -> None:

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from fscrawl.errors import RecordError
 from fscrawl.storage.records import PageRecord
+from tests.support.crawling import files, view
 from tests.support.ledger import Entry, note
 from tests.support.web import Exchange, Web
 
@@ -71,9 +72,9 @@ class Findings:
 def found(root: Path, web: Web, delay_s: float = 0.0) -> Findings:
     """Look at a tree and at the log of the web that it was crawled from."""
     findings = Findings(duplicates=sum(times - 1 for times in web.duplicates().values()))
-    for path in sorted((root / "links").rglob("*.json")):
-        if not path.name.startswith("."):
-            _read(root, path, findings)
+    read = view(root)
+    for path in files(root, "links"):
+        _read(root, path, findings, read)
     asked = {web.url(each.host, each.path) for each in web.requests() if each.path != "/robots.txt"}
     linked = {link for record in findings.stored.values() for link in record.links}
     findings.lost = (asked | linked) - findings.stored.keys()
@@ -83,16 +84,19 @@ def found(root: Path, web: Web, delay_s: float = 0.0) -> Findings:
     return findings
 
 
-def _read(root: Path, path: Path, findings: Findings) -> None:
+def _read(root: Path, path: Path, findings: Findings, read: Callable[[Path], bytes]) -> None:
     """Take in one record, and see whether its body is what it says."""
     try:
-        record = PageRecord.from_json(path.read_bytes())
+        record = PageRecord.from_json(read(path))
     except RecordError as error:
         findings.torn.append(f"{path}: {error}")
         return
     findings.stored[record.url] = record
     if record.sha256:
         body = (root / "htmls" / path.relative_to(root / "links")).with_suffix(".html")
-        data = body.read_bytes() if body.exists() else b""
+        try:
+            data = read(body)
+        except FileNotFoundError:
+            data = b""
         if hashlib.sha256(data).hexdigest() != record.sha256:
             findings.torn.append(f"{body}: {len(data)} bytes")

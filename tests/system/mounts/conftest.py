@@ -5,7 +5,7 @@ Tests name the flavours that they are run on (`tests/support/shares/marks.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -29,9 +29,9 @@ def share(request: pytest.FixtureRequest) -> Iterator[Share]:
 
 
 @pytest.fixture
-def place(share: Share, tmp_path: Path) -> Iterator[SharedPlace]:
+def place(share: Share, tmp_path: Path, layout: Mapping[str, object]) -> Iterator[SharedPlace]:
     """Where a fleet may make its tree: each of its machines mounts the share."""
-    where = SharedPlace(share, tmp_path.name)
+    where = SharedPlace(share, tmp_path.name, layout)
     try:
         yield where
     finally:

@@ -9,6 +9,7 @@ from typing import Self
 import pytest
 
 from tests.support.crawling import check_tree
+from tests.support.fixtures import in_both
 from tests.support.fleet import Fleet
 from tests.support.shares.findings import found
 from tests.support.shares.marks import on
@@ -54,6 +55,7 @@ def ledger(request: pytest.FixtureRequest, place: SharedPlace, monkeypatch: pyte
         findings.note(place.share.flavour.name, what or "", faults=0 if what and what.startswith("none") else 1)
 
 
+@in_both
 def test_a_short_chaos(place: SharedPlace) -> None:
     """Machines that are killed, paused past dead_after and join lose no page; what is fetched twice was in flight."""
     hosts, site, delay_s = suite.hosts_of(24), linked_site(24, 5), 1.0
