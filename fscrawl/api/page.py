@@ -165,7 +165,7 @@ class Page:
         return self._record.key
 
     @property
-    def version(self) -> int | None:
+    def page_version(self) -> int | None:
         """The number of this version; None if the tree keeps the last version of each page only."""
         return self._source.tree.number(self._host, self.key)
 

@@ -24,7 +24,7 @@ PAGES = pa.schema(
         _column("url_host_name", pa.string(), "host without port"),
         _column("url_host_registered_domain", pa.string(), "by the public suffix list; the host where it has none"),
         _column("key", pa.string(), "24 hexadecimal digits: names the page's files in the tree"),
-        _column("version", pa.int32(), _VERSION),
+        _column("page_version", pa.int32(), _VERSION),
         _column("method", pa.string(), "of the request: GET, POST, PUT or PATCH"),
         _column("request_body", pa.string(), "of the request, bytes that are no UTF-8 as %FF; null if it had none"),
         _column("depth", pa.int32(), "links followed from a seed, by the way that was found first"),
@@ -117,7 +117,7 @@ ITEMS = pa.schema(
     [
         _column("url", pa.string(), "normal form of the page's URL"),
         _column("key", pa.string(), "the page's key"),
-        _column("version", pa.int32(), _VERSION),
+        _column("page_version", pa.int32(), _VERSION),
         _column("position", pa.int32(), "of the item on its page, from 1"),
     ]
 )

@@ -62,6 +62,7 @@ def of_pages(job: Job) -> tuple[str, ...]:
 
 # columns of pages that have another name in the rows of a run
 _RENAMED = {
+    "page_version": "version",
     "fetch_time": "fetched_at",
     "fetch_status": "status",
     "check_time": "checked_at",
