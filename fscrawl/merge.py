@@ -34,10 +34,10 @@ from fscrawl.dataset.crew import Crew, open_crew
 from fscrawl.dataset.dataset_dir import CARD, FOLDERS, MANIFEST, OPTIONS, STATE, DatasetDir, Made
 from fscrawl.dataset.extract import BatchResult, extract_batch
 from fscrawl.dataset.job import Job
-from fscrawl.dataset.manifest import Counts, FieldCounts, Manifest, RunResult, after_run
+from fscrawl.dataset.manifest import REWRITTEN, Counts, FieldCounts, Manifest, RunResult, after_run
 from fscrawl.dataset.options import ARCHIVE, Filters, Options, choose, missing, with_sites
 from fscrawl.dataset.pdf_text import NO_PYPDF
-from fscrawl.dataset.write import GroupResult, cut_into_groups, write_failures, write_group
+from fscrawl.dataset.write import GroupResult, cut_into_groups, write_changes, write_failures, write_group
 from fscrawl.errors import UsageError
 from fscrawl.parse import pdf
 from fscrawl.sites.rules import SiteFile
@@ -83,6 +83,8 @@ def merge(
         over = rebuild or directory.was_starting_over()
         before = None if over else _before(directory, warn)
         options = _options(directory, tree, given, warn, before, over=over)
+        if options.versions == "all" or options.changes:
+            tree.check_keeps_versions("--changes" if options.changes else "--versions all")
         _check_packages(options.text, scheduler, language=options.language)
         run = len(before.runs) + 1 if before else 1
         job = Job(root.absolute(), directory.root, run, options, tree.record.crawl, site, directory.writer)
@@ -92,7 +94,7 @@ def merge(
         most = _rows_allowed(options, before)
         with open_crew(job, processes, scheduler, line) as crew:
             _tidy(job, before, line, over=over, indexed=indexed)  # only now: there is nothing more to be refused
-            if before is not None and most == 0 and _has_failures(before, options):
+            if before is not None and most == 0 and _has_rewritten(before, options):
                 warn(f"the limit of {number_of(options.limit or 0, 'record')} has been reached; nothing was done")
                 manifest = before
             else:
@@ -133,7 +135,9 @@ def _tidy(job: Job, before: Manifest | None, line: ProgressLine, *, over: bool, 
             directory.remove(f"{STATE}/{name}")
     named = before.paths if before else set()
     for name in directory.files(*FOLDERS):
-        if "errors/part-" in name and name not in named:  # replaced, or about to be written again
+        if (
+            any(f"{folder}part-" in name for folder in REWRITTEN) and name not in named
+        ):  # replaced, or about to be written again
             directory.discard(name)
 
 
@@ -152,9 +156,10 @@ def _before(directory: DatasetDir, warn: Warn) -> Manifest | None:
     return None if before is None else directory.whole(before, warn)
 
 
-def _has_failures(before: Manifest, options: Options) -> bool:
-    """Tell whether the failures are there in each format of tables."""
-    return sum(part.has_failures for part in before.parts) >= sum(style != ARCHIVE for style in options.formats)
+def _has_rewritten(before: Manifest, options: Options) -> bool:
+    """Tell whether the failures, and the changes if they are wanted, are there in each format of tables."""
+    wanted = (1 + options.changes) * sum(style != ARCHIVE for style in options.formats)
+    return sum(part.is_rewritten for part in before.parts) >= wanted
 
 
 def _options(
@@ -190,6 +195,7 @@ def _run(job: Job, crew: Crew, before: Manifest | None, most: int | None, warn: 
     groups = _write(job, crew, batches)
     parts = [part for group in groups for part in group.parts]
     parts += write_failures(job, crew.line, failures)
+    parts += write_changes(job, crew.line)
     left_out = Counter({"duplicate": counts.dropped})
     for each in batches:
         left_out.update(each.left_out)
@@ -226,7 +232,15 @@ def _plan(job: Job, earlier: list[int], line: ProgressLine, about: int) -> None:
     if job.directory.size(OPTIONS) is None:  # they are fixed only now: nothing made so far depends on them
         job.directory.write_json(OPTIONS, Made(job.crawl, job.options), durable=True)
     line.begin("listing pages", about, "pages", about=True)
-    plan.make(job.directory, job.tree, Filters(job.options), earlier, job.run, line.advance)
+    plan.make(
+        job.directory,
+        job.tree,
+        Filters(job.options),
+        earlier,
+        job.run,
+        line.advance,
+        versions=job.options.versions == "all",
+    )
 
 
 def _extract(job: Job, crew: Crew, most: int | None) -> list[BatchResult]:
@@ -248,8 +262,8 @@ def _extract(job: Job, crew: Crew, most: int | None) -> list[BatchResult]:
 def _report_broken(job: Job, batches: list[BatchResult], warn: Warn) -> None:
     broken = [page for batch in batches for page in batch.broken]
     for host, key, problem in broken[:_MAX_NAMED]:
-        path = job.tree.tree_path(LINKS, host, key)
-        warn(f"{path}: {problem}; left out")
+        path, version = job.tree.tree_path(LINKS, host, plan.key_of(key)), plan.number_of(key)
+        warn(f"{path}{'' if version is None else f', version {version}'}: {problem}; left out")
     if len(broken) > _MAX_NAMED:
         audit = f"{command('audit', job.tree.root)}"
         warn(f"{len(broken) - _MAX_NAMED} more could not be read; to see what is wrong:  {audit}")

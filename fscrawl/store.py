@@ -26,9 +26,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from copy import copy
 from pathlib import Path
 
-from fscrawl.errors import NotATreeError, PlantedError, RecordError, TreeError
+from fscrawl.errors import NotATreeError, PlantedError, RecordError, TreeError, UsageError
 from fscrawl.storage.controls import Controls, is_stopped, kept_list, kept_seeds, kept_settings
 from fscrawl.storage.creation import (
     create,
@@ -64,7 +65,7 @@ from fscrawl.storage.layout import (
 from fscrawl.storage.many_files import list_keys, read_beside
 from fscrawl.storage.packs import PackedFiles
 from fscrawl.storage.permissions import Access
-from fscrawl.storage.records import FORMAT, ErrorRecord, FormatRecord, PageRecord, RobotsRecord, TreeRecord
+from fscrawl.storage.records import FORMAT, ErrorRecord, FormatRecord, PageRecord, RobotsRecord, TreeRecord, Version
 from fscrawl.storage.retrying import BRIEF, Retrying
 from fscrawl.util.installed import command, path_word
 
@@ -117,10 +118,13 @@ class Tree:
         self.machine = machine
         self.files = TreeFiles(root, machine, fsync=fsync, retrying=retrying)
         self.record = record or self._read_record()
-        self._packed: PackedFiles | None = None
         if self.record.layout == "packs":
-            self.files = self._packed = PackedFiles(root, machine, self.record, fsync=fsync, retrying=retrying)
+            self.files = PackedFiles(root, machine, self.record, fsync=fsync, retrying=retrying)
         self.controls = Controls(self.files)
+
+    @property
+    def _packed(self) -> PackedFiles | None:
+        return self.files if isinstance(self.files, PackedFiles) else None
 
     def at_work(self) -> AbstractContextManager[None]:
         """Inside this, a thread is at work on a page that it may store."""
@@ -327,6 +331,8 @@ class Tree:
 
     def bodies(self, host: str, key: str) -> list[str]:
         """List the paths of all bodies that a page has, whatever its record says. A directory is listed for that."""
+        if self._packed is not None:
+            return self._packed.bodies(host, key)
         html = self.body_path(host, key, None)
         directory = f"{FILES}/{host}"
         found = [path for path in (html, self.dom_path(host, key)) if self.files.exists(path)]
@@ -335,6 +341,37 @@ class Tree:
             if file is not None and file[0] == key:
                 found.append(f"{directory}/{name}")
         return found
+
+    # -- versions of pages: a tree of the layout "packs" keeps all of them
+
+    def check_keeps_versions(self, option: str) -> None:
+        """UsageError if the tree keeps the last version of each page only. `option`: needs the others."""
+        if self._packed is None:
+            what = f'{self.root} has the layout "files", which keeps the last version of each page only'
+            raise UsageError(f'{option}: {what}; a new tree keeps all with store.layout = "packs"')
+
+    def versions(self, host: str, key: str) -> list[Version]:
+        """Give all that was stored of a URL, the oldest first; nothing if the tree keeps no versions."""
+        return [] if self._packed is None else self._packed.versions(host, key)
+
+    def number(self, host: str, key: str) -> int | None:
+        """Give the number of a page's version; None if the tree keeps no versions."""
+        return None if self._packed is None else self._packed.number(host, key)
+
+    def numbers(self, host: str) -> Iterator[tuple[str, int, bool]]:
+        """Give key and number of all versions of a host's pages, in no order; and whether it says "gone"."""
+        return iter(()) if self._packed is None else self._packed.numbers(host)
+
+    def page_before(self, host: str, key: str, number: int) -> PageRecord | None:
+        """Read the page that the version before one had; None if there was none."""
+        return None if self._packed is None else self._packed.page_before(host, key, number)
+
+    def showing(self, host: str, key: str, number: int) -> Tree:
+        """Give a view of the tree in which a page is as one of its versions was; it is not for writing."""
+        view = copy(self)
+        if self._packed is not None:
+            view.files = self._packed.showing(host, key, number)
+        return view
 
     # -- robots.txt
 

@@ -40,7 +40,13 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 MANUAL = CHECKOUT / "docs/man/fscrawl.1"
 BEGIN = "<!-- made from the code, by make docs-write: {} -->"
 END = "<!-- end of what is made -->"
-TABLES = {**schema.TABLES, "items": schema.ITEMS, "language": schema.LANGUAGE, "warc-index": schema.WARC_INDEX}
+TABLES = {
+    **schema.TABLES,
+    "items": schema.ITEMS,
+    "changes": schema.CHANGES,
+    "language": schema.LANGUAGE,
+    "warc-index": schema.WARC_INDEX,
+}
 RECORDS = {
     "links": PageRecord,
     "rendered": RenderRecord,

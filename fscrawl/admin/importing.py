@@ -48,6 +48,7 @@ from fscrawl.parse.headers import media_type
 from fscrawl.parse.media_types import HTML
 from fscrawl.sites.rules import near_to
 from fscrawl.storage.records import KINDS, ErrorRecord, PageRecord, timestamp
+from fscrawl.storage.warc import base32_sha1
 from fscrawl.store import Beside, Tree
 from fscrawl.util.humanize import number_of
 from fscrawl.util.progress import SILENT, ProgressLine

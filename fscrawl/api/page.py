@@ -16,7 +16,7 @@ from fscrawl.parse.extensions import TEXTS
 from fscrawl.parse.headers import media_type
 from fscrawl.request import parts_of, url_of
 from fscrawl.storage.layout import HTMLS, LINKS, SETTINGS
-from fscrawl.storage.records import Kind, PageRecord
+from fscrawl.storage.records import ErrorRecord, Kind, PageRecord
 from fscrawl.storage.warc import base32_sha1
 from fscrawl.store import Tree
 
@@ -163,6 +163,28 @@ class Page:
     def key(self) -> str:
         """The name of the page's files: 24 hexadecimal digits."""
         return self._record.key
+
+    @property
+    def page_version(self) -> int | None:
+        """The number of this version; None if the tree keeps the last version of each page only."""
+        return self._source.tree.number(self._host, self.key)
+
+    @property
+    def versions(self) -> tuple[Page, ...]:
+        """All versions of this page that the tree keeps and that differ, the oldest first, each as a page.
+
+        None are there if it keeps the last version of each page only.
+        """
+        tree, found = self._source.tree, []
+        before: PageRecord | None = None
+        for number, record, _ in tree.versions(self._host, self.key):
+            if isinstance(record, ErrorRecord):
+                continue
+            if record is not None and (before is None or before.content != record.content):
+                source = Source(tree.showing(self._host, self.key, number), self._source.fields)
+                found.append(Page(source, self._host, record))
+            before = record
+        return tuple(found)
 
     @property
     def method(self) -> str:

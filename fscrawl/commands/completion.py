@@ -43,9 +43,9 @@ def _parser() -> argparse.ArgumentParser:
     """
     import shtab  # noqa: PLC0415
 
-    from fscrawl.dataset.options import FORMATS, TEXTS  # noqa: PLC0415
+    from fscrawl.dataset.options import FORMATS, TEXTS, VERSIONS  # noqa: PLC0415
 
-    names = {"--format": FORMATS, "--text": TEXTS}
+    names = {"--format": FORMATS, "--text": TEXTS, "--versions": VERSIONS}
     program = Program()
     for name, parser in program.commands.items():
         parser.description = COMMANDS[name][1]

@@ -60,6 +60,8 @@ def add(program: Program) -> None:
     add("--since", metavar="WHEN", help="only pages fetched since: a date, time, or age like 7d")
     add("--include", action="append", metavar="RE", help="only URLs that match; repeatable")
     add("--exclude", action="append", metavar="RE", help="no URLs that match; repeatable")
+    add("--versions", metavar="WHICH", help="of each page: last (default), or all that differ, if the tree keeps them")
+    add("--changes", action="store_true", help="add a table of what has changed from version to version")
     add("--index", action="store_true", help="make an index for fscrawl search")
     add("--limit", type=positive, metavar="N", help="at most N records in the dataset")
     add("--rebuild", action="store_true", help="remove the dataset's files first and start again")
@@ -127,5 +129,7 @@ def _chosen(options: argparse.Namespace) -> dict[str, object]:
         "include": options.include and tuple(choices.expression(each, "--include") for each in options.include),
         "exclude": options.exclude and tuple(choices.expression(each, "--exclude") for each in options.exclude),
         "limit": options.limit,
+        "versions": options.versions and choices.one_of(options.versions, choices.VERSIONS, "--versions"),
+        "changes": options.changes or None,
     }
     return {name: value for name, value in chosen.items() if value is not None}

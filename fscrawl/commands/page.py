@@ -24,6 +24,7 @@ from fscrawl.commands.program import (
     add_site,
     assignments,
     open_tree,
+    positive,
     with_site,
     without_secrets,
 )
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from fscrawl.handlers.reading import Reader
     from fscrawl.handlers.rendering import Render
     from fscrawl.monitor.attempt import Attempt
-    from fscrawl.monitor.explain import Explanation
+    from fscrawl.monitor.explain import Explanation, Look
     from fscrawl.monitor.inlinks import Line
     from fscrawl.parse.fields import Extracted, Items
     from fscrawl.storage.records import PageRecord
@@ -54,6 +55,7 @@ _SHOW_EXAMPLES = """\
 fscrawl show --root /mnt/shared https://example.org/faq      why is this page missing?
 fscrawl show --root /mnt/shared 599370d5687c3fd078c314ad     which URL has this key?
 fscrawl show --root /mnt/shared https://example.org/faq --inlinks
+fscrawl show --root /mnt/shared https://example.org/faq --versions
 fscrawl show --root /mnt/shared 'POST https://example.org/search q=faq'
 """
 _TRY_EXAMPLES = """\
@@ -82,6 +84,8 @@ def add(program: Program) -> None:
     add_root(show, has_words=True)
     add_site(show)
     show.add_argument("--inlinks", action="store_true", help="list all pages that link to it (reads every link file)")
+    show.add_argument("--versions", action="store_true", help="list all its versions, if the tree keeps them")
+    show.add_argument("--version", type=positive, metavar="N", help="show the page as it was in this version")
     show.add_argument("--json", action="store_true", help="print everything as one JSON object")
 
     attempt = add_command(
@@ -145,7 +149,16 @@ def _show(options: argparse.Namespace) -> int:
     with ProgressLine() as line:
         seeds = read_seeds(tree.controls.seeds(), f"{tree.root}/{store.SEEDS}", line.print_line)
         chosen = with_site(settings_of(tree), options.site, options.root)
-        found = explain(tree, chosen, seeds, asked, all_inlinks=options.inlinks, line=line)
+        found = explain(
+            tree,
+            chosen,
+            seeds,
+            asked,
+            all_inlinks=options.inlinks,
+            versions=options.versions,
+            version=options.version,
+            line=line,
+        )
     if options.json:
         say_json(found.as_json())
     else:
@@ -159,6 +172,7 @@ def _explained(found: Explanation) -> Iterator[str]:
     for path, size in found.files.items():
         yield f"file      {path}, {number_of(size, 'byte')}"
     yield from _found_on(found)
+    yield from _versions(found.versions)
     for note in found.notes:
         yield f"note      {note}"
     if found.stored:
@@ -168,6 +182,16 @@ def _explained(found: Explanation) -> Iterator[str]:
         yield f"  {reason.text}"
         if reason.advice:
             yield f"      {reason.advice}"
+
+
+def _versions(looks: list[Look] | None) -> Iterator[str]:
+    if looks is None:
+        return
+    yield f"versions  {'number':>6}  {'when':24}  {'what':7}  {'status':>6}  {'bytes':>11}  {'sha256':8}  by, title"
+    for look in looks:
+        at, status, size = look.at or "", "" if look.status is None else look.status, f"{look.bytes:,}"
+        end = "  ".join(filter(None, [look.machine, look.title, look.message]))
+        yield f"{look.number:>16}  {at:24}  {look.what:7}  {status:>6}  {size:>11}  {look.sha256[:8]:8}  {end}"
 
 
 def _names(found: Explanation) -> Iterator[str]:

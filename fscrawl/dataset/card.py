@@ -20,6 +20,7 @@ _LEFT_OUT = {
     "host": ("page", "of hosts that --host does not name"),
     "include": ("page", "with a URL that --include does not match"),
     "exclude": ("page", "with a URL that --exclude matches"),
+    "unchanged": ("version", "that say no more than the one before"),
     "noindex": ("page", "marked noindex (--keep-noindex keeps such pages)"),
     "duplicate": ("duplicate", "(--dedupe)"),
     "broken": ("page", "that cannot be read; the next merge tries again"),
@@ -59,7 +60,9 @@ def _by_folder(parts: Iterable[Part]) -> dict[str, list[Part]]:
 def card(job: Job, manifest: Manifest) -> str:
     """Return the dataset's README.md: a card that Hugging Face's tools can read, with every column explained."""
     parquet = [
-        table for table in ("pages", "links", "items", "errors") if any(_is_in(part, table) for part in manifest.parts)
+        table
+        for table in ("pages", "links", "items", "errors", "changes")
+        if any(_is_in(part, table) for part in manifest.parts)
     ]
     head = ["---", f"pretty_name: crawl {job.crawl}", *_configs(parquet), "---"] if parquet else []
     lines = [

@@ -47,7 +47,7 @@ from fscrawl.util.humanize import number_of
 MANIFEST = "manifest.json"
 CARD = "README.md"
 FOLDERS = (
-    *("pages", "links", "items", "errors", "warc-index", "search"),
+    *("pages", "links", "items", "errors", "changes", "warc-index", "search"),
     *(each for each in FORMATS if each != "parquet"),
 )
 STATE = ".merge"
@@ -306,15 +306,15 @@ class DatasetDir:
         return made
 
     def whole(self, before: Manifest, warn: Callable[[str], None]) -> Manifest:
-        """Name files that are missing or cut. Return the manifest without failures among them: they are made anew."""
+        """Name files that are missing or cut. Return the manifest without those among them that are made anew."""
         spoilt = [part for part in before.parts if not self.is_whole(part)]
-        lost = [part for part in spoilt if not part.has_failures]
+        lost = [part for part in spoilt if not part.is_rewritten]
         if lost:
             more = len(lost) - 1
             others = f", as {'is' if more == 1 else 'are'} {number_of(more, 'other file')}" if more else ""
             what = f"missing, or not as long as {MANIFEST} says{others}"
             warn(f"{self.path(lost[0].path)}: {what}; to make all files anew, add --rebuild")
-        gone = {part.path for part in spoilt if part.has_failures}
+        gone = {part.path for part in spoilt if part.is_rewritten}
         return msgspec.structs.replace(before, parts=tuple(part for part in before.parts if part.path not in gone))
 
     @contextlib.contextmanager

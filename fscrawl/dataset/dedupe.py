@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from fscrawl.dataset import similar
 from fscrawl.dataset.extract import BatchResult, result_name, rows_of
 from fscrawl.dataset.job import Job
-from fscrawl.dataset.plan import Batch, batches, seen, seen_name
+from fscrawl.dataset.plan import Batch, batches, key_of, number_of, seen, seen_name, versioned
 from fscrawl.dataset.schema import SEEN, TIME
 from fscrawl.util.progress import ProgressLine
 
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _KEY = "S24"
-_REMEMBERED = frozenset({"key", "identity", "signature", "url", "fetched_at"})  # columns of rows that SEEN is made of
+_REMEMBERED = frozenset(
+    {"key", "version", "identity", "signature", "url", "fetched_at"}
+)  # columns of rows that SEEN is made of
 
 VERDICTS = pa.schema(
     [
@@ -156,7 +158,7 @@ def _urls(job: Job) -> Iterator[pa.RecordBatch]:
 
 def _columns(rows: Any, digests: Any) -> tuple[NDArray[Any], ...]:
     """Return keys, digests (n × 2; 0 without a body), signatures (0 without text), and which rows have a body."""
-    keys = np.array(rows["key"].to_pylist(), dtype=_KEY)
+    keys = np.array(list(map(key_of, rows["key"].to_pylist())), dtype=_KEY)
     values = digests.to_pylist()
     raw = b"".join(bytes(16) if v is None else v if isinstance(v, bytes) else bytes.fromhex(v[:32]) for v in values)
     signs = b"".join(v or bytes(similar.SIGNATURE_BYTES) for v in rows["signature"].to_pylist())
@@ -225,7 +227,10 @@ def _seen_table(job: Job, batch: Batch, broken: set[tuple[str, str]]) -> pa.Tabl
     keys = pa.array([key for _, key in names], pa.string())
     wanted = pa.schema([each for each in job.rows if each.name in _REMEMBERED])
     rows = pa.Table.from_batches(rows_of(job, batch.index, wanted.names), wanted)
-    rows = rows.take(pc.index_in(keys, value_set=rows["key"]))  # nulls for a page that has no row
+    named = rows["key"]
+    if names and number_of(names[0][1]) is not None:
+        named = pa.array(map(versioned, named.to_pylist(), rows["version"].to_pylist()), pa.string(), size=len(named))
+    rows = rows.take(pc.index_in(keys, value_set=named))  # nulls for a page that has no row
     digests = [digest and bytes.fromhex(digest[:32]) for digest in rows["identity"].to_pylist()]
     made = {
         "host": pa.array([host for host, _ in names], pa.string()),

@@ -265,6 +265,7 @@ class _Rows:
         (host, _), body = page.name, page.body
         values = {
             "host": host,
+            "version": page.version,
             "fetched_at": datetime.fromisoformat(record.fetched_at),
             "checked_at": record.checked_at and datetime.fromisoformat(record.checked_at),
             "headers": msgspec.json.encode(record.headers).decode(),

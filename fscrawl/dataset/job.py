@@ -25,6 +25,7 @@ ROWS = pa.schema(
     [
         ("host", pa.string()),
         ("key", pa.string()),
+        ("version", pa.int32()),
         ("url", pa.string()),
         ("depth", pa.int32()),
         ("referrer", pa.string()),

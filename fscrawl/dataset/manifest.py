@@ -14,6 +14,8 @@ from fscrawl.dataset.options import Options
 # Where a part is, whatever made it: a merge reads these files, and removes some of them.
 _PATH = r"^(?:[a-z][a-z.-]*/){1,2}part-[0-9]{4,9}-[0-9]{5,9}(?:\.[a-z]+)+\Z"
 
+REWRITTEN = ("errors/", "changes/")  # folders
+
 LeftOut = dict[str, int]  # pages left out, by reason
 
 
@@ -31,14 +33,23 @@ class Part(msgspec.Struct, frozen=True):
 
     @property
     def has_failures(self) -> bool:
-        """Whether the table of failures is in it: each run writes these parts anew, since failures heal.
+        """Whether the table of failures is in it.
 
-        >>> Part("errors/part-0001-00000.parquet", 0, 0, "").has_failures
+        >>> Part("csv/errors/part-0001-00000.csv", 0, 0, "").has_failures
         True
-        >>> Part("csv/pages/part-0001-00000.csv", 0, 0, "").has_failures
+        """
+        return self.folder.endswith("errors/")
+
+    @property
+    def is_rewritten(self) -> bool:
+        """Whether each run writes it anew: failures heal, and changes are those that the tree has.
+
+        >>> Part("errors/part-0001-00000.parquet", 0, 0, "").is_rewritten
+        True
+        >>> Part("csv/pages/part-0001-00000.csv", 0, 0, "").is_rewritten
         False
         """
-        return "errors/" in self.path
+        return self.folder.endswith(REWRITTEN)
 
 
 class Counts(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -102,16 +113,16 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         return {part.path for part in self.parts}
 
     def is_unchanged_by(self, result: RunResult) -> bool:
-        """Tell whether a run found nothing new: no page, and as many broken pages and the same failures as before."""
+        """Tell whether a run found nothing new: no page, as many broken pages, the same failures and changes."""
         if result.counts.records or any(number for reason, number in result.left_out.items() if reason != "broken"):
             return False
         as_broken = result.left_out.get("broken", 0) == self.left_out.get("broken", 0)
-        return as_broken and _digests_of_failures(self.parts) == _digests_of_failures(result.parts)
+        return as_broken and _rewritten(self.parts) == _rewritten(result.parts)
 
 
 def after_run(before: Manifest | None, run: int, result: RunResult, *, crawl: str, options: Options) -> Manifest:
-    """Return the manifest after a run: what it was before, with the run's parts in place of older failures."""
-    kept = [part for part in before.parts if not part.has_failures] if before else []
+    """Return the manifest after a run: what it was, with the run's parts in place of those that are rewritten."""
+    kept = [part for part in before.parts if not part.is_rewritten] if before else []
     parts = [*kept, *result.parts]
     runs = (*(before.runs if before else ()), RunSummary(run, result.counts, result.left_out))
     fields = dict(before.fields) if before else {}
@@ -163,5 +174,5 @@ def _sum(kind: type[T], counts: Iterable[T]) -> T:
     return kind(**total)
 
 
-def _digests_of_failures(parts: Iterable[Part]) -> list[str]:
-    return sorted(part.sha256 for part in parts if part.has_failures)
+def _rewritten(parts: Iterable[Part]) -> list[tuple[str, str]]:
+    return sorted((part.folder, part.sha256) for part in parts if part.is_rewritten)

@@ -31,10 +31,12 @@ from fscrawl.util.user_text import TomlFile
 
 Format = Literal["parquet", "warc", "jsonl", "jsonl.zst", "csv"]
 How = Literal["visible", "main", "none"]
+Versions = Literal["last", "all"]
 Status = Annotated[str, msgspec.Meta(pattern=r"^[1-5]([0-9][0-9]|xx)\Z")]
 FORMATS: tuple[str, ...] = get_args(Format)
 ARCHIVE = "warc"  # all others are tables
 TEXTS: tuple[str, ...] = get_args(How)
+VERSIONS: tuple[str, ...] = get_args(Versions)
 _KEPT = ("hosts", "fields", "items")  # of a [[site]] table
 
 
@@ -56,6 +58,8 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     since     RFC 3339 in UTC with milliseconds: fetched then or later; since_said: what the user wrote, e.g. an age
     include   regular expressions on the URL: one must match; exclude: none may match
     limit     rows of the whole dataset
+    versions  of each page: "last", or "all" that the tree keeps
+    changes   whether there is a table of what has changed from version to version
     """
 
     formats: tuple[Format, ...] = ("parquet",)
@@ -74,6 +78,8 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     limit: int | None = None
     files: bool = False
     language: bool = False
+    versions: Versions = "last"
+    changes: bool = False
 
     @property
     def reads_text(self) -> bool:
@@ -201,7 +207,11 @@ class Filters:
 
     def includes_failure(self, record: ErrorRecord) -> bool:
         """Tell whether a failure belongs to the dataset. --status is about pages only."""
-        return not self._reason(url_of(record.url), record.failed_at)
+        return self.includes(record.url, record.failed_at)
+
+    def includes(self, spelling: str, moment: str) -> bool:
+        """Tell whether what is no page belongs to the dataset. `moment`: RFC 3339."""
+        return not self._reason(url_of(spelling), moment)
 
     def _reason(self, url: str, moment: str) -> str:
         if moment < self._since:  # both are RFC 3339 of the same length

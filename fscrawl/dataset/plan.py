@@ -25,7 +25,7 @@ _LAST_PAGES, _LAST_BATCH_PAGES = 500, 100
 _NOTHING = "[]\n"  # a plan without pages: a file without a line is one that a power failure has torn
 _AT_ONCE = 200  # batches that are read at once of what earlier runs have seen, all of them together
 
-Name = tuple[str, str]  # host directory, key
+Name = tuple[str, str]  # host directory, and what `versioned` gives
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,24 @@ class Batch:
 
     def __len__(self) -> int:
         return sum(len(keys) for _, keys in self.hosts)
+
+
+def versioned(key: str, number: int | None) -> str:
+    """Give the name of a page in plans: its key, and with `--versions all` the number of its version.
+
+    >>> versioned("5df0c33a1b8fd1ce3e2b8a25", 12), versioned("5df0c33a1b8fd1ce3e2b8a25", None)
+    ('5df0c33a1b8fd1ce3e2b8a25.0000000012', '5df0c33a1b8fd1ce3e2b8a25')
+    """
+    return key if number is None else f"{key}.{number:010}"  # names sort as numbers do
+
+
+def key_of(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def number_of(name: str) -> int | None:
+    number = name.partition(".")[2]
+    return int(number) if number else None
 
 
 def run_directory(run: int) -> str:
@@ -85,15 +103,18 @@ def make(
     earlier: Iterable[int],
     run: int,
     listed: Callable[[int], object] = lambda number: None,  # noqa: ARG005
+    *,
+    versions: bool = False,
 ) -> int:
     """Write the plan of `run`; return its number of pages.
 
-    `earlier`: the numbers of the runs before it. `listed(n)`: n more pages of the tree have been listed.
+    `earlier`: the numbers of the runs before it. `listed(n)`: n more pages of the tree have been listed. `versions`:
+    all of them, not only the last one of each page.
     """
     runs = list(earlier)
     at_once = max(1, _AT_ONCE // max(1, len(runs)))
     seen_before = heapq.merge(*(_seen(directory, number, at_once) for number in runs))
-    new = _subtract(_listed(tree, filters, listed), seen_before)
+    new = _subtract(_listed(tree, filters, listed, versions=versions), seen_before)
     pages = 0
     with directory.publish(_plan_name(run)) as temporary, temporary.open("w", encoding="ascii") as file:
         for names in _cut(new):
@@ -146,12 +167,14 @@ def hosts_of(tree: Tree, directory: str, filters: Filters) -> list[str]:
     return sorted(filter(filters.may_include_host, names))
 
 
-def _listed(tree: Tree, filters: Filters, listed: Callable[[int], object]) -> Iterator[Name]:
+def _listed(tree: Tree, filters: Filters, listed: Callable[[int], object], *, versions: bool) -> Iterator[Name]:
     for host in hosts_of(tree, LINKS, filters):
-        keys = sorted(tree.keys(LINKS, host))
-        listed(len(keys))
-        for key in keys:
-            yield host, key
+        if versions:  # two machines may have written one number
+            found = {versioned(key, number) for key, number, is_gone in tree.numbers(host) if not is_gone}
+        names = sorted(found if versions else tree.keys(LINKS, host))
+        listed(len(names))
+        for name in names:
+            yield host, name
     tree.check_directories()  # the share may have been unmounted meanwhile: then pages seem not to be there
 
 

@@ -14,17 +14,20 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import chain, islice
 from pathlib import Path
 
+import msgspec
+
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.page_files import is_noindex, read_path, read_whole, record_of
-from fscrawl.dataset.plan import Name
+from fscrawl.dataset.plan import Name, key_of, number_of
 from fscrawl.errors import RecordError
 from fscrawl.storage.layout import LINKS, PICTURE
 from fscrawl.storage.records import PageRecord
+from fscrawl.store import Tree
 from fscrawl.util.parallel import READERS, Waiting, here_or_ahead, in_turn
 
 _AHEAD_BYTES = 8 << 20  # of bodies that are read ahead; one more body may be added to that
@@ -41,6 +44,7 @@ class ReadPage:
     """A page as read. `record` is None if the page is left out of the dataset; `why` is then the reason.
 
     `dom`: of a page that was rendered, in UTF-8; else None. `picture`: of such a page, if an archive wants it.
+    `version`: its number, if the tree has numbers.
     """
 
     name: Name
@@ -50,6 +54,16 @@ class ReadPage:
     picture: bytes | None = None
     why: str = ""
     broken: str = ""
+    version: int | None = None
+
+
+class _Numbered(msgspec.Struct):
+    """What the line of a page has beside its record, in a tree that keeps versions."""
+
+    version: int | None = None
+
+
+_numbered = msgspec.json.Decoder(_Numbered)
 
 
 @lru_cache(8)
@@ -64,8 +78,7 @@ def pages(job: Job, names: Iterator[Name], pool: ThreadPoolExecutor) -> Iterator
 
 
 def _read(job: Job, name: Name) -> ReadPage:
-    page = _read_record(job, name)
-    return page if page.record is None else _read_body(job, name, page.record)
+    return _read_body(job, _read_record(job, name))
 
 
 def _read_ahead(job: Job, pool: ThreadPoolExecutor, names: Iterator[Name]) -> Iterator[ReadPage]:
@@ -109,13 +122,19 @@ def _read_records(job: Job, names: list[Name]) -> list[ReadPage]:
 
 
 def _read_bodies(job: Job, pages: list[ReadPage]) -> list[ReadPage]:
-    return [_read_body(job, page.name, page.record) if page.record is not None else page for page in pages]
+    return [_read_body(job, page) for page in pages]
+
+
+def _tree_of(job: Job, name: Name) -> Tree:
+    """Give the tree in which the version of a name counts for its page."""
+    host, key, number = name[0], key_of(name[1]), number_of(name[1])
+    return job.tree if number is None else job.tree.showing(host, key, number)
 
 
 def _read_record(job: Job, name: Name) -> ReadPage:
-    host, key = name
+    host, key, number = name[0], key_of(name[1]), number_of(name[1])
     try:
-        data = read_path(job.tree, job.tree.tree_path(LINKS, host, key))
+        data = read_path(_tree_of(job, name), job.tree.tree_path(LINKS, host, key))
     except RecordError as error:
         return ReadPage(name, why="broken", broken=f"its record cannot be read: {error}")
     if data is None:
@@ -124,47 +143,56 @@ def _read_record(job: Job, name: Name) -> ReadPage:
         record = record_of(data, host, key)
     except RecordError as error:
         return ReadPage(name, why="broken", broken=str(error))
+    if number is not None:
+        before = job.tree.page_before(host, key, number)
+        if before is not None and before.content == record.content:
+            return ReadPage(name, why="unchanged")
     if why := job.filters.reason(record):
         return ReadPage(name, why=why)
     if not job.options.noindex and is_noindex(record):
         return ReadPage(name, why="noindex")
-    return ReadPage(name, record)
+    return ReadPage(name, record, version=_numbered.decode(data).version)
 
 
-def _read_body(job: Job, name: Name, record: PageRecord) -> ReadPage:
+def _read_body(job: Job, read: ReadPage) -> ReadPage:
     """Read the body that a record means. If a refresh replaces both meanwhile, the page is the new one."""
-    page = _read_one_body(job, name, record)
+    if read.record is None:
+        return read
+    tree, host, key = _tree_of(job, read.name), read.name[0], key_of(read.name[1])
+    page, record = _read_one_body(job, tree, read, read.record), read.record
     for pause_s in _PAUSES_S:
-        if page.record is not None or (pause_s and not job.tree.files.exists(job.tree.body_path(*name, record.file))):
+        if page.record is not None or (pause_s and not tree.files.exists(tree.body_path(host, key, record.file))):
             break
         time.sleep(pause_s)
-        now = _read_record(job, name)
+        now = _read_record(job, read.name)
         if now.record is None:
             return now
         if now.record != record:
             record = now.record
-            page = _read_one_body(job, name, record)
+            page = _read_one_body(job, tree, now, record)
     return page
 
 
-def _read_one_body(job: Job, name: Name, record: PageRecord) -> ReadPage:
+def _read_one_body(job: Job, tree: Tree, page: ReadPage, record: PageRecord) -> ReadPage:
     if not record.sha256:
-        return ReadPage(name, record)
+        return page
+    host, key = page.name[0], record.key
     try:
-        body = read_whole(job.tree, job.tree.body_path(*name, record.file), record.bytes, record.sha256, "body")
+        body = read_whole(tree, tree.body_path(host, key, record.file), record.bytes, record.sha256, "body")
         rendered = record.rendered
         if rendered is None or not rendered.sha256:
-            return ReadPage(name, record, body)
-        dom = read_whole(job.tree, job.tree.dom_path(*name), rendered.bytes, rendered.sha256, "rendered page")
+            return replace(page, body=body)
+        dom = read_whole(tree, tree.dom_path(host, key), rendered.bytes, rendered.sha256, "rendered page")
     except RecordError as error:
-        return ReadPage(name, why="broken", broken=str(error))
-    return ReadPage(name, record, body, dom, _picture(job, name, rendered.screenshot))
+        return ReadPage(page.name, why="broken", broken=str(error))
+    picture = _picture(job, tree, tree.body_path(host, key, PICTURE), rendered.screenshot)
+    return replace(page, body=body, dom=dom, picture=picture)
 
 
-def _picture(job: Job, name: Name, size: int) -> bytes | None:
+def _picture(job: Job, tree: Tree, path: str, size: int) -> bytes | None:
     """Read the picture of a page. What is wrong with it is the audit's to say: the page is whole without it."""
     if not size or not job.options.archives:
         return None
     with contextlib.suppress(RecordError):
-        return read_path(job.tree, job.tree.body_path(*name, PICTURE), most=size)
+        return read_path(tree, path, most=size)
     return None

@@ -16,6 +16,7 @@ def _column(name: str, kind: pa.DataType, meaning: str) -> pa.Field:
     return pa.field(name, kind, metadata={"comment": meaning})
 
 
+_VERSION = "number of the page's version; null if the tree keeps no versions"
 PAGES = pa.schema(
     [
         _column("url", pa.string(), "normal form (WHATWG), without fragment unless the page is a hash route"),
@@ -23,6 +24,7 @@ PAGES = pa.schema(
         _column("url_host_name", pa.string(), "host without port"),
         _column("url_host_registered_domain", pa.string(), "by the public suffix list; the host where it has none"),
         _column("key", pa.string(), "24 hexadecimal digits: names the page's files in the tree"),
+        _column("page_version", pa.int32(), _VERSION),
         _column("method", pa.string(), "of the request: GET, POST, PUT or PATCH"),
         _column("request_body", pa.string(), "of the request, bytes that are no UTF-8 as %FF; null if it had none"),
         _column("depth", pa.int32(), "links followed from a seed, by the way that was found first"),
@@ -83,6 +85,7 @@ LINKS = pa.schema(
     [
         _column("source", pa.string(), "URL of the page that has the link"),
         _column("source_key", pa.string(), "its key"),
+        _column("source_version", pa.int32(), _VERSION),
         _column("target", pa.string(), "normal form of where it leads, for a request its URL"),
         _column("target_key", pa.string(), "the target's key, whether it is stored or not"),
         _column("nofollow", pa.bool_(), "marked rel=nofollow, or the page asks for it"),
@@ -114,7 +117,34 @@ ITEMS = pa.schema(
     [
         _column("url", pa.string(), "normal form of the page's URL"),
         _column("key", pa.string(), "the page's key"),
+        _column("page_version", pa.int32(), _VERSION),
         _column("position", pa.int32(), "of the item on its page, from 1"),
+    ]
+)
+CHANGES = pa.schema(
+    [
+        _column("url", pa.string(), "normal form"),
+        _column("key", pa.string(), "24 hexadecimal digits"),
+        _column("method", pa.string(), "of the request: GET, POST, PUT or PATCH"),
+        _column("request_body", pa.string(), "of the request, bytes that are no UTF-8 as %FF; null if it had none"),
+        _column("version", pa.int32(), "the first one after the change"),
+        _column("previous_version", pa.int32(), "the first one that was as the page was before the change"),
+        _column("fetch_time", TIME, "of this version, or when the page was checked; null if it was removed"),
+        _column("previous_fetch_time", TIME, "of the previous one, in the same way"),
+        _column("fetch_status", pa.int32(), "what the host answered; 0: nothing; null: the page was removed"),
+        _column("previous_fetch_status", pa.int32(), "as of the previous version"),
+        _column("sha256", pa.string(), "of the body that is stored since then; null if there is none"),
+        _column("previous_sha256", pa.string(), "of the one before"),
+        _column("bytes", pa.int64(), "of this body; 0 without one"),
+        _column("previous_bytes", pa.int64(), "of the one before"),
+        _column("title", pa.string(), "of this version; null if it has none"),
+        _column("previous_title", pa.string(), "of the one before"),
+        _column("fetch_redirect", pa.string(), "where this version redirects to"),
+        _column("previous_fetch_redirect", pa.string(), "where the one before did"),
+        _column("links_added", pa.int32(), "how many links this version has and the one before had not"),
+        _column("links_removed", pa.int32(), "how many links the one before had and this one has not"),
+        _column("added", pa.list_(pa.string()), "these links, in the order of the page, nofollow ones among them"),
+        _column("removed", pa.list_(pa.string()), "those that were removed"),
     ]
 )
 WARC_INDEX = pa.schema(

@@ -5,7 +5,8 @@ Records have the spelling of a request (`request`); tables have its URL, method 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from functools import lru_cache, partial
@@ -17,17 +18,17 @@ import pyarrow.compute as pc
 from fscrawl import urls
 from fscrawl.dataset import schema
 from fscrawl.dataset.job import Job
-from fscrawl.dataset.page_files import read_path
+from fscrawl.dataset.page_files import is_noindex, read_path
 from fscrawl.dataset.plan import hosts_of
 from fscrawl.dataset.surt import surt
 from fscrawl.errors import RecordError
 from fscrawl.request import parts_of, url_of
 from fscrawl.storage.flaws import flaw
 from fscrawl.storage.layout import ERRS, LINKS
-from fscrawl.storage.records import ErrorRecord
+from fscrawl.storage.records import ErrorRecord, PageRecord, Version
 from fscrawl.util.parallel import READERS, in_turn
 
-_ERROR_ROWS = 5000
+_ROWS = 5000
 
 _key_of_url = lru_cache(1 << 14)(urls.key)
 
@@ -50,7 +51,8 @@ def pages_schema(job: Job) -> pa.Schema:
 def schemas(job: Job) -> dict[str, pa.Schema]:
     """Return the schema of each table of the dataset."""
     items = {"items": schema.items(job.item_columns)} if job.item_columns else {}
-    return {**schema.TABLES, "pages": pages_schema(job), **items}
+    changes = {"changes": schema.CHANGES} if job.options.changes else {}
+    return {**schema.TABLES, "pages": pages_schema(job), **items, **changes}
 
 
 def of_pages(job: Job) -> tuple[str, ...]:
@@ -60,6 +62,7 @@ def of_pages(job: Job) -> tuple[str, ...]:
 
 # columns of pages that have another name in the rows of a run
 _RENAMED = {
+    "page_version": "version",
     "fetch_time": "fetched_at",
     "fetch_status": "status",
     "check_time": "checked_at",
@@ -155,6 +158,7 @@ def _edges(rows: pa.RecordBatch, column: str, *, nofollow: bool) -> pa.RecordBat
     columns = [
         _urls_of(rows["url"]).take(sources),
         rows["key"].take(sources),
+        rows["version"].take(sources),
         of_requests.urls.take(targets.indices),
         keys.take(targets.indices),
         pa.repeat(pa.scalar(nofollow), len(sources)),
@@ -170,7 +174,8 @@ def items(job: Job, rows: pa.RecordBatch) -> pa.RecordBatch:
     lists = rows["items"]
     parents = pc.list_parent_indices(lists)
     numbers = [number for count in pc.list_value_length(lists).to_pylist() for number in range(1, (count or 0) + 1)]
-    columns = [_urls_of(rows["url"]).take(parents), rows["key"].take(parents), pa.array(numbers, pa.int32())]
+    columns = [_urls_of(rows["url"]).take(parents), rows["key"].take(parents), rows["version"].take(parents)]
+    columns.append(pa.array(numbers, pa.int32()))
     return pa.record_batch([*columns, *pc.list_flatten(lists).flatten()], schema=schema.items(job.item_columns))
 
 
@@ -185,17 +190,23 @@ def errors(
 
     `read(n)`: n more have been read.
     """
+    return _read_alone((partial(_failure, job, host, key) for host, key in _failed(job)), schema.ERRORS, read)
+
+
+def _read_alone(
+    jobs: Iterable[Callable[[], list[dict[str, object]]]], columns: pa.Schema, read: Callable[[int], object]
+) -> Iterator[pa.RecordBatch]:
+    """Read a table that is made of the tree anew in each run: each job gives some rows."""
     with ThreadPoolExecutor(READERS, thread_name_prefix="merge") as pool:
-        rows = []
-        for record in in_turn(pool, (partial(_failure, job, host, key) for host, key in _failed(job))):
+        rows: list[dict[str, object]] = []
+        for some in in_turn(pool, jobs):
             read(1)
-            if record is not None:
-                rows.append(_error_row(record))
-            if len(rows) == _ERROR_ROWS:
-                yield pa.RecordBatch.from_pylist(rows, schema=schema.ERRORS)
+            rows += some
+            if len(rows) >= _ROWS:
+                yield pa.RecordBatch.from_pylist(rows, schema=columns)
                 rows = []
         if rows:
-            yield pa.RecordBatch.from_pylist(rows, schema=schema.ERRORS)
+            yield pa.RecordBatch.from_pylist(rows, schema=columns)
 
 
 def _failed(job: Job) -> Iterator[tuple[str, str]]:
@@ -205,13 +216,14 @@ def _failed(job: Job) -> Iterator[tuple[str, str]]:
     job.tree.check_directories()  # the share may have been unmounted meanwhile: then failures seem to have healed
 
 
-def _failure(job: Job, host: str, key: str) -> ErrorRecord | None:
+def _failure(job: Job, host: str, key: str) -> list[dict[str, object]]:
     try:
         data = read_path(job.tree, job.tree.tree_path(ERRS, host, key)) or b""
         record = ErrorRecord.from_json(data)
     except RecordError:
-        return None
-    return record if not flaw(record, host, key) and job.filters.includes_failure(record) else None
+        return []
+    is_wanted = not flaw(record, host, key) and job.filters.includes_failure(record)
+    return [_error_row(record)] if is_wanted else []
 
 
 def _error_row(record: ErrorRecord) -> dict[str, object]:
@@ -234,3 +246,117 @@ def _error_row(record: ErrorRecord) -> dict[str, object]:
         "attempts": record.attempts,
         "fetch_status": record.status,
     }
+
+
+# -- changes
+
+
+def changes(
+    job: Job,
+    read: Callable[[int], object] = lambda number: None,  # noqa: ARG005
+) -> Iterator[pa.RecordBatch]:
+    """Read what has changed from version to version of each page. `read(n)`: n more pages have been read."""
+    return _read_alone((partial(_changes_of, job, host, key) for host, key in _again(job)), schema.CHANGES, read)
+
+
+def _again(job: Job) -> Iterator[tuple[str, str]]:
+    """Give the pages that have more than one version."""
+    for host in hosts_of(job.tree, LINKS, job.filters):
+        numbers = Counter(key for key, _, _ in job.tree.numbers(host))
+        yield from ((host, key) for key in sorted(numbers) if numbers[key] > 1)
+    job.tree.check_directories()  # as in `_failed`
+
+
+class _State(NamedTuple):
+    """How a page was from a version on. `page`: what is stored; None: nothing."""
+
+    version: int
+    moment: str | None
+    status: int | None
+    page: PageRecord | None
+
+    def is_like(self, other: _State) -> bool:
+        pages = [state.page and state.page.content for state in (self, other)]
+        return self.status == other.status and pages[0] == pages[1]
+
+
+def _states(versions: Iterable[Version], host: str, key: str) -> Iterator[_State]:
+    """Give how a page was from each version on, since it was stored first."""
+    page: PageRecord | None = None
+    is_first = True
+    for number, record, _ in versions:
+        if record is not None and flaw(record, host, key):
+            continue
+        if isinstance(record, PageRecord):
+            page, is_first = record, False
+            kept = record.checked_status if record.checked_at and record.checked_status != 304 else None
+            yield _State(number, record.looked_at, record.status if kept is None else kept, record)
+        elif is_first:
+            continue
+        elif record is not None:  # it failed; what is stored is there still
+            yield _State(number, record.failed_at, record.status or 0, page)
+        else:
+            page = None
+            yield _State(number, None, None, None)
+
+
+def _changes_of(job: Job, host: str, key: str) -> list[dict[str, object]]:
+    rows = []
+    before: _State | None = None
+    for state in _states(job.tree.versions(host, key), host, key):
+        if before is not None and state.is_like(before):
+            continue
+        if before is not None and _is_wanted(job, before, state):
+            rows.append(_change_row(before, state))
+        before = state
+    return rows
+
+
+def _is_wanted(job: Job, before: _State, state: _State) -> bool:
+    pages = [each for each in (state.page, before.page) if each is not None]
+    moment = state.moment or before.moment
+    if not pages or moment is None:  # it failed once more after it had been removed
+        return False
+    return (job.options.noindex or not any(map(is_noindex, pages))) and job.filters.includes(pages[0].url, moment)
+
+
+def _change_row(before: _State, state: _State) -> dict[str, object]:
+    one = state.page or before.page
+    assert one is not None
+    address, method, body = parts_of(one.url)
+    links, links_before = _links_of(state.page), _links_of(before.page)
+    added, removed = [*(links.keys() - links_before.keys())], [*(links_before.keys() - links.keys())]
+    added.sort(key=links.__getitem__)
+    removed.sort(key=links_before.__getitem__)
+    return {
+        "url": address,
+        "key": one.key,
+        "method": method,
+        "request_body": body,
+        **_half(state),
+        **{f"previous_{name}": value for name, value in _half(before).items()},
+        "links_added": len(added),
+        "links_removed": len(removed),
+        "added": added,
+        "removed": removed,
+    }
+
+
+def _half(state: _State) -> dict[str, object]:
+    page = state.page
+    target = page.redirect if page else None
+    return {
+        "version": state.version,
+        "fetch_time": state.moment and datetime.fromisoformat(state.moment),
+        "fetch_status": state.status,
+        "sha256": (page.sha256 or None) if page else None,
+        "bytes": page.bytes if page else 0,
+        "title": page.title if page else None,
+        "fetch_redirect": target and parts_of(target)[0],
+    }
+
+
+def _links_of(page: PageRecord | None) -> dict[str, int]:
+    """Give the links of a page, each with its place among them."""
+    links = (*page.links, *(page.nofollow or ())) if page else ()
+    return {parts_of(link)[0]: place for place, link in enumerate(links)}

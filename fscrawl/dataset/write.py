@@ -152,13 +152,25 @@ def _write_tables(
 
 def write_failures(job: Job, line: ProgressLine, about: int = 0) -> list[Part]:
     """Write the current failures, one part in each format. `about`: so many, or more; 0: it is not known."""
+    line.begin("writing failures", about, "failures", about=True)
+    return _write_alone(job, "errors", tables.errors(job, line.advance))
+
+
+def write_changes(job: Job, line: ProgressLine) -> list[Part]:
+    """Write the changes of all pages, one part in each format, if they are wanted."""
+    if not job.options.changes:
+        return []
+    line.begin("writing changes", 0, "pages")
+    return _write_alone(job, "changes", tables.changes(job, line.advance))
+
+
+def _write_alone(job: Job, table: str, batches: Iterator[pa.RecordBatch]) -> list[Part]:
     styles = [style for style in job.options.formats if style in TABLE_FORMATS]
     part = part_name(job.run, 0)
-    names = {style: TABLE_FORMATS[style].path.format(table="errors", part=part) for style in styles}
-    line.begin("writing failures", about, "failures", about=True)
+    names = {style: TABLE_FORMATS[style].path.format(table=table, part=part) for style in styles}
     with contextlib.ExitStack() as stack:
-        writers = {style: _open(stack, job, name, "errors", style) for style, name in names.items()}
-        for rows in tables.errors(job, line.advance) if writers else ():
+        writers = {style: _open(stack, job, name, table, style) for style, name in names.items()}
+        for rows in batches if writers else ():
             for writer in writers.values():
                 writer.write(rows)
     return [job.directory.part(name, writers[style].rows) for style, name in names.items()]

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from fscrawl import urls
 from fscrawl.config.seeds import line_of, written_request
 from fscrawl.config.settings import Settings
-from fscrawl.errors import RecordError
+from fscrawl.errors import RecordError, UsageError
 from fscrawl.fleet.machinery import Machinery
 from fscrawl.fleet.rules import LinkRules
 from fscrawl.frontier.flags import format_flags, labelled, parse_flags
@@ -51,7 +51,7 @@ from fscrawl.request import Request, body_text, is_spelling, read, route_of, spe
 from fscrawl.sites.rules import Sites, near_to
 from fscrawl.storage.flaws import flaw
 from fscrawl.storage.layout import ERRS, LINKS, PAGE_DIRECTORIES, is_key
-from fscrawl.storage.records import ErrorRecord, PageRecord
+from fscrawl.storage.records import ErrorRecord, PageRecord, Version
 from fscrawl.store import PAUSE, STOP, Tree
 from fscrawl.util.humanize import number_of
 from fscrawl.util.installed import command, path_word
@@ -75,10 +75,39 @@ class Hop(msgspec.Struct, frozen=True):
     status: int | None
 
 
+class Look(msgspec.Struct, frozen=True):
+    """One version of a URL, in short.
+
+    `at`: when it was fetched, or checked if a refresh kept the page; None: it says that the page was removed.
+    `status`: of the answer; 0: there was none. `what`: "stored", "checked", "failed" or "removed".
+    """
+
+    number: int
+    what: str
+    at: str | None
+    status: int | None
+    bytes: int
+    sha256: str
+    machine: str
+    title: str | None = None
+    message: str = ""
+
+    @classmethod
+    def of(cls, version: Version) -> Look:
+        number, record, machine = version
+        if record is None:
+            return cls(number, "removed", None, None, 0, "", machine)
+        if isinstance(record, ErrorRecord):
+            message = f"{record.class_}: {record.message}"
+            return cls(number, "failed", record.failed_at, record.status or 0, 0, "", machine, None, message)
+        what, status = ("checked", record.checked_status) if record.checked_at else ("stored", record.status)
+        return cls(number, what, record.looked_at, status, record.bytes, record.sha256, machine, record.title)
+
+
 class Explanation(msgspec.Struct):
     """What is known about a URL, or a request in its spelling.
 
-    `files`: tree path → bytes. `inlinks` is None unless they were asked for.
+    `files`: tree path → bytes. `inlinks` and `versions` are None unless they were asked for.
     `holder`: the machine with the lease of its shard, "" if there is none; `holder_state`: "alive", "left", "dead", "".
     """
 
@@ -93,6 +122,7 @@ class Explanation(msgspec.Struct):
     redirects: list[Hop] = msgspec.field(default_factory=list)
     found_on: str | None = None
     inlinks: list[Inlink] | None = None
+    versions: list[Look] | None = None
     lines: list[Line] = msgspec.field(default_factory=list)
     marks: list[Mark] = msgspec.field(default_factory=list)
     holder: str = ""
@@ -143,6 +173,7 @@ _RESTS = (Cause.RETRY_AFTER, Cause.COSTLY, Cause.FAILING, Cause.PROBED, Cause.TO
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):(?!\d)", re.IGNORECASE)  # a.example:80 has none
 _RULES = (BAD_PORT, TRAP, "scope", "allow", "deny", "max_depth", "max_hosts_per_domain")
 _MOST_HOPS = 20  # as browsers do
+_MOST_NUMBERS = 10  # of versions
 _MOST_REQUESTS = 5  # for one URL; a site may have thousands of sessions
 
 
@@ -153,14 +184,34 @@ def explain(
     asked: str,
     *,
     all_inlinks: bool = False,
+    versions: bool = False,
+    version: int | None = None,
     line: ProgressLine = SILENT,
 ) -> Explanation:
     """Look up a URL or a key in an open tree; TreeError if the tree cannot be read.
 
     `settings`, `seeds`: of the tree; seeds are normal forms, with their labels. `all_inlinks`: read all link
-    files. `line`: shows how far it is.
+    files. `versions`: list them. `version`: the page as it was then; UsageError if it has none of this number.
+    `line`: shows how far it is.
     """
-    return _Inquiry(tree, settings, seeds, asked).run(line, all_inlinks=all_inlinks)
+    if not versions and version is None:
+        return _Inquiry(tree, settings, seeds, asked).run(line, all_inlinks=all_inlinks)
+    tree.check_keeps_versions("--versions" if version is None else "--version")
+    found = _Inquiry(tree, settings, seeds, asked).run(line, all_inlinks=all_inlinks and version is None)
+    looks = [Look.of(each) for each in tree.versions(found.host, found.key)] if found.host else []
+    if version is not None:
+        there = [str(look.number) for look in looks if look.what != "removed"]
+        if str(version) not in there:
+            raise UsageError(f"--version {version}: it has {_number_list(there)}")
+        view = tree.showing(found.host, found.key, version)
+        found = _Inquiry(view, settings, seeds, asked).run(line, all_inlinks=all_inlinks)
+    found.versions = looks if versions else None
+    return found
+
+
+def _number_list(numbers: list[str]) -> str:
+    more = f", and {len(numbers) - _MOST_NUMBERS} more" if len(numbers) > _MOST_NUMBERS else ""
+    return f"only {', '.join(numbers[-_MOST_NUMBERS:])}{more}" if numbers else "none that was stored"
 
 
 class _Inquiry:

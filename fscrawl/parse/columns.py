@@ -13,6 +13,7 @@ OF_PAGES = frozenset(
             "url_host_name",
             "url_host_registered_domain",
             "key",
+            "page_version",
             "method",
             "request_body",
             "depth",
@@ -43,4 +44,4 @@ OF_PAGES = frozenset(
         *("headers", "text", "html", "file", "body", "ip"),
     }
 )
-OF_ITEMS = frozenset({"url", "key", "position"})
+OF_ITEMS = frozenset({"url", "key", "page_version", "position"})

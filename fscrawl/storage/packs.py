@@ -27,13 +27,15 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import copy
 from math import isqrt
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import msgspec
 
-from fscrawl.errors import FscrawlError, PlantedError, TreeError, tree_error
+from fscrawl.errors import FscrawlError, PlantedError, RecordError, TreeError, tree_error
 from fscrawl.request import url_of
 from fscrawl.storage.atomic import close_read, flush, sync, sync_directory_of, write_all
 from fscrawl.storage.caches import caches_live_s
@@ -61,7 +63,7 @@ from fscrawl.storage.layout import (
     segment_of,
     segment_path,
 )
-from fscrawl.storage.records import DOM_TYPE, ErrorRecord, PageRecord, RenderRecord, TreeRecord, timestamp
+from fscrawl.storage.records import DOM_TYPE, ErrorRecord, PageRecord, RenderRecord, TreeRecord, Version, timestamp
 from fscrawl.storage.retrying import BRIEF, Retrying
 from fscrawl.storage.safe_open import Place, name_of, open_parent, open_to_append, open_to_read, too_large
 from fscrawl.storage.warc import RESPONSE, address, answer_head, base32_sha1, record_id, warcinfo
@@ -81,9 +83,7 @@ _HEAD_BYTES = 64 << 20  # of an index
 _MOST_VERSION = (1 << 32) - 1
 _HEADS_BYTES = 128 << 10  # of a WARC record and of its answer, at most
 _GROUP_S = 0.5  # on a file server, the first page of a group waits so long for others
-_ALONE_S = (
-    0.1  # the same if all threads at work wait: with an answer of each host at a time, one page a second is usual
-)
+_ALONE_S = 0.1  # the same if all threads at work wait
 _LOOK_S = 1.0  # between two looks at what others have written, where a look asks a file server
 _MANY_LINES = 20_000  # behind an index: then whoever has read them writes a new index
 
@@ -605,6 +605,16 @@ class Packs:
         where = at.of(what)
         return where is not None and is_bodies(at.pack) and self._files.size(at.pack) >= sum(where)
 
+    def entries(self, directory: str, host: str) -> Iterator[Entry]:
+        """Give all lines of a host, in no order."""
+        with self._lock:
+            self.look()
+            files = list(self._lines[directory].values())
+        for lines in files:
+            with self._lock:
+                found = self._entries(lines, host)
+            yield from found
+
 
 def _fresh(lines: _Lines, host: str, key: bytes | None) -> Iterator[Entry]:
     keys = lines.fresh.get(host, {})
@@ -876,7 +886,7 @@ class PackedFiles(TreeFiles):
         if page is None or named is None:
             return None
         directory, host, name = page
-        found = self.packs.find(ERRS if directory == ERRS else LINKS, host, named[0])
+        found = self._counting(ERRS if directory == ERRS else LINKS, host, named[0])
         if found is None or name not in found[1].names(directory):
             return None
         what = "line" if directory in (LINKS, ERRS) else _WHAT.get(named[1], "body")
@@ -1036,6 +1046,62 @@ class PackedFiles(TreeFiles):
     def _fields(self, record: PageRecord, kind: str, target: str) -> dict[str, str]:
         id_ = record_id(f"{self._crawl}/{record.key}/{record.fetched_at}/{kind}")
         return {"WARC-Record-ID": id_, "WARC-Date": record.fetched_at, "WARC-Target-URI": target}
+
+    # -- versions
+
+    shown: tuple[str, str, int] | None = None  # host, key, number: this version counts for the key, not the last one
+
+    def showing(self, host: str, key: str, number: int) -> PackedFiles:
+        """Give a view in which a page has the files that it had in one of its versions."""
+        view = copy(self)
+        view.shown = host, key, number
+        return view
+
+    def _counting(self, directory: str, host: str, key: str) -> Found | None:
+        if self.shown is None or self.shown[:2] != (host, key):
+            return self.packs.find(directory, host, key)
+        found = [each for each in self.packs.versions(directory, host, key) if each[1].version == self.shown[2]]
+        return found[-1] if found and not found[-1][1].flags & _GONE else None
+
+    def versions(self, host: str, key: str) -> list[Version]:
+        """Give all versions of a key, the oldest first. Lines that cannot be read are left out, as in `Packs`."""
+        versions: dict[int, Version] = {}
+        for directory in (ERRS, LINKS):  # of a failure and a page of one version, the page counts
+            kind = PageRecord if directory == LINKS else ErrorRecord
+            for found in self.packs.versions(directory, host, key):
+                lines, entry = found
+                is_gone = bool(entry.flags & _GONE)
+                if is_gone and directory == ERRS:
+                    continue  # that a failure was forgotten says nothing of the page
+                with suppress(RecordError):
+                    record = None if is_gone else kind.from_json(self.packs.line(found))
+                    machine = lines.path.split("/")[1].partition("+")[0]
+                    versions[entry.version] = Version(entry.version, record, machine)
+        return [versions[number] for number in sorted(versions)]
+
+    def page_before(self, host: str, key: str, number: int) -> PageRecord | None:
+        """Read the record of the version before one; None if there is none, or it was removed, or cannot be read."""
+        before = [each for each in self.packs.versions(LINKS, host, key) if each[1].version < number]
+        if before and not before[-1][1].flags & _GONE:
+            with suppress(RecordError):
+                return PageRecord.from_json(self.packs.line(before[-1]))
+        return None
+
+    def numbers(self, host: str) -> Iterator[tuple[str, int, bool]]:
+        """Give the key and the number of all versions of a host's pages, in no order; and whether it says "gone"."""
+        for entry in self.packs.entries(LINKS, host):
+            yield entry.key.hex(), entry.version, bool(entry.flags & _GONE)
+
+    def number(self, host: str, key: str) -> int | None:
+        """Give the number of the version that counts; None if the page is not stored."""
+        found = self._counting(LINKS, host, key)
+        return None if found is None else found[1].version
+
+    def bodies(self, host: str, key: str) -> list[str]:
+        """Give the paths of the bodies of a page."""
+        found = self._counting(LINKS, host, key)
+        entry = None if found is None else found[1]
+        return [f"{where}/{host}/{name}" for where in (HTMLS, FILES) for name in (entry.names(where) if entry else ())]
 
 
 _WHAT = {DOM: "dom", PICTURE: "picture"}

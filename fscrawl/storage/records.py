@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 import time
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import msgspec
 from msgspec.structs import force_setattr, replace
@@ -249,6 +249,15 @@ class PageRecord(Record, frozen=True, omit_defaults=True):
         return "nofollow" if url in (self.nofollow or ()) else None
 
     @property
+    def content(self) -> tuple[object, ...]:
+        """What makes a page another one than before: its answer, but for headers; not when it was fetched or checked.
+
+        A sitemap has no body, so its links count.
+        """
+        dom = self.rendered.sha256 if self.rendered is not None else ""
+        return self.status, self.sha256, dom, self.file, self.redirect, self.skipped, () if self.sha256 else self.links
+
+    @property
     def is_rendered(self) -> bool:
         """The tree has a DOM of the page."""
         return self.rendered is not None and bool(self.rendered.sha256)
@@ -315,6 +324,17 @@ class ErrorRecord(Record, frozen=True, omit_defaults=True):
 
     def __post_init__(self) -> None:
         _withhold(self)
+
+
+class Version(NamedTuple):
+    """One of the lines of a URL, in a tree that keeps all of them.
+
+    `record`: of the page, or of a failure; None: somebody has removed what was stored. `machine`: which wrote it.
+    """
+
+    number: int
+    record: PageRecord | ErrorRecord | None
+    machine: str
 
 
 def _withhold(record: PageRecord | ErrorRecord) -> None:

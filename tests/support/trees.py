@@ -49,9 +49,9 @@ ALL = ("parquet", "warc", "jsonl", "csv")
 class Grown:
     """A tree that grows by whole pages, as of a machine that was here once."""
 
-    def __init__(self, root: Path, *, crawl: str = "c1") -> None:
+    def __init__(self, root: Path, *, crawl: str = "c1", layout: str = "files") -> None:
         self.root = root
-        record = TreeRecord(FORMAT, crawl, "t", 512, "host", "0" * 32)
+        record = TreeRecord(FORMAT, crawl, "t", 512, "host", "0" * 32, layout)
         store.create(root, record, "[crawl]\n", "http://a.example/\n")
         self.tree = Tree(root, MACHINE)
         self.records: dict[str, PageRecord] = {}

@@ -30,6 +30,7 @@ from fscrawl.dataset.schema import TABLES
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from tests.support import datasets
 from tests.support.crawling import CHECKOUT, errors, pages, run
+from tests.support.trees import Grown
 
 pytestmark = pytest.mark.proof
 
@@ -409,12 +410,20 @@ def _missing(snippet: str) -> set[str]:
     return {name for name in imported if importlib.util.find_spec(name.partition(".")[0]) is None}
 
 
+def _with_changes(tmp_path: Path) -> Path:
+    """Make a dataset of all versions of a page, and give its directory."""
+    tree = Grown(tmp_path / "tree", layout="packs")
+    for word in ("one", "two"):
+        tree.page("http://a.example/", f"<title>{word}</title><p>{word}".encode())
+    return tree.merge(tmp_path / "out", versions="all", changes=True).out
+
+
 @pytest.mark.parametrize("snippet", _snippets(), ids=lambda text: text.split()[1])
 def test_snippet_runs(snippet: str, exported: Exported, tmp_path: Path) -> None:
     """A Python snippet of the how-to runs to its end beside a dataset called `dataset`, and prints something."""
     if missing := _missing(snippet):
         pytest.skip(f"not installed: {', '.join(sorted(missing))}")
-    (tmp_path / "dataset").symlink_to(exported.out)
+    (tmp_path / "dataset").symlink_to(exported.out if "changes/" not in snippet else _with_changes(tmp_path))
     done = subprocess.run(
         [sys.executable, "-c", snippet], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )

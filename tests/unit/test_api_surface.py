@@ -56,7 +56,7 @@ OF_CRAWL = {
 }
 OF_PAGE = {
     *ALL,
-    *("kind", "links", "nofollow", "markup", "tree", "fields", "answer", "css", "xpath", "json"),
+    *("kind", "versions", "links", "nofollow", "markup", "tree", "fields", "answer", "css", "xpath", "json"),
 }
 OF_SITES = ["Answer", "NoAnswer", "Request", "Seed", "Send", "Site", "Unexpected", "dates"]
 

@@ -170,7 +170,7 @@ def test_failure_that_heals_meanwhile(tree, tmp_path, monkeypatch):
 
 def test_many_failures(tree, tmp_path, monkeypatch):
     """Failures come in batches, all of them."""
-    monkeypatch.setattr(tables, "_ERROR_ROWS", 2)
+    monkeypatch.setattr(tables, "_ROWS", 2)
     for number in range(3):
         tree.fail(f"http://b.example/{number}")
     made = tree.merge(tmp_path / "made")

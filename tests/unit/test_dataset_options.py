@@ -28,6 +28,8 @@ CHANGED = {
     "files": True,
     "language": True,
     "site": "0a1b2c3d",
+    "versions": "all",
+    "changes": True,
 }
 
 

@@ -96,8 +96,8 @@ def test_plans_are_not_mixed(tree: Grown, out: Path, monkeypatch: pytest.MonkeyP
     def killed() -> None:
         raise Killed
 
-    def second(*args: Any) -> Any:
-        before = list(listed(*args))
+    def second(*args: Any, **how: Any) -> Any:
+        before = list(listed(*args, **how))
         monkeypatch.setattr(plan, "_listed", listed)
         _grow(tree, "0")
         with monkeypatch.context() as patch:
