@@ -19,7 +19,7 @@ from fscrawl.config.seeds import read_seeds
 from fscrawl.storage.records import PageRecord
 from fscrawl.store import Tree
 from tests.support.crawling import Running, body, check_tree, command, crawl, errors, pages
-from tests.support.fixtures import in_both
+from tests.support.fixtures import in_both, in_both_but_later
 from tests.support.fleet import Fleet
 from tests.support.web import Request, Response, Web
 
@@ -247,7 +247,7 @@ def test_a_clock_that_was_ahead(root: Path) -> None:
         assert max(page.looked_at for page in pages(root).values()) < "2101"
 
 
-@in_both
+@in_both_but_later
 @pytest.mark.parametrize("partition", ["host", "url"])
 def test_two_machines(root: Path, partition: str, layout: dict[str, object]) -> None:
     """Two machines that refresh a crawl ask for each page once more, and both have a part in it."""
@@ -271,7 +271,7 @@ def test_two_machines(root: Path, partition: str, layout: dict[str, object]) -> 
     check_tree(root)
 
 
-@in_both
+@in_both_but_later
 @pytest.mark.timeout(100)
 def test_killed(root: Path, layout: dict[str, object]) -> None:
     """Killed at any moment, a refresh leaves at most new bodies with old records; the next one mends them.
