@@ -233,6 +233,14 @@ class _Reader:
         except PlantedError:
             return b""
 
+    def size(self, path: str) -> int:
+        """Give the size of a file as who opens it sees it: file servers show an older one by name. 0: it is none."""
+        try:
+            found = self._files.stamp(path)
+        except PlantedError:
+            return 0
+        return found[0] if found else 0
+
     def forget(self, path: str) -> None:
         """Open a file anew when it is read next: another one has its name now."""
         self._open.pop(path)
@@ -339,9 +347,9 @@ class Packs:
             return
         rows_at = len(start) + size
         whole = rows_at + _ROW.size * sum(number for _, number, _, _ in head.hosts)
-        if self._files.size(lines.index_path) != whole or whole > _INDEX_BYTES:
+        if self._reader.size(lines.index_path) != whole or whole > _INDEX_BYTES:
             return
-        if self._files.size(lines.path) < head.covered or not all(is_host(host) for host, *_ in head.hosts):
+        if self._reader.size(lines.path) < head.covered or not all(is_host(host) for host, *_ in head.hosts):
             return
         lines.covered, lines.is_closed, lines.rows_at, lines.start = head.covered, head.closed, rows_at, start
         first = 0
@@ -359,7 +367,7 @@ class Packs:
         self._changes += 1
 
     def _advance(self, lines: _Lines) -> None:
-        size = self._files.size(lines.path)
+        size = self._reader.size(lines.path)
         if size < lines.covered:  # somebody has cut it: what its lines say is found out anew
             lines.forget()
             self._changes += 1
@@ -603,7 +611,7 @@ class Packs:
     def is_whole(self, at: At, what: str) -> bool:
         """Tell whether the file is long enough for a body."""
         where = at.of(what)
-        return where is not None and is_bodies(at.pack) and self._files.size(at.pack) >= sum(where)
+        return where is not None and is_bodies(at.pack) and self._reader.size(at.pack) >= sum(where)
 
     def entries(self, directory: str, host: str) -> Iterator[Entry]:
         """Give all lines of a host, in no order."""

@@ -33,13 +33,13 @@ def no_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def layout(request: pytest.FixtureRequest) -> dict[str, object]:
-    """How pages are stored, as settings of a crawl: each in its files, or in packs where a test asks for it (`in_packs`
-    and `in_both`).
-    """
+    """How pages are stored, as settings of a crawl: each in its files, or in packs where a test asks for both."""
     return {"store.layout": request.param} if hasattr(request, "param") else {}
 
 
-in_packs = pytest.mark.parametrize("layout", ["packs"], indirect=True)
+in_both_but_later = pytest.mark.parametrize(
+    "layout", ["files", pytest.param("packs", marks=pytest.mark.proof)], indirect=True
+)
 in_both = pytest.mark.parametrize("layout", ["files", "packs"], indirect=True)
 
 

@@ -17,7 +17,7 @@ import pytest
 from fscrawl import urls
 from fscrawl.store import Tree
 from tests.support.crawling import check_tree, pages
-from tests.support.fixtures import in_both
+from tests.support.fixtures import in_both, in_both_but_later
 from tests.support.fleet import Fleet, Place
 from tests.support.web import Request, Response, Web, linked_site
 
@@ -192,7 +192,7 @@ def test_an_empty_handed_fleet_ends(place: Place) -> None:
         assert web.count() == asked
 
 
-@in_both
+@in_both_but_later
 def test_deleting_the_machinery_loses_nothing(place: Place) -> None:
     """A tree whose .fscrawl was deleted crawls on to completion and fetches no stored page again."""
     hosts = hosts_of(4)
@@ -211,6 +211,7 @@ def test_deleting_the_machinery_loses_nothing(place: Place) -> None:
     check_tree(place.root)
 
 
+@in_both_but_later
 def test_deleting_the_machinery_under_running_machines(place: Place) -> None:
     """Two machines under which .fscrawl is deleted end, and the same commands go on in one of their making.
 
@@ -240,7 +241,7 @@ def test_deleting_the_machinery_under_running_machines(place: Place) -> None:
     check_tree(place.root)
 
 
-@in_both
+@in_both_but_later
 def test_reseed_finds_what_no_log_says(place: Place) -> None:
     """A link that is in a record and in no log is found by --reseed; that a log was cut is noticed without it."""
     with Web(linked_site(20, 2), hosts=hosts_of(1)) as web, Fleet(place, quick()) as fleet:

@@ -9,14 +9,17 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from fscrawl import urls
 from fscrawl.admin.audit import audit
 from fscrawl.config import settings
 from fscrawl.config.seeds import read_seeds
 from fscrawl.storage.records import PageRecord
 from fscrawl.store import Tree
 from tests.support.crawling import Running, body, check_tree, command, crawl, errors, pages
+from tests.support.fixtures import in_both, in_both_but_later
 from tests.support.fleet import Fleet
 from tests.support.web import Request, Response, Web
 
@@ -72,17 +75,19 @@ def audited(root: Path) -> dict[str, int]:
 
 def age_all(root: Path) -> None:
     """Let every page be from long ago."""
-    for path in root.glob("links/*/*.json"):
-        path.write_text(json.dumps({**json.loads(path.read_text()), "fetched_at": "2001-01-01T00:00:00.000Z"}) + "\n")
+    tree = Tree(root, "m-1-aa")
+    for url, record in pages(root).items():
+        tree.put_record(urls.host(url), msgspec.structs.replace(record, fetched_at="2001-01-01T00:00:00.000Z"))
 
 
-def test_what_has_not_changed_and_what_has(root: Path) -> None:
+@in_both
+def test_what_has_not_changed_and_what_has(root: Path, layout: dict[str, object]) -> None:
     """Unchanged pages keep body and record, and say when they were looked at; changed ones are replaced; new links
     are followed; what is gone, or forbidden by now, stays.
     """
     site = Site("/e1", "/e2", "/d1", "/d2", "/plain", "/gone", "/secret")
     with Web(site, [A]) as web:
-        assert crawl(root, seeds=[web.url(A)]).code == 0
+        assert crawl(root, seeds=[web.url(A)], settings=layout).code == 0
         before = {url.removeprefix(web.url(A, "")): record for url, record in pages(root).items()}
         site.version |= {"/e2": 1, "/d2": 1, "/new": 0}
         site.gone, site.robots = {"/gone"}, "User-agent: *\nDisallow: /secret"
@@ -242,12 +247,13 @@ def test_a_clock_that_was_ahead(root: Path) -> None:
         assert max(page.looked_at for page in pages(root).values()) < "2101"
 
 
+@in_both_but_later
 @pytest.mark.parametrize("partition", ["host", "url"])
-def test_two_machines(root: Path, partition: str) -> None:
+def test_two_machines(root: Path, partition: str, layout: dict[str, object]) -> None:
     """Two machines that refresh a crawl ask for each page once more, and both have a part in it."""
     site = Site(*(f"/e{n}" for n in range(30)))
     hosts = [f"127.0.43.{n}" for n in range(10, 20)]
-    chosen = {"crawl.partition": partition, "politeness.delay": 0.02}
+    chosen = {"crawl.partition": partition, "politeness.delay": 0.02, **layout}
     with Web(site, hosts) as web, Fleet(root, chosen) as fleet:
         assert crawl(root, seeds=[web.url(host) for host in hosts], settings={**chosen, "fleet.beat": 0.5}).code == 0
         age_all(root)
@@ -265,13 +271,18 @@ def test_two_machines(root: Path, partition: str) -> None:
     check_tree(root)
 
 
+@in_both_but_later
 @pytest.mark.timeout(100)
-def test_killed(root: Path) -> None:
-    """Killed at any moment, a refresh leaves at most new bodies with old records; the next one mends them."""
+def test_killed(root: Path, layout: dict[str, object]) -> None:
+    """Killed at any moment, a refresh leaves at most new bodies with old records; the next one mends them.
+
+    In packs, the old record has its old body.
+    """
     rng = random.Random(1)
     site = Site(*(f"/e{n}" for n in range(60)))
+    halves = [] if layout["store.layout"] == "packs" else ["damaged_bodies"]
     with Web(site, [A, B], deadline_s=100) as web:
-        assert crawl(root, seeds=[web.url(A), web.url(B)], settings={"politeness.per_host": 4}).code == 0
+        assert crawl(root, seeds=[web.url(A), web.url(B)], settings={"politeness.per_host": 4, **layout}).code == 0
         stored = pages(root).keys()
         site.delay_s = 0.02
         for kill in range(1, 5):
@@ -286,7 +297,7 @@ def test_killed(root: Path) -> None:
                 running.wait()
             wrong = audited(root)
             print(f"after kill {kill}: {wrong}")
-            assert wrong.keys() <= {"damaged_bodies", "dead_temporaries"}
+            assert wrong.keys() <= {"dead_temporaries", *halves}
             assert pages(root).keys() == stored
         refresh(root)
         assert audited(root) == {}

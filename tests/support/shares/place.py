@@ -15,13 +15,13 @@ class SharedPlace(Place):
     slowness = 3.0
     caches_s = 60.0
 
-    def __init__(self, share: Share, name: str, settings: Mapping[str, object]) -> None:
+    def __init__(self, share: Share, name: str, settings: Mapping[str, object] | None = None) -> None:
         self.meeting_s = share.flavour.listing_s
         (share.view / name).mkdir()
         # sshfs shows another machine's new log after 20 s at the latest, and once shown it is read fresh: so beats may
         # be seconds apart, and what is taken from the dead is asked for by name
         calm = {"fleet.beat": 1, "fleet.dead_after": 10, "store.patience": 60}
-        super().__init__(share.view / name / "tree", {**calm, **settings})
+        super().__init__(share.view / name / "tree", {**calm, **(settings or {})})
         self.share = share
         self.mounts: list[Path] = []
         self._name = name
