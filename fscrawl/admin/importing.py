@@ -33,7 +33,7 @@ from msgspec.structs import replace
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
-from fscrawl.dataset.page_files import base32_sha1, read_whole
+from fscrawl.dataset.page_files import read_whole
 from fscrawl.errors import PlantedError, RecordError, TreeError, UsageError, reason
 from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.rules import LinkRules

@@ -266,9 +266,7 @@ def test_two_processes_see_each_other(root, tree, look_s):
 
 def test_many_threads(tree, root, monkeypatch):
     """Threads that put at once share writes, and each page is there once."""
-    monkeypatch.setattr(packs, "_GROUP_S", 0.05)
-    tree.files.writer._group_s = 0.05
-    tree.use_threads(8)
+    wait_for_groups(tree, monkeypatch)
     writes, real = [], os.write
     monkeypatch.setattr(os, "write", lambda *of: writes.append(of) or real(*of))
     pages_of_threads(tree, range(8), 10)
@@ -281,6 +279,13 @@ def test_many_threads(tree, root, monkeypatch):
     ]
 
 
+def wait_for_groups(tree, monkeypatch):
+    """Let pages wait for each other, as on a file server, but for a shorter time."""
+    tree.files.writer._may_wait = True
+    monkeypatch.setattr(packs, "_GROUP_S", 0.05)
+    monkeypatch.setattr(packs, "_ALONE_S", 0.01)
+
+
 def pages_of_threads(tree, threads, pages):
     """Put pages from many threads; give the numbers of those that were reported as stored, and the errors."""
     told, errors = [], []
@@ -288,7 +293,8 @@ def pages_of_threads(tree, threads, pages):
     def work(thread):
         for number in range(pages * thread, pages * (thread + 1)):
             try:
-                put(tree, number)
+                with tree.at_work():
+                    put(tree, number)
                 told.append(number)
             except (FscrawlError, MemoryError) as error:
                 errors.append(error)
@@ -308,8 +314,7 @@ def pages_of_threads(tree, threads, pages):
 def test_a_write_that_fails(root, monkeypatch, since, code, times):
     """Who was told "stored" is stored, all others get a TreeError, and nothing stands behind a torn line."""
     tree = opened(root, retrying=Retrying(0.03))
-    tree.use_threads(4)
-    tree.files.writer._group_s = 0.01
+    wait_for_groups(tree, monkeypatch)
     real, calls = os.write, []
 
     def write(descriptor, data):
@@ -354,8 +359,7 @@ def test_a_full_disk_is_not_filled_with_names(root, monkeypatch):
 
 def test_an_error_of_another_kind(tree, root, monkeypatch):
     """Whatever goes wrong with a group, nobody of it is told that its page is stored."""
-    tree.use_threads(4)
-    tree.files.writer._group_s = 0.2
+    wait_for_groups(tree, monkeypatch)
 
     def broken(*_):
         raise MemoryError
