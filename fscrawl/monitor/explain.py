@@ -207,11 +207,11 @@ class _Inquiry:
             return
         it.url, it.asked = self._asked_for(), urls.without_login(it.asked)
         is_seed = it.url is None or "#" in it.url or it.url in self._seeds  # a request is what somebody has written
-        if it.url is not None and self._settings.crawl.drop_query and not is_seed:
-            bare = urls.normalise(it.url, None, self._settings.spelling)
-            if bare != it.url:
-                it.url = bare
-                it.notes.append("crawl.drop_query is set, so the query is not part of the URL")
+        if it.url is not None and not is_seed:
+            spelled = urls.normalise(it.url, None, self._settings.spelling)
+            if spelled != it.url:
+                it.url = spelled
+                it.notes.append("links are spelled so by the settings of the crawl (crawl.drop_query)")
         if it.url is not None:
             it.key, it.host = urls.key(it.url), urls.host(it.url)
 
