@@ -138,7 +138,7 @@ def _without_links(record: dict[str, Any]) -> dict[str, Any]:
 
 # -- asking the tree
 
-_RESTS = (Cause.RETRY_AFTER, Cause.COSTLY, Cause.FAILING, Cause.PROBED, Cause.TOLD)
+_RESTS = (Cause.RETRY_AFTER, Cause.COSTLY, Cause.FAILING, Cause.TOLD)
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):(?!\d)", re.IGNORECASE)  # a.example:80 has none
 _RULES = (BAD_PORT, TRAP, "scope", "allow", "deny", "max_depth", "max_hosts_per_domain")
