@@ -22,9 +22,9 @@ from fscrawl import cli
 from fscrawl.engine import machine, outcomes, pool, worker_entry, worker_process
 from fscrawl.fleet import ledger, log_writer, membership
 from fscrawl.frontier import frontier
-from fscrawl.frontier.task import PageTask, RobotsTask, Task
+from fscrawl.frontier.task import RobotsTask, Task
 from fscrawl.handlers.fresh_links import FreshLinks
-from fscrawl.handlers.outcome import Exchange, Outcome, Probed, RobotsKnown, Stored
+from fscrawl.handlers.outcome import Exchange, Outcome, RobotsKnown, Stored
 from fscrawl.worker import CrawlConfig
 
 _FIRST_PART = 0.2  # of the pages: memories are empty then, and each link is new
@@ -59,8 +59,6 @@ class MadeUpWorker:
         exchange = Exchange(asked_at, "answered", latency_s, address=address)
         if isinstance(task, RobotsTask):
             return RobotsKnown(task, exchange)
-        if not isinstance(task, PageTask):
-            return Probed(task, exchange)
         links = _links(task.url, number, self._hosts, self._pages)
         record: Any = SimpleNamespace(label="", skipped="", links_to=lambda nofollow: links)  # noqa: ARG005
         fresh, cut = self._fresh.of(record, task.depth)

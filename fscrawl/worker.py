@@ -12,7 +12,7 @@ from collections.abc import Collection
 
 from fscrawl.errors import TreeBusyError
 from fscrawl.fleet.heartbeat import Permit
-from fscrawl.frontier.task import PageTask, RobotsTask, Task
+from fscrawl.frontier.task import PageTask, Task
 from fscrawl.handlers import costs
 from fscrawl.handlers.circles import is_unanswered
 from fscrawl.handlers.context import Context
@@ -22,7 +22,7 @@ from fscrawl.handlers.pages import PageHandler
 from fscrawl.handlers.reading import Reader, read_here
 from fscrawl.handlers.refreshes import RefreshHandler
 from fscrawl.handlers.rendering import Render
-from fscrawl.handlers.robots import ProbeHandler, RobotsHandler
+from fscrawl.handlers.robots import RobotsHandler
 from fscrawl.handlers.sessions import Opened
 from fscrawl.handlers.sitemaps import SitemapHandler
 from fscrawl.handlers.writer import Writer
@@ -61,7 +61,6 @@ class Worker:
         self._sitemaps = SitemapHandler(self._context, writer)
         self._refreshes = RefreshHandler(self._context, writer, self._pages, self._sitemaps)
         self._robots = RobotsHandler(self._context)
-        self._probes = ProbeHandler(self._context)
         self._complained_at = float("-inf")
 
     def do(self, task: Task) -> Outcome:
@@ -109,11 +108,7 @@ class Worker:
         return self._writer.answered(task, answer, time.monotonic())
 
     def _handle(self, task: Task) -> Outcome:
-        if isinstance(task, PageTask):
-            return self._page(task)
-        if isinstance(task, RobotsTask):
-            return self._robots.fetch(task)
-        return self._probes.fetch(task)
+        return self._page(task) if isinstance(task, PageTask) else self._robots.fetch(task)
 
     def _page(self, task: PageTask) -> Outcome:
         if task.flags.given_up:

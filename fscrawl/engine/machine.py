@@ -37,7 +37,6 @@ from fscrawl.fleet.membership import Membership
 from fscrawl.fleet.tidying import remove_own_temporaries
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.shards import StoredOnTree
-from fscrawl.frontier.task import ProbeTask
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.politeness.outage import Outage
 from fscrawl.sites.rules import digest_of, near_to
@@ -298,7 +297,7 @@ class Machine:
             self._dispatch()
 
     def _has_work(self) -> bool:
-        if self._frontier.in_flight or self._bookkeeper.probes_in_flight:
+        if self._frontier.in_flight:
             return True
         if self._leaving():
             return False
@@ -334,32 +333,34 @@ class Machine:
         return limit - self._stored_before - elsewhere - self.counts.more_pages
 
     def _may_dispatch(self) -> bool:
-        if self._outage.is_on or self._membership.fenced or self._edits.paused:
+        if self._membership.fenced or self._edits.paused:
             return False
         return self._pool.has_room and self._frontier.in_flight < self._pages_left()
 
     def _dispatch(self) -> None:
         now = time.monotonic()
-        if self._outage.is_on:
-            self._probe(now)
         while self._pool.has_room and (to_tell := self._bookkeeper.next_to_tell()):
             self._pool.submit(to_tell)
         while self._may_dispatch():
+            if self._outage.is_on and not self._may_probe(now):
+                return
             task = self._frontier.take(now)
             if task is None:
                 return
+            if self._outage.is_on:
+                task = task._replace(attempt=0)
             self._pool.submit(task, slow=not self._frontier.scheduler.is_quick(task.host))
 
-    def _probe(self, now: float) -> None:
-        """During an outage, ask a host from time to time whether the network is back."""
-        if not self._pool.has_room:  # the probe could not be submitted
-            return
-        target = self._outage.probe(now, lambda host: self._frontier.scheduler.ask_out_of_turn(host, now))
-        if target is not None:
-            self._pool.submit(ProbeTask(target.url, target.host), slow=True)
-            self._bookkeeper.probes_in_flight += 1
-        elif not self._outage.is_on:
-            self._progress.warn("no host has ever answered: the crawl goes on, and failures are recorded")
+    def _may_probe(self, now: float) -> bool:
+        """During an outage, let a task go out from time to time, to see whether the network is back."""
+        next_at = self._frontier.next_at()
+        if next_at is None or next_at > now:
+            return False
+        is_due = self._outage.probe(now, lambda host: self._frontier.scheduler.give_turn(host, now))
+        if is_due or self._outage.is_on:
+            return is_due
+        self._progress.warn("no host has ever answered: the crawl goes on, and failures are recorded")
+        return True
 
     def _wait_for_answers_s(self) -> float:
         """Give how long to wait for an answer until there may be something new to dispatch or to do."""
@@ -370,7 +371,7 @@ class Machine:
             return self._end_wait_s
         self._end_wait_s = _FIRST_END_WAIT_S
         next_at = self._frontier.next_at()
-        if next_at is None or self._leaving() or not self._may_dispatch():
+        if next_at is None or self._leaving() or self._outage.is_on or not self._may_dispatch():
             return _LONGEST_WAIT_S
         return min(max(next_at - time.monotonic(), 0.0), _LONGEST_WAIT_S)
 

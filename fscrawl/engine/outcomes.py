@@ -29,14 +29,13 @@ from fscrawl.fleet.membership import Membership
 from fscrawl.fleet.status_file import Astray, LabelCounter, NotStored, StatusFile, StatusWriter
 from fscrawl.frontier.flags import SITEMAP, SITEMAP_PART, Flags, flags_of, labelled
 from fscrawl.frontier.frontier import Frontier
-from fscrawl.frontier.task import End, PageTask, ProbeTask, RobotsTask, Task
+from fscrawl.frontier.task import End, PageTask, RobotsTask, Task
 from fscrawl.handlers.outcome import (
     Exchange,
     FailedForGood,
     FailedForNow,
     Known,
     Outcome,
-    Probed,
     Replaced,
     Returned,
     RobotsKnown,
@@ -92,7 +91,6 @@ class Bookkeeper:
         self.not_stored = NotStored(frontier.cut, frontier.scheduler.why_given_up)
         self.labels = LabelCounter(frontier.pending_by_label)
         self.status_file = StatusWriter(tree.files, self._figures, frontier.host_figures)
-        self.probes_in_flight = 0
         self._undone: deque[Iterator[None]] = deque()  # what is left of outcomes with many links
         self._links_left = 0  # of these
         self._telling = Telling()
@@ -167,8 +165,6 @@ class Bookkeeper:
                 self._failed_for_good(answer)
             case RobotsKnown():
                 self._robots_known(answer)
-            case Probed():
-                self._probed(answer)
             case Returned():
                 self._returned(answer)
 
@@ -303,11 +299,6 @@ class Bookkeeper:
             yield from self._in_parts(outcome, outcome.sitemaps, 0, "", Flags(SITEMAP))
         self._frontier.finish(task, exchange.asked_at if exchange else None)
 
-    def _probed(self, outcome: Probed) -> None:
-        self._judge_host(outcome.task, outcome.exchange, outcome.class_, outcome.message)
-        self._finish(outcome.task, outcome.exchange.asked_at)
-        self._frontier.scheduler.rest(outcome.task.host, time.monotonic() + self._settings().politeness.delay, "probed")
-
     def _returned(self, outcome: Returned) -> None:
         task = outcome.task
         if isinstance(task, PageTask):  # it may have been stored although its worker was told of a fault
@@ -329,9 +320,6 @@ class Bookkeeper:
         It may be one that tells the links of a stored page: then this is the end of that page, too.
         `failed_at`: with FAILED, what its error record says.
         """
-        if isinstance(task, ProbeTask):
-            self.probes_in_flight -= 1
-            return
         if isinstance(task, RobotsTask):
             self._frontier.finish(task, asked_at, end, at=at)
             return
@@ -356,7 +344,6 @@ class Bookkeeper:
         """Write an error record for a page that killed its worker twice; give the error if that is not possible."""
         if isinstance(task, RobotsTask):
             self._frontier.scheduler.open(task.host, 0.0, time.monotonic())
-        if not isinstance(task, PageTask):
             self._finish(task, time.monotonic())
             return None
         failure = Failed("worker-died", "the process that worked on it died, again and again", retry=False)
@@ -448,9 +435,9 @@ class Bookkeeper:
         elif not self._outage.is_on:
             self._frontier.scheduler.failed(task, class_, now, message, asks_for_rest=rest_s > 0)
         if exchange.health == "silent":
-            if self._outage.unanswered(task.host, task.url, exchange.begun_at, now):
+            if self._outage.unanswered(task.host, exchange.begun_at, now):
                 self._begin_outage(message)
-        elif exchange.asked_at is not None and self._outage.answered(task.host, task.url, exchange.asked_at):
+        elif exchange.asked_at is not None and self._outage.answered(task.host, exchange.asked_at):
             self._progress.warn("the network is back: the crawl goes on")
 
     def _begin_outage(self, message: str) -> None:

@@ -37,7 +37,7 @@ from fscrawl.engine import PRELOADED, frames, worker_entry
 from fscrawl.engine.messages import Answer, Begun, Drain, Message, Parked, Sent, Stop, WorkerSetup
 from fscrawl.engine.shared_cookies import SharedCookies
 from fscrawl.errors import FscrawlError
-from fscrawl.frontier.task import PageTask, RobotsTask, Task
+from fscrawl.frontier.task import PageTask, Task
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.outcome import Returned
 from fscrawl.http.cookies import Cookies
@@ -419,10 +419,8 @@ class Pool:
 
 
 def name_of(task: Task) -> str:
-    """Name a task among those in flight: a host has at most one RobotsTask and one ProbeTask at a time."""
-    if isinstance(task, PageTask):
-        return task.key
-    return f"robots {task.host}" if isinstance(task, RobotsTask) else f"probe {task.host}"
+    """Name a task among those in flight: a host has at most one RobotsTask at a time."""
+    return task.key if isinstance(task, PageTask) else f"robots {task.host}"
 
 
 def to_check(task: Task) -> Task:

@@ -41,9 +41,9 @@ from fscrawl.engine.messages import (
 from fscrawl.engine.parsing import Parsing
 from fscrawl.engine.side_process import Forker, ForkerGoneError, Start, by_server
 from fscrawl.errors import PlantedError, TreeError
-from fscrawl.frontier.task import PageTask, ProbeTask, Task
+from fscrawl.frontier.task import PageTask, Task
 from fscrawl.handlers.crawl_config import CrawlConfig
-from fscrawl.handlers.outcome import Exchange, FailedForGood, Probed, Returned
+from fscrawl.handlers.outcome import Exchange, FailedForGood, Returned
 from fscrawl.handlers.records import error_record
 from fscrawl.handlers.sessions import Opened
 from fscrawl.http.answers import Failed
@@ -291,8 +291,6 @@ class _WorkerProcess:
         message = " ".join(str(error).split())[:500]
         exchange = Exchange(time.monotonic(), "unknown")
         failed_at = ""
-        if isinstance(task, ProbeTask):
-            return Probed(task, exchange, class_, message)
         if isinstance(task, PageTask):
             record = error_record(task, Failed(class_, message, retry=False), self._setup.machine)
             failed_at = record.failed_at

@@ -31,7 +31,6 @@ class Cause(StrEnum):
     RETRY_AFTER  its answer asked for a pause
     COSTLY       its answers take more of the processor than those for people do (see `handlers.costs`)
     FAILING      it failed many times in a row, or has no robots.txt that can be fetched
-    PROBED       the network was gone, and this host was asked whether it is back
     TOLD         another machine had it before, and said that it must rest
     ROBOTS       its robots.txt is asked for first
     SITE, ADDRESS, SLOW    its domain, its IP address, or all slow hosts together have as many requests as they may
@@ -46,7 +45,6 @@ class Cause(StrEnum):
     RETRY_AFTER = "retry-after"
     COSTLY = "costly"
     FAILING = "failing"
-    PROBED = "probed"
     TOLD = "told"
     ROBOTS = "robots"
     SITE = "site"

@@ -32,6 +32,7 @@ from fscrawl.util.distinct import LeftOut
 _MOST_GIVEN_UP = 10_000  # hosts of which it is known why
 _MAY_OWE_S = 20.0  # of rest: an answer may have had bad luck
 _MOST_OWED_S = 600.0  # one page of a site may be odd
+_FIRST = float("-inf")  # a turn before all others
 _PAUSED_S = 1.0  # then a host that is paused is looked at again
 
 
@@ -300,15 +301,14 @@ class HostScheduler:
                 host.robots_attempt = 1
                 self._stats.forgiven(name)
 
-    def ask_out_of_turn(self, name: str, now: float) -> bool:
-        """Tell whether a host may be asked for something that is not in its queue; if so, its delay counts from now."""
-        host = self._find(name)
-        if self._rests.get(name, 0.0) > now:
+    def give_turn(self, name: str, now: float) -> bool:
+        """Let a host have the next turn; tell whether it has something to be asked for, and may be asked now."""
+        host = self._by_name.get(name)
+        if host is None or not host.pending or host.in_flight or host.given_up or host.ready_at > now:
             return False
-        if host is not None:
-            if host.in_flight or host.ready_at > now:
-                return False
-            host.ready_at = now + self._delay_of(host)
+        host.in_heap = True
+        host.waits_for = None
+        self._set_turn(_FIRST, host)
         return True
 
     # -- delays and rests

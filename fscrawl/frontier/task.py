@@ -1,4 +1,4 @@
-"""What the frontier hands out and the workers do: a page, a host's robots.txt, or a probe.
+"""What the frontier hands out and the workers do: a page, or a host's robots.txt.
 
 Tasks are named tuples: one is made for each page, and it crosses a pipe between processes.
 """
@@ -19,7 +19,7 @@ class PageTask(NamedTuple):
     key        the URL's key: the name of its files
     depth      how many links it is away from a seed
     referrer   key of the page that links here, "" for a seed
-    attempt    1 the first time
+    attempt    1 the first time; 0: a probe of the network, which is no attempt (see `politeness.outage`)
     check      look into the tree first: the page may be stored already
     flags      what is special about it (see `flags.py`)
     """
@@ -44,21 +44,14 @@ class PageTask(NamedTuple):
 
 
 class RobotsTask(NamedTuple):
-    """Learn the rules in a host's robots.txt. `url`: any URL of the host."""
+    """Learn the rules in a host's robots.txt. `url`: any URL of the host; `attempt`: as for a page."""
 
     url: str
     host: str
     attempt: int
 
 
-class ProbeTask(NamedTuple):
-    """During an outage, ask a host whether the network is back. `url`: any URL of the host."""
-
-    url: str
-    host: str
-
-
-Task = PageTask | RobotsTask | ProbeTask
+Task = PageTask | RobotsTask
 
 
 class End(Enum):

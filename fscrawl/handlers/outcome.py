@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from fscrawl.frontier.task import PageTask, ProbeTask, RobotsTask, Task
+from fscrawl.frontier.task import PageTask, RobotsTask, Task
 from fscrawl.storage.records import Kind
 
 Health = Literal["answered", "failing", "silent", "unknown"]
@@ -181,15 +181,6 @@ class RobotsKnown(NamedTuple):
     generation: int = 0
 
 
-class Probed(NamedTuple):
-    """A host was asked during an outage; `exchange.health` says whether it answered."""
-
-    task: ProbeTask
-    exchange: Exchange
-    class_: str = ""
-    message: str = ""
-
-
 class Returned(NamedTuple):
     """The task is handed back undone. `asked_at`: set if the host was asked all the same."""
 
@@ -205,4 +196,4 @@ class ReturnedError(Exception):
         self.asked_at = asked_at
 
 
-Outcome = Stored | Unchanged | Known | FailedForGood | FailedForNow | RobotsKnown | Probed | Returned
+Outcome = Stored | Unchanged | Known | FailedForGood | FailedForNow | RobotsKnown | Returned

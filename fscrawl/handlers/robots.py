@@ -8,12 +8,12 @@ import time
 from msgspec.structs import replace
 
 from fscrawl import urls
-from fscrawl.frontier.task import PageTask, ProbeTask, RobotsTask
+from fscrawl.frontier.task import PageTask, RobotsTask
 from fscrawl.handlers import costs
 from fscrawl.handlers.context import Context
-from fscrawl.handlers.meaning import health_of, is_silence
-from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Health, Probed, Returned, RobotsKnown
-from fscrawl.http.answers import Failed, nothing
+from fscrawl.handlers.meaning import is_silence
+from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Health, Returned, RobotsKnown
+from fscrawl.http.answers import Failed
 from fscrawl.http.dates import rest_s
 from fscrawl.politeness.robots import ROBOTS_PATH
 from fscrawl.politeness.robots_cache import forbidden
@@ -75,20 +75,3 @@ class RobotsHandler:
         """
         fetch = self._context.settings.fetch
         return fetch.connect_timeout if task.attempt == 1 and fetch.retries else math.inf
-
-
-# -- probes, which ask whether the network is there
-
-
-class ProbeHandler:
-    def __init__(self, context: Context) -> None:
-        self._context = context
-
-    def fetch(self, task: ProbeTask) -> Probed:
-        """Ask for robots.txt, whose body is not read."""
-        url = urls.origin(task.url) + ROBOTS_PATH
-        answer = self._context.fetcher.get(url, limits=replace(self._context.fetcher.limits, wants=nothing))
-        asked_at = time.monotonic()
-        if isinstance(answer, Failed):
-            return Probed(task, Exchange(asked_at, health_of(answer)), answer.class_, answer.message)
-        return Probed(task, Exchange(asked_at, "answered", answer.elapsed_s))

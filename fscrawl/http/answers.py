@@ -31,11 +31,6 @@ def everything(status: int, headers: dict[str, str]) -> bool:  # noqa: ARG001 - 
     return True
 
 
-def nothing(status: int, headers: dict[str, str]) -> bool:  # noqa: ARG001 - the same
-    """Want no body."""
-    return False
-
-
 class Limits(msgspec.Struct, frozen=True):
     """What one exchange may take, and what of its answer is read. Those of the settings are `Fetcher.limits`.
 

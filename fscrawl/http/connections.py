@@ -26,7 +26,7 @@ import threading
 import time
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from functools import partial
 from typing import Any
 
@@ -264,10 +264,9 @@ def _host_and_port(origin: str) -> tls.Host:
 class DirectConnections(Connections):
     """Those to the hosts themselves."""
 
-    def __init__(self, trust: tls.Trust, per_host: int, connect_s: float, permits: Callable[[str], bool]) -> None:
-        """`per_host`: connections kept for one host; `permits`: the guard."""
-        super().__init__(trust, Kept(per_host), connect_s)
-        self._dialler = Dialler(permits)
+    def __init__(self, trust: tls.Trust, kept: Kept, connect_s: float, dialler: Dialler) -> None:
+        super().__init__(trust, kept, connect_s)
+        self._dialler = dialler
 
     def _dial(self, origin: str, host: tls.Host, exchange: Exchange) -> tuple[Any, str]:  # noqa: ARG002
         return self._dialler.dial(*host, self._connect_s, exchange)
@@ -280,13 +279,13 @@ class DirectConnections(Connections):
 class ProxiedConnections(Connections):
     """Those through one proxy. An HTTP proxy is sent whole URLs of http pages, and asked for tunnels to https hosts."""
 
-    def __init__(self, trust: tls.Trust, kept: Kept, connect_s: float, via: Proxy) -> None:
+    def __init__(self, trust: tls.Trust, kept: Kept, connect_s: float, dialler: Dialler, via: Proxy) -> None:
         """`kept`: connections that wait, of all proxies. SettingsError if the proxy needs what is not installed."""
         if via.scheme == "socks5h":
             import_socks()
         super().__init__(trust, kept, connect_s)
         self._via = via
-        self._dialler = Dialler(lambda _: True)
+        self._dialler = dialler
         login = b"" if via.user is None else credentials.basic(f"{via.user}:{via.password}").encode("ascii")
         self._login = b"Proxy-Authorization: %b\r\n" % login if login else b""
 
@@ -308,7 +307,7 @@ class ProxiedConnections(Connections):
         if self._via.scheme != "http":
             return self._by_socks(host, exchange), ""
         try:
-            sock, _ = self._dialler.dial(self._via.host, self._via.port, self._connect_s, exchange)
+            sock, _ = self._dialler.dial(self._via.host, self._via.port, self._connect_s, exchange, guarded=False)
         except (ExchangeError, OSError) as error:
             raise ProxyFailedError(f"{self._via.address} cannot be reached: {error}") from error
         if origin.startswith("https:"):

@@ -32,6 +32,8 @@ from concurrent.futures import Future
 from itertools import chain, zip_longest
 from typing import Any, NamedTuple
 
+from fscrawl.config import addresses
+from fscrawl.config.settings import FetchSettings
 from fscrawl.http.answers import BlockedAddressError, UnresolvedError, private
 from fscrawl.http.wire import Exchange
 from fscrawl.util.lru import Lru
@@ -57,20 +59,22 @@ def not_allowed(host: str, address: str, exchange: Exchange) -> str:
 class Dialler:
     """Resolves names, guards and connects, so that the address checked is the address connected to."""
 
-    def __init__(self, permits: Callable[[str], bool]) -> None:
-        """`permits`: the guard."""
-        self._permits = permits
+    def __init__(self, fetch: FetchSettings) -> None:
+        self._permits = addresses.permits(fetch.allow_addresses)
         self._names = Names()
 
-    def dial(self, host: str, port: int, connect_s: float, exchange: Exchange) -> tuple[socket.socket, str]:
+    def dial(
+        self, host: str, port: int, connect_s: float, exchange: Exchange, *, guarded: bool = True
+    ) -> tuple[socket.socket, str]:
         """Connect to a host; give the socket, and its address.
 
-        `host`: an IPv6 address has no brackets; `connect_s`: that connecting may take.
+        `host`: an IPv6 address has no brackets; `connect_s`: that connecting may take; `guarded`: ask the guard, which
+        says nothing of proxies.
 
         Raises UnresolvedError, BlockedAddressError, or an OSError.
         """
         found = self._names.look_up(host, exchange.left_s())
-        permitted = [each for each in found if self.may_reach(str(each[4][0]), exchange)]
+        permitted = [each for each in found if not guarded or self.may_reach(str(each[4][0]), exchange)]
         if not permitted:
             raise BlockedAddressError(not_allowed(host, str(found[0][4][0]), exchange))
         tried = [(*each[:4], (each[4][0], port, *each[4][2:])) for each in in_turn(permitted)]

@@ -33,7 +33,7 @@ from fscrawl.http.answers import ExchangeError, Failed, Fetched, Limits, NoDescr
 from fscrawl.http.bodies import read_body, skip_body
 from fscrawl.http.connections import Connections, DirectConnections, Kept, ProxiedConnections
 from fscrawl.http.cookies import Jar
-from fscrawl.http.dialling import not_allowed
+from fscrawl.http.dialling import Dialler, not_allowed
 from fscrawl.http.outgoing import Outgoing, Sender
 from fscrawl.http.wire import ArchivedReply, Exchange, Reply
 from fscrawl.parse.media_types import may_be_page
@@ -89,13 +89,13 @@ class Fetcher:
         variables = credentials.Variables(os.environ, allow_env)
         self._sender = Sender(fetch, politeness, variables, sites)
         self.jar = (jar or Jar()) if fetch.cookies and not self._sender.sends_own_cookies else None
-        self._permits = permits = addresses.permits(fetch.allow_addresses)
+        self._dialler = dialler = Dialler(fetch)
         trust, connect_s = tls.Trust(fetch.ca_file), min(fetch.connect_timeout, fetch.timeout)
         found = [proxies.read(text, variables) for text in fetch.proxies]
         self._rotation = Rotation(found, fetch.proxy_uses, fetch.proxy_failures)
         kept = Kept(threads)  # of all proxies together
-        self._proxied = [ProxiedConnections(trust, kept, connect_s, proxy) for proxy in found]
-        self._ways: Sequence[Connections] = self._proxied or [DirectConnections(trust, threads, connect_s, permits)]
+        self._proxied = [ProxiedConnections(trust, kept, connect_s, dialler, proxy) for proxy in found]
+        self._ways: Sequence[Connections] = self._proxied or [DirectConnections(trust, kept, connect_s, dialler)]
         self._last = _Last()
 
     def get(
@@ -148,7 +148,7 @@ class Fetcher:
         """Try the proxies in turn until one of them answers. The proxy resolves the name."""
         url, exchange = sending.request.url, sending.exchange
         host = urls.hostname(url)
-        if addresses.leads_inside(host, lambda address: self._permits(address) and exchange.may_reach(address)):
+        if addresses.leads_inside(host, lambda address: self._dialler.may_reach(address, exchange)):
             return Failed("blocked-address", not_allowed(host, host, exchange), retry=False)
         failed = Failed("proxy", _NO_PROXY, retry=True, unsent=True)
         for _ in self._proxied:

@@ -168,7 +168,7 @@ def _without_links(record: dict[str, Any]) -> dict[str, Any]:
 
 # -- asking the tree
 
-_RESTS = (Cause.RETRY_AFTER, Cause.COSTLY, Cause.FAILING, Cause.PROBED, Cause.TOLD)
+_RESTS = (Cause.RETRY_AFTER, Cause.COSTLY, Cause.FAILING, Cause.TOLD)
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):(?!\d)", re.IGNORECASE)  # a.example:80 has none
 _RULES = (BAD_PORT, TRAP, "scope", "allow", "deny", "max_depth", "max_hosts_per_domain")
@@ -258,11 +258,11 @@ class _Inquiry:
             return
         it.url, it.asked = self._asked_for(), urls.without_login(it.asked)
         is_seed = it.url is None or "#" in it.url or it.url in self._seeds  # a request is what somebody has written
-        if it.url is not None and self._settings.crawl.drop_query and not is_seed:
-            bare = urls.normalise(it.url, None, self._settings.spelling)
-            if bare != it.url:
-                it.url = bare
-                it.notes.append("crawl.drop_query is set, so the query is not part of the URL")
+        if it.url is not None and not is_seed:
+            spelled = urls.normalise(it.url, None, self._settings.spelling)
+            if spelled != it.url:
+                it.url = spelled
+                it.notes.append("links are spelled so by the settings of the crawl (crawl.drop_query)")
         if it.url is not None:
             it.key, it.host = urls.key(it.url), urls.host(it.url)
 

@@ -4,7 +4,7 @@ Vocabulary:
   silence   many hosts fail to answer, and no host answers: for a second, or with a proven host among the silent ones
   proven    a host that answered before. If it answers again, the network works
   outage    the time after a silence has begun: the machine fetches nothing but a probe now and then
-  probe     a request to one host, to see whether the network works again
+  probe     a pending task that is handed out all the same, to see whether the network works again
 
 A failure counts only if no host answered during the second half of the time that it took. Otherwise hosts that are down
 would count: many of them reach their timeouts at the same moment, while a hundred others answer. It is not the whole of
@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
 
 _HOSTS = 5  # so many hosts must be silent
 _FAILURES = 10  # so many failures in a row
@@ -32,19 +31,12 @@ _LONGEST_PAUSE_S = 60.0
 _UNPROVEN_S = 60.0  # an outage ends after this time if no host has ever answered
 
 
-class Target(NamedTuple):
-    """A host that a probe asks. `url`: any URL of it."""
-
-    host: str
-    url: str
-
-
 class Outage:
     """What one machine knows of its network."""
 
     def __init__(self) -> None:
-        self._proven: deque[Target] = deque(maxlen=_PROVEN)
-        self._silent: dict[str, str] = {}  # host → a URL of it
+        self._proven: deque[str] = deque(maxlen=_PROVEN)
+        self._silent: set[str] = set()
         self._failures = 0
         self._caution = 1  # multiplies the limits; grows with false alarms
         self._since: float | None = None
@@ -63,11 +55,11 @@ class Outage:
         """The hosts that failed since the last answer."""
         return list(self._silent)
 
-    def answered(self, host: str, url: str, at: float) -> bool:
+    def answered(self, host: str, at: float) -> bool:
         """Note an answer; return whether it ends an outage. `at`: monotonic time."""
         self._answered_at = at if self._answered_at is None else max(at, self._answered_at)
-        if not self._proven or self._proven[-1].host != host:
-            self._proven.append(Target(host, url))
+        if not self._proven or self._proven[-1] != host:
+            self._proven.append(host)
         was_on = self.is_on
         if was_on and not self._is_confirmed:  # a false alarm
             self._caution *= 2
@@ -76,13 +68,13 @@ class Outage:
         self._reset()
         return was_on
 
-    def unanswered(self, host: str, url: str, since: float, now: float) -> bool:
+    def unanswered(self, host: str, since: float, now: float) -> bool:
         """Note a failure without an answer; return whether it begins an outage. `since`: when the host was asked."""
         if self._answered_at is not None and (since + now) / 2 <= self._answered_at:
             return False
         self._failures += 1
-        self._silent[host] = url
-        if self.is_on and any(host == each.host for each in self._proven):
+        self._silent.add(host)
+        if self.is_on and host in self._proven:
             self._is_confirmed = True
         if self.is_on or self._failures < _FAILURES * self._caution or len(self._silent) < _HOSTS * self._caution:
             return False
@@ -92,33 +84,32 @@ class Outage:
         return True
 
     def _is_proven_silent(self) -> bool:
-        return any(each.host in self._silent for each in self._proven)
+        return not self._silent.isdisjoint(self._proven)
 
-    def probe(self, now: float, may_ask: Callable[[str], bool] = lambda host: True) -> Target | None:  # noqa: ARG005
-        """Return what a probe asks, if it is time for one. It asks for robots.txt.
+    def probe(self, now: float, give_turn: Callable[[str], bool] = lambda host: True) -> bool:  # noqa: ARG005
+        """Return whether it is time for a probe: for the next task, of whichever host has its turn.
 
-        `may_ask`: whether a proven host may be asked now. If none may for a while, a silent host is asked.
+        `give_turn`: lets a proven host have the next turn, and returns whether it may be asked now. If none may for a
+        while, any host is asked.
         """
         if self._since is None or now < self._next_probe:
-            return None
+            return False
         if self._answered_at is None and now - self._since > _UNPROVEN_S:
             self._caution += 10
             self._reset()
-            return None
-        target = next((each for each in reversed(self._proven) if may_ask(each.host)), None)
-        if target is None:
-            if self._proven and now < self._next_probe + _FIRST_PAUSE_S:
-                return None
-            target = Target(*next(iter(self._silent.items())))
-        else:
-            self._proven.remove(target)
-            self._proven.appendleft(target)
+            return False
+        host = next(filter(give_turn, reversed(self._proven)), None)
+        if host is not None:
+            self._proven.remove(host)
+            self._proven.appendleft(host)
+        elif self._proven and now < self._next_probe + _FIRST_PAUSE_S:
+            return False
         self._next_probe = now + self._pause_s
         self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
-        return target
+        return True
 
     def _reset(self) -> None:
-        self._silent = {}
+        self._silent = set()
         self._failures = 0
         self._since = None
         self._is_confirmed = False

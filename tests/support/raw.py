@@ -117,6 +117,11 @@ def answering(answer: bytes, times: int = 1000) -> Callable[[socket.socket], Non
     return behave
 
 
+def nothing(status: int, headers: dict[str, str]) -> bool:
+    """Want no body."""
+    return False
+
+
 def ok(body: bytes, *lines: str) -> bytes:
     return "\r\n".join(["HTTP/1.1 200 OK", f"Content-Length: {len(body)}", *lines, "", ""]).encode() + body
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from fscrawl import urls
 from fscrawl.config.settings import FetchSettings, PolitenessSettings, Settings
-from fscrawl.frontier.task import PageTask, ProbeTask, RobotsTask, Task
+from fscrawl.frontier.task import PageTask, RobotsTask, Task
 from fscrawl.handlers.outcome import Outcome, Returned, Stored
 from fscrawl.storage.records import PageRecord
 from fscrawl.worker import Worker
@@ -39,10 +39,6 @@ Work = Callable[..., Worker]
 
 def task(url: str, *, attempt: int = 1) -> PageTask:
     return PageTask(url, urls.host(url), urls.key(url), 3, "f" * 24, attempt)
-
-
-def probe(url: str) -> ProbeTask:
-    return ProbeTask(url, urls.host(url))
 
 
 def what(outcome: Outcome) -> str | type:

@@ -94,6 +94,30 @@ def test_outage(tmp_path: Path) -> None:
     assert done.err.count("the network is back") == 1, done.err
 
 
+@pytest.mark.fleet
+@pytest.mark.proof
+@pytest.mark.timeout(300)
+def test_probes_are_no_attempts(tmp_path: Path) -> None:
+    """What is asked for in an outage, to see whether it is over, is not lost, although nothing is tried twice."""
+    root = tmp_path / "tree"
+    hosts = HEALTHY[:6]
+    settings = {**SETTINGS, "politeness.delay": 0.05, "fetch.retries": 0}
+    with Web(ward.HEALTHY_SITE, hosts) as web:
+        words = command(root, seeds=[web.url(host) for host in hosts], settings=settings, workers=1, threads=1)
+        with Running(words) as running:
+            running.until(lambda: len(web.exchanges) > 40, "pages were served")
+            web.stop()
+            gone_at = time.monotonic()
+            running.until(lambda: time.monotonic() - gone_at > 8, "there were three probes")
+            with Web(ward.HEALTHY_SITE, hosts, web.port):
+                done = running.wait(150)
+    assert done.err.count("the network is back") == 1, done.err
+    lost = errors(root)
+    assert len(lost) <= 12  # ten, by which it is noticed, and what the worker had then
+    assert len(pages(root)) + len(lost) == len(hosts) * (PAGES + 1)
+    check_tree(root)
+
+
 def nobody(root: Path, hosts: list[str], timeout_s: float) -> Done:
     """Crawl from seeds on hosts that refuse; every seed ends as a failure."""
     with socket.create_server((hosts[0], 0)) as taken:

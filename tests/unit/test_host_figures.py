@@ -36,7 +36,7 @@ def test_rests_and_why(make_frontier):
     frontier = make_frontier("politeness.delay=1")
     fill(frontier, A + "1", B + "1", C + "1")
     frontier.scheduler.rest("a.example", 50, "retry-after")
-    frontier.scheduler.rest("a.example", 20, "probed")
+    frontier.scheduler.rest("a.example", 20, "failing")
     frontier.rest("b.example", 30)
     frontier.rest("not-met.example", 70)
     for _ in range(10):

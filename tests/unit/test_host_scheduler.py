@@ -166,6 +166,43 @@ def test_told_to_rest_while_in_the_heap(make_frontier):
     assert [frontier.take(5).host, frontier.take(9), frontier.take(10).host] == ["b.example", None, "a.example"]
 
 
+def test_a_turn_out_of_turn(make_frontier):
+    """A host that is given the next turn has it before others, once, if it may be asked and has something pending."""
+    frontier = make_frontier("politeness.delay=5")
+    fill(frontier, A, B, B + "2", C)
+    give_turn = frontier.scheduler.give_turn
+    frontier.rest("c.example", 10)
+    assert [give_turn(name, 1) for name in ("b.example", "c.example", "not-met.example")] == [True, False, False]
+    task = frontier.take(1)
+    assert (task.host, give_turn("b.example", 1)) == ("b.example", False)
+    frontier.finish(task, 1)
+    assert [give_turn("b.example", now) for now in (5, 6)] == [False, True]
+    assert [frontier.take(10).host for _ in range(3)] == ["b.example", "a.example", "c.example"]
+    assert frontier.take(1e9) is None
+
+
+def test_a_turn_of_a_host_that_waits_for_a_place(make_frontier):
+    """It waits there no more, and whoever is behind it has the place as before."""
+    frontier = make_frontier("politeness.delay=5")
+    names = [f"h{n}.a.example" for n in range(12)]
+    fill(frontier, *(f"http://{name}/" for name in names))
+    taken = []
+    while (task := frontier.take(0)) is not None:
+        taken.append(task)
+    waiting = [name for name in names if name not in {task.host for task in taken}]
+    assert len(waiting) >= 2
+    for task in taken:
+        frontier.finish(task, 0)
+    assert frontier.scheduler.give_turn(waiting[-1], 0)
+    found = [frontier.take(0)]
+    for task in found:
+        while (more := frontier.take(0)) is not None:
+            found.append(more)
+        frontier.finish(task, 0)
+    assert [found[0].host, *sorted(task.host for task in found[1:])] == [waiting[-1], *sorted(waiting[:-1])]
+    assert frontier.idle
+
+
 def test_robots_first(make_frontier):
     """A host's first task is its robots.txt, once; its pages follow when it is opened."""
     frontier = make_frontier("politeness.robots=true", "politeness.per_host=3", "politeness.delay=0")

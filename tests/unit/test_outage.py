@@ -7,21 +7,17 @@ import pytest
 from fscrawl.politeness.outage import Outage
 
 
-def url(host):
-    return f"http://{host}/"
-
-
 def silence(outage, failures, hosts, now=0.0, took=0.0):
     """Let so many exchanges of so many hosts get no answer; give at which of them an outage began (from 1), or None."""
     for n in range(failures):
         name = f"dead{n % hosts}"
-        if outage.unanswered(name, url(name), now - took, now):
+        if outage.unanswered(name, now - took, now):
             return n + 1
     return None
 
 
 def answered(outage, host="live", at=-1.0):
-    return outage.answered(host, url(host), at)
+    return outage.answered(host, at)
 
 
 @pytest.mark.parametrize(("failures", "hosts", "began"), [(9, 9, None), (99, 4, None), (10, 5, 10), (99, 20, 10)])
@@ -36,7 +32,7 @@ def test_five_hosts():
     """Where the fifth host falls silent late, the outage begins with it."""
     outage = Outage()
     assert silence(outage, 50, 4) is None
-    assert outage.unanswered("dead5", url("dead5"), 0.0, 0.0)
+    assert outage.unanswered("dead5", 0.0, 0.0)
     assert sorted(outage.silent_hosts) == ["dead0", "dead1", "dead2", "dead3", "dead5"]
 
 
@@ -97,7 +93,7 @@ def test_refusals_of_who_answered():
     outage = Outage()
     answered(outage, at=0.0)
     assert silence(outage, 9, 9, now=0.1) is None
-    assert outage.unanswered("live", url("live"), 0.1, 0.1)
+    assert outage.unanswered("live", 0.1, 0.1)
 
 
 def test_end():
@@ -105,7 +101,7 @@ def test_end():
     outage = Outage()
     silence(outage, 10, 5)
     assert answered(outage, "dead3") is True
-    assert (outage.is_on, outage.silent_hosts, outage.probe(1e9)) == (False, [], None)
+    assert (outage.is_on, outage.silent_hosts, outage.probe(1e9)) == (False, [], False)
     assert answered(outage, "dead3") is False
 
 
@@ -132,47 +128,54 @@ def test_next_outage_is_probed_as_often():
     for start in (0.0, 1000.0):
         answered(outage)
         silence(outage, 10, 5, now=start)
-        assert [outage.probe(start + s) is not None for s in (0, 1, 2, 5, 6)] == [True, False, True, False, True]
-        outage.unanswered("live", url("live"), start, start)
+        assert [outage.probe(start + s) for s in (0, 1, 2, 5, 6)] == [True, False, True, False, True]
+        outage.unanswered("live", start, start)
 
 
 def test_whom_a_probe_asks():
-    """Hosts that have answered are asked in turn, the latest first."""
+    """Hosts that have answered have the next turn, one after the other, the latest first."""
     outage = Outage()
     for host in "abc":
         answered(outage, host)
         answered(outage, host)
     silence(outage, 10, 5)
-    asked = [outage.probe(now) for now in (0.0, 10.0, 20.0, 40.0)]
-    assert asked == [("c", url("c")), ("b", url("b")), ("a", url("a")), ("c", url("c"))]
+    asked = []
+
+    def give_turn(host):
+        asked.append(host)
+        return True
+
+    assert all(outage.probe(now, give_turn) for now in (0.0, 10.0, 20.0, 40.0))
+    assert asked == ["c", "b", "a", "c"]
 
 
 def test_whom_a_probe_asks_when_nobody_ever_answered():
-    """Where no host has answered yet, a silent one is asked."""
+    """Where no host has answered yet, whichever has its turn is asked."""
     outage = Outage()
     silence(outage, 10, 5)
-    assert outage.probe(0.0) == ("dead0", url("dead0"))
+    assert outage.probe(0.0, pytest.fail)
 
 
 def test_hosts_that_may_not_be_asked_now():
-    """A proven host that rests is passed by; where none may be asked, one is waited for before a silent one is."""
+    """A proven host that rests is passed by; where none may be asked, one is waited for before any other is."""
     outage = Outage()
     for host in "abc":
         answered(outage, host)
     silence(outage, 10, 5)
-    assert outage.probe(0.0, lambda host: host == "a") == ("a", url("a"))
-    assert outage.probe(2.0, lambda host: False) is None
-    assert outage.probe(3.9, lambda host: False) is None
-    assert outage.probe(3.95, lambda host: host == "b") == ("b", url("b"))
-    assert outage.probe(10.0, lambda host: False) == ("dead0", url("dead0"))
+    assert outage.probe(0.0, lambda host: host == "a")
+    assert not outage.probe(2.0, lambda host: False)
+    assert not outage.probe(3.9, lambda host: False)
+    assert outage.probe(3.95, lambda host: host == "b")
+    assert not outage.probe(9.9, lambda host: False)
+    assert outage.probe(10.0, lambda host: False)
 
 
 def test_unproven():
     """Where no host ever answered, an outage ends after a minute, and the next takes far more failures."""
     outage = Outage()
     silence(outage, 10, 5, now=0.0)
-    assert outage.probe(60.0) is not None
-    assert outage.probe(400.0) is None
+    assert outage.probe(60.0)
+    assert not outage.probe(400.0)
     assert not outage.is_on
     assert silence(outage, 109, 100) is None
     assert silence(outage, 1, 1) == 1
@@ -184,7 +187,7 @@ def test_proven():
     answered(outage)
     silence(outage, 10, 5, now=0.0)
     outage.probe(0.0)
-    assert outage.probe(1e6) is not None
+    assert outage.probe(1e6)
     assert outage.is_on
 
 
@@ -208,7 +211,7 @@ def test_true_alarm():
         answered(outage)
         assert silence(outage, 1000, 200) == 10
         outage.probe(0.0)
-        outage.unanswered("live", url("live"), 1.0, 1.0)
+        outage.unanswered("live", 1.0, 1.0)
         outage.probe(2.0)
         assert answered(outage)
 

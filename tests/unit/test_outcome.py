@@ -5,13 +5,12 @@ import pickle
 import pytest
 
 from fscrawl.frontier.flags import NO_FLAGS, SITEMAP, Flags
-from fscrawl.frontier.task import PageTask, ProbeTask, RobotsTask
+from fscrawl.frontier.task import PageTask, RobotsTask
 from fscrawl.handlers.outcome import (
     Exchange,
     FailedForGood,
     FailedForNow,
     Known,
-    Probed,
     Returned,
     RobotsKnown,
     Stored,
@@ -20,7 +19,6 @@ from fscrawl.handlers.outcome import (
 
 PAGE = PageTask("http://a.example/x", "a.example", "0" * 24, 2, "f" * 24, 1, check=False, flags=Flags(SITEMAP))
 ROBOTS = RobotsTask("http://a.example/x", "a.example", 2)
-PROBE = ProbeTask("http://a.example/x", "a.example")
 EXCHANGE = Exchange(5.0, "failing", 0.25, 7.0, 4.0)
 
 
@@ -38,8 +36,7 @@ EXCHANGE = Exchange(5.0, "failing", 0.25, 7.0, 4.0)
         FailedForGood(PAGE, None, "robots", "not allowed", failed_at="2026-01-02T03:04:05.678Z"),
         FailedForNow(ROBOTS, EXCHANGE, "dns", "no such host"),
         RobotsKnown(ROBOTS, EXCHANGE, 2.5),
-        Probed(PROBE, EXCHANGE),
-        Returned(PROBE, 5.0),
+        Returned(PAGE, 5.0),
     ],
 )
 def test_an_outcome_arrives_as_it_was_sent(outcome):

@@ -10,13 +10,12 @@ from fscrawl.engine.messages import Parked, TreeUnusable
 from fscrawl.engine.pool import KilledWorker
 from fscrawl.errors import TreeError
 from fscrawl.frontier.flags import SITEMAP, SITEMAP_PART, Flags
-from fscrawl.frontier.task import PageTask, ProbeTask, RobotsTask
+from fscrawl.frontier.task import PageTask, RobotsTask
 from fscrawl.handlers.outcome import (
     Exchange,
     FailedForGood,
     FailedForNow,
     Known,
-    Probed,
     Returned,
     RobotsKnown,
     Stored,
@@ -317,23 +316,6 @@ def test_rest_for_what_robots_txt_takes(desk):
     assert scheduler.why_it_rests("a.example") == "costly"
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        Probed(ProbeTask(A, "a.example"), ANSWERED),
-        Returned(ProbeTask(A, "a.example")),
-        KilledWorker(ProbeTask(A, "a.example")),
-        TreeUnusable(ProbeTask(A, "a.example"), TreeError("gone")),
-    ],
-)
-def test_probes_are_counted_apart(desk, answer):
-    """A probe is over whatever came of it; the frontier knows nothing of it."""
-    desk = desk()
-    desk.bookkeeper.probes_in_flight = 1
-    desk.take(answer)
-    assert (desk.bookkeeper.probes_in_flight, desk.frontier.in_flight) == (0, 0)
-
-
 def test_a_page_that_kills_its_worker(desk):
     """A page that killed its worker twice gets an error record."""
     desk = desk()
@@ -362,7 +344,13 @@ def test_outage(desk):
         desk.take(FailedForNow(handed_out(desk, url), silent, "connect", "refused"))
     assert desk.outage.is_on
     assert desk.stream.getvalue().count("is the network gone?") == 1
-    desk.take(Probed(ProbeTask(A, "a.example"), Exchange(time.monotonic(), "answered", 0.1)))
+    probe = handed_out(desk)._replace(attempt=0)
+    desk.take(FailedForNow(probe, Exchange(time.monotonic(), "silent", begun_at=begun_at), "connect", "refused"))
+    assert desk.outage.is_on
+    assert desk.frontier.scheduler.give_turn("a.example", time.monotonic() + 60)
+    probe = desk.frontier.take(time.monotonic() + 60)
+    assert (probe.url, probe.attempt) == (A, 0)
+    desk.take(FailedForNow(probe, Exchange(time.monotonic(), "failing"), "http-5xx", "the server answered 503"))
     assert not desk.outage.is_on
     assert "the network is back" in desk.stream.getvalue()
 

@@ -207,18 +207,14 @@ def test_a_shard_that_goes(make):
 
 
 def test_probes_during_an_outage(make):
-    """A host that was set aside is asked out of turn as any other, and its delay counts from then."""
+    """A host that was set aside has nothing to be asked for. Who failed in the outage is forgiven as any other."""
     frontier = make("politeness.delay=1")
     fill(frontier, A)
     task = take_and_finish(frontier, 0)
-    frontier.scheduler.open("a.example", 30, 0)
+    fail(frontier, 0)
     frontier.forget_what_is_over(BIG)
     assert names(frontier) == []
-    assert frontier.scheduler.ask_out_of_turn("a.example", BIG)
-    assert not frontier.scheduler.ask_out_of_turn("a.example", BIG + 29)
-    fail(frontier, BIG)
-    frontier.forget_what_is_over(BIG + 30)
-    assert names(frontier) == []
+    assert not frontier.scheduler.give_turn("a.example", BIG)
     frontier.forgive([task.host])
     assert frontier._by_name["a.example"].pace.failures == 0
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fscrawl import urls
 from fscrawl.engine.pool import Slot
 from fscrawl.engine.shared_cookies import SharedCookies
-from fscrawl.frontier.task import ProbeTask
+from fscrawl.frontier.task import RobotsTask
 from fscrawl.handlers.sessions import Opened
 from fscrawl.http.cookies import MAX_PER_SITE, MAX_SITE_BYTES, Cookies
 
@@ -65,7 +65,7 @@ class Machine:
             self.cookies.take(worker.slot, worker.to_machine.pop(0))
 
     def submits(self, worker: Worker, url: str) -> None:
-        if news := self.cookies.news(worker.slot, [ProbeTask(url, urls.host(url))]):
+        if news := self.cookies.news(worker.slot, [RobotsTask(url, urls.host(url), 1)]):
             self.sent.append(news)
             worker.from_machine.append(news)
 
@@ -155,7 +155,7 @@ def test_another_identity(workers: tuple[Worker, Worker]) -> None:
     machine = Machine()
     machine.cookies = SharedCookies("another")
     machine.reads(one)
-    assert machine.cookies.news(other.slot, [ProbeTask(WWW, "www.a.example")]) is None
+    assert machine.cookies.news(other.slot, [RobotsTask(WWW, "www.a.example", 1)]) is None
     for worker in workers:
         assert worker.opened.jar_of("another").header(WWW, time.time()) is None
     other.opened.replace(Cookies(ME, {"a.example": ()}))

@@ -119,7 +119,6 @@ _CAUSES = {
     Cause.RETRY_AFTER: "rests: its answer asked for a pause (Retry-After)",
     Cause.COSTLY: "rests: its answers take much of the processor",
     Cause.FAILING: "rests: it failed too often",
-    Cause.PROBED: "rests: it was asked whether the network is back",
     Cause.TOLD: "rests: its last machine logged that",
     Cause.ROBOTS: "its robots.txt comes first",
     Cause.SITE: "its domain has as many requests as it may",
@@ -142,7 +141,7 @@ _SETS = {
     "failures": "after failures",
 }
 _HELD_BACK = frozenset(
-    {Cause.GIVEN_UP, Cause.PAUSED, Cause.RETRY_AFTER, Cause.COSTLY, Cause.FAILING, Cause.PROBED, Cause.TOLD}
+    {Cause.GIVEN_UP, Cause.PAUSED, Cause.RETRY_AFTER, Cause.COSTLY, Cause.FAILING, Cause.TOLD}
     | {Cause.SITE, Cause.ADDRESS, Cause.SLOW}
 )
 

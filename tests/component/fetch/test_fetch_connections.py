@@ -14,10 +14,10 @@ import pytest
 
 from fscrawl.config.settings import FetchSettings, PolitenessSettings
 from fscrawl.http import connections
-from fscrawl.http.answers import Limits, nothing
+from fscrawl.http.answers import Limits
 from fscrawl.http.fetch import Fetcher
 from tests.support.exchanges import HTML
-from tests.support.raw import HOST, Make, Raw, answering, fetched, head, ok
+from tests.support.raw import HOST, Make, Raw, answering, fetched, head, nothing, ok
 from tests.support.web import Response, Web
 
 

@@ -11,9 +11,9 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from fscrawl.http.answers import Limits, nothing
+from fscrawl.http.answers import Limits
 from tests.support.exchanges import ENDS_S, HTML, SLOW
-from tests.support.raw import HOST, Make, Raw, failed, fetched, head
+from tests.support.raw import HOST, Make, Raw, failed, fetched, head, nothing
 from tests.support.web import Response, Web
 
 # -- limits of size

@@ -17,6 +17,7 @@ import pytest
 
 from fscrawl.errors import SettingsError
 from fscrawl.http import connections as ways
+from fscrawl.request import Request
 from tests.support.raw import HOST, Make, Raw, answering, failed, fetched, head, ok
 
 PAGE = "http://page.example/a?b"
@@ -83,6 +84,15 @@ def test_http(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
         assert proxy.accepted == 1
     assert heads[0].startswith(b"GET http://page.example/a?b| HTTP/1.1\r\nHost: page.example\r\n")
     assert b"Proxy-Authorization: Basic bWU6cEBzcw==\r\n" in heads[0]
+
+
+def test_public_pages_by_a_private_proxy(make: Make) -> None:
+    """An exchange that may reach public addresses only goes through a proxy that has a private one itself."""
+    heads: list[bytes] = []
+    with Raw(noting(heads, ok(b"<p>"))) as proxy:
+        fetcher = make(proxies=(f"http://{HOST}:{proxy.port}",), allow_addresses=())
+        fetched(fetcher.send(Request(PAGE), public_only=True))
+    assert heads[0].startswith(b"GET http://page.example/a?b HTTP/1.1\r\n")
 
 
 def test_https(make: Make, certificate: Path) -> None:

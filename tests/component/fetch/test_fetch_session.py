@@ -15,9 +15,9 @@ import pytest
 
 from fscrawl.config.settings import FetchSettings, PolitenessSettings
 from fscrawl.errors import SettingsError
-from fscrawl.http.answers import Limits, nothing
+from fscrawl.http.answers import Limits
 from fscrawl.http.fetch import Fetcher
-from tests.support.raw import HOST, Make, Raw, answering, failed, fetched, ok
+from tests.support.raw import HOST, Make, Raw, answering, failed, fetched, nothing, ok
 from tests.support.web import Request, Response, Web
 
 OTHER = "127.0.2.2"

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from fscrawl import store
 from fscrawl.errors import TreeError
 from fscrawl.frontier.flags import parse_flags
-from fscrawl.handlers.outcome import FailedForGood, FailedForNow, Known, Probed, Replaced
+from fscrawl.handlers.outcome import FailedForGood, FailedForNow, Known, Replaced
 from tests.support.crawling import check_tree, errors, pages
 from tests.support.raw import Raw
 from tests.support.web import Response, Web
@@ -27,7 +27,6 @@ from tests.support.workers import (
     dead_url,
     opened,
     page,
-    probe,
     site,
     stored_record,
     task,
@@ -165,14 +164,14 @@ def test_health_of_a_host_that_hangs_up(work: Work, root: Path) -> None:
 
 
 def test_probe(work: Work, root: Path) -> None:
-    """A probe asks for robots.txt, accepts any answer, and stores nothing."""
-    with Web(site({}, Response(503)), [HOST]) as web:
-        outcome = work().do(probe(web.url(HOST, "/a")))
-        assert (what(outcome), outcome.exchange.health) == (Probed, "answered")
-    assert set(web.counts()) == {(HOST, "/robots.txt")}
-    outcome = work().do(probe(dead_url()))
-    assert (what(outcome), outcome.exchange.health) == (Probed, "silent")
-    assert (pages(root), errors(root), list((root / ".fscrawl" / "robots").iterdir())) == ({}, {}, [])
+    """A probe of the network is never the last attempt; if the host answers for good, it counts as the first."""
+    once = replace(SETTINGS, fetch=replace(SETTINGS.fetch, retries=0))
+    outcomes = [work(once).do(task(dead_url(), attempt=0)), opened(work(once), dead_url(), attempt=0)]
+    assert [(what(each), each.exchange.health) for each in outcomes] == [(FailedForNow, "silent")] * 2
+    assert errors(root) == {}
+    with Web(site({}), [HOST]) as web:
+        assert what(work(once).do(task(web.url(HOST, "/gone"), attempt=0))) == FailedForGood
+    assert [each.attempts for each in errors(root).values()] == [1]
 
 
 # -- hosts that were given up, and further tries
