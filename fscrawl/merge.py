@@ -135,9 +135,8 @@ def _tidy(job: Job, before: Manifest | None, line: ProgressLine, *, over: bool, 
             directory.remove(f"{STATE}/{name}")
     named = before.paths if before else set()
     for name in directory.files(*FOLDERS):
-        if (
-            any(f"{folder}part-" in name for folder in REWRITTEN) and name not in named
-        ):  # replaced, or about to be written again
+        is_rewritten = any(f"{folder}part-" in name for folder in REWRITTEN)
+        if is_rewritten and name not in named:  # replaced, or about to be written again
             directory.discard(name)
 
 

@@ -20,18 +20,8 @@ _OF_BODY = ("content_digest", "text", "html", "rendered_html", "body")
 COLUMNS = (
     *("url", "url_surtkey", "url_host_name", "url_host_registered_domain", "key", "page_version", "method"),
     *("request_body", "depth", "referrer", "fetch_time", "fetch_status", "fetch_redirect", "skipped", "rendered"),
-    *(
-        "content_mime_type",
-        "content_charset",
-        "encoding_source",
-        "sha256",
-        "bytes",
-        "elapsed",
-        "machine",
-        "ip",
-        "check_time",
-    ),
-    *("check_status", "label", "title", "canonical", "robots", "noindex", "outlinks", "headers", "file"),
+    *("content_mime_type", "content_charset", "encoding_source", "sha256", "bytes", "elapsed", "machine", "ip"),
+    *("check_time", "check_status", "label", "title", "canonical", "robots", "noindex", "outlinks", "headers", "file"),
 )
 ALL = (*COLUMNS, *_OF_BODY)
 _BATCH_ROWS = 2000

@@ -31,9 +31,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _KEY = "S24"
-_REMEMBERED = frozenset(
-    {"key", "version", "identity", "signature", "url", "fetched_at"}
-)  # columns of rows that SEEN is made of
+# Columns of rows that SEEN is made of.
+_REMEMBERED = frozenset({"key", "version", "identity", "signature", "url", "fetched_at"})
 
 VERDICTS = pa.schema(
     [

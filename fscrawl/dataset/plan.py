@@ -169,13 +169,16 @@ def hosts_of(tree: Tree, directory: str, filters: Filters) -> list[str]:
 
 def _listed(tree: Tree, filters: Filters, listed: Callable[[int], object], *, versions: bool) -> Iterator[Name]:
     for host in hosts_of(tree, LINKS, filters):
-        if versions:  # two machines may have written one number
-            found = {versioned(key, number) for key, number, is_gone in tree.numbers(host) if not is_gone}
-        names = sorted(found if versions else tree.keys(LINKS, host))
+        names = sorted(_versions(tree, host) if versions else tree.keys(LINKS, host))
         listed(len(names))
         for name in names:
             yield host, name
     tree.check_directories()  # the share may have been unmounted meanwhile: then pages seem not to be there
+
+
+def _versions(tree: Tree, host: str) -> set[str]:
+    """Give the names of all versions of a host's pages. Two machines may have written one number: it counts once."""
+    return {versioned(key, number) for key, number, is_gone in tree.numbers(host) if not is_gone}
 
 
 def _seen(directory: DatasetDir, run: int, at_once: int) -> Iterator[Name]:
