@@ -254,6 +254,11 @@ class StoreSettings(msgspec.Struct, frozen=True):
         " fixed when the tree is created",
         checks.one_of("files", "packs"),
     ] = "files"
+    versions: Annotated[
+        int | None,
+        'how many versions of each page fscrawl compact keeps, with layout = "packs"; absent: all',
+        checks.at_least(1),
+    ] = None
     fsync: Annotated[bool, "flush each file to the disk before it is published; then it survives a power loss"] = False
     patience: Annotated[
         float,
