@@ -90,6 +90,7 @@ __all__ = [
 
 Beside = Mapping[str, bytes] | None
 
+
 def tree_record(files: TreeFiles) -> TreeRecord:
     """Read what was fixed when a tree was made; NotATreeError if there is none, or one of another format."""
     path, data = files.absolute(TREE_RECORD), files.read(TREE_RECORD)
@@ -105,7 +106,6 @@ def tree_record(files: TreeFiles) -> TreeRecord:
         return TreeRecord.from_json(data)
     except RecordError as error:
         raise NotATreeError(f"{path}: {error}; it must be what the first machine wrote") from error
-
 
 
 class Tree:

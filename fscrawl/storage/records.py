@@ -340,7 +340,7 @@ class Change(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
 
     command: Annotated[str, msgspec.Meta(pattern="^(pack|unpack|compact)$")]
     by: str
-    name: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]{1,60}\Z")]
+    name: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]{1,99}\Z")]
     copied: bool = False
 
     @property
