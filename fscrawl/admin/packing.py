@@ -167,7 +167,8 @@ class _Conversion:
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
         """Let no machine run, and no other command of this module; UsageError if one runs."""
-        machinery, fleet = Machinery(self._tree("files")), self._settings.fleet
+        machinery = Machinery(Tree(self._files.root, self._files.machine, record=self._record))
+        fleet = self._settings.fleet
         self._liveness = Liveness(
             machinery, self._files.machine, fleet.dead_after, self._record.shards, time.monotonic, self._sleep
         )
@@ -199,9 +200,8 @@ class _Conversion:
             self._put(replace(before, change=replace(before.change, by=machine)))
         else:
             if self._command == "pack" and (packs := self._packs()):
-                raise UsageError(
-                    f"{self._files.absolute(packs[0])}: the pages are in files, and it is no host; remove it"
-                )
+                where = self._files.absolute(packs[0])
+                raise UsageError(f"{where}: a pack, though the pages are in files; move it out of the tree")
             self._place_of_layout(LAYOUTS[self._command])  # refused now, and not after hours
             change = Change(self._command, machine, machine)
             self._put(replace(before, change=change, changes=before.changes + 1))
@@ -350,18 +350,15 @@ class _Conversion:
         raise SettingsError(f"must stand on a line of its own, or not at all: {said!r}", "store.layout", where)
 
     def _set_layout(self, layout: str) -> None:
-        """Change the layout in crawl.toml, and in its copy: the words have the same length, all else stays."""
-        place = self._place_of_layout(layout)
-        if place is None:
-            return
-        controls = self._controls
-        before, copied = controls.settings(), controls.copied()
-        self._files.overwrite(SETTINGS, *place)
-        text = controls.settings()
+        """Change the layout in crawl.toml, and in the copy: a word of the same length, in the same file."""
+        controls, place = self._controls, self._place_of_layout(layout)
+        before, copied = digest_of(controls.settings()), controls.copied()
+        if place is not None:
+            self._files.overwrite(SETTINGS, *place)
         if controls.copy() is not None:
-            chosen = settings.parse(text, self._files.absolute(SETTINGS), self._record)
-            is_same = copied == digest_of(before)
-            controls.keep_copy(settings.render(chosen, secrets=False), digest_of(text) if is_same else "")
+            text = controls.settings()
+            chosen = settings.parse(text, self._files.absolute(SETTINGS), replace(self._record, layout=layout))
+            controls.keep_copy(settings.render(chosen, secrets=False), digest_of(text) if copied == before else copied)
 
 
 class _Copy:

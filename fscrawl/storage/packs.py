@@ -805,6 +805,7 @@ class PackedFiles(TreeFiles):
         self.packs = Packs(self, is_local=is_local)
         self.writer = Writer(self, self.packs, record.crawl, is_local=is_local)
         self._copies: list[_Page] = []
+        self._copies_bytes = 0
 
     def names_of_packs(self, directory: str) -> list[str]:
         """List the directories of writers."""
@@ -975,15 +976,15 @@ class PackedFiles(TreeFiles):
                 record = PageRecord.from_json(line)
                 page.members["answer"] = self._member(record, "response", _answer(record, b""), base32_sha1(b""))
         self._copies.append(page)
-        size = sum(len(data) for each in self._copies for data in each.members.values()) if not shares else 0
-        if shares or len(self._copies) >= _GROUP_LINES or size >= _GROUP_BYTES:
+        self._copies_bytes += sum(map(len, page.members.values()))
+        if shares or len(self._copies) >= _GROUP_LINES or self._copies_bytes >= _GROUP_BYTES:
             self.write_copies()
         if shares:
             moved |= moves(head.at, page.at)
 
     def write_copies(self) -> None:
         """Write the copies that wait."""
-        pages, self._copies = self._copies, []
+        pages, self._copies, self._copies_bytes = self._copies, [], 0
         if pages:
             self.writer.put_all(pages)
 
