@@ -148,6 +148,7 @@ class Tree:
         """End what was written. Without this nothing is lost, and readers take longer."""
         if self._packed is not None:
             self._packed.writer.close()
+            self._packed.packs.close()
 
     def _usable_record(self) -> TreeRecord:
         record = tree_record(self.files)

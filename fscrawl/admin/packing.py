@@ -371,7 +371,11 @@ class _Copy:
 
     def run(self, line: ProgressLine) -> None:
         line.begin("copying pages", unit="pages")
-        with ThreadPoolExecutor(READERS, thread_name_prefix="copy") as pool:
+        with (
+            contextlib.closing(self._old),
+            contextlib.closing(self._new),
+            ThreadPoolExecutor(READERS, thread_name_prefix="copy") as pool,
+        ):
             for notes in in_turn(pool, self._jobs()):
                 for kind, text in notes:
                     if kind in _NOTES:
@@ -379,7 +383,6 @@ class _Copy:
                     else:
                         self._done.counts[kind] += 1
                 line.advance()
-        self._new.close()
 
     def _jobs(self) -> Iterator[Callable[[], list[tuple[str, str]]]]:
         for host in sorted({*self._old.hosts(LINKS), *self._old.hosts(ERRS)}):
@@ -476,8 +479,13 @@ class _Compaction:
         self._begins = tuple(f"{directory}/{name}+" for directory in (LINKS, ERRS))
 
     def run(self, line: ProgressLine) -> None:
-        packs = self._files.packs
         line.begin("copying lines", unit="lines")
+        with contextlib.closing(self._tree):
+            self._copy_all(line)
+            self._files.write_copies()
+
+    def _copy_all(self, line: ProgressLine) -> None:
+        packs = self._files.packs
         for host in sorted({*packs.hosts(LINKS), *packs.hosts(ERRS)}):
             newest: dict[bytes, int] = {}
             for lines in packs.by_key(LINKS, host):
@@ -493,8 +501,6 @@ class _Compaction:
                 self._done.counts["failures"] += counts
                 self._copy(ERRS, host, lines, lines[-1:] if counts else [])
                 line.advance(len(lines))
-        self._files.write_copies()
-        self._tree.close()
 
     def _kept(self, lines: list[Found]) -> list[Found]:
         if lines[-1][1].is_gone:

@@ -223,6 +223,10 @@ class _Reader:
         except PlantedError:
             return b""
 
+    def close(self) -> None:
+        """Keep no file open. One that is removed takes its room as long as somebody has it open."""
+        self._open = Lru(_HANDLES)
+
     def forget(self, path: str) -> None:
         """Open a file anew when it is read next: another one has its name now."""
         self._open.pop(path)
@@ -350,6 +354,10 @@ class Packs:
                 pass  # it was torn by a power loss, or edited: its page is found missing by an audit
             offset += len(line)
         lines.covered = offset
+
+    def close(self) -> None:
+        """Keep no file open."""
+        self._reader.close()
 
     def own(self, directory: str, pack: str, segment: int) -> _Lines:
         """Give what this process knows of a file that it has begun itself."""
