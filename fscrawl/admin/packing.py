@@ -239,6 +239,8 @@ class _Conversion:
     def _copy_and_switch(self) -> None:
         if self._record.change is None:  # what was left of another command has been removed
             self._begin()
+        for path, _ in self._files.temporaries(self._packs()):
+            self._files.remove(path)
         try:
             if self._command == "compact":
                 _Compaction(self._tree("packs"), self._change.name, self._settings.store.versions, self._done).run(
@@ -386,6 +388,8 @@ class _Copy:
 
     def _jobs(self) -> Iterator[Callable[[], list[tuple[str, str]]]]:
         for host in sorted({*self._old.hosts(LINKS), *self._old.hosts(ERRS)}):
+            for each, _ in self._new.all_temporaries(host) if not self._to_packs else ():
+                self._new.files.remove(each)  # what a command that was killed was writing
             stored, failed = (frozenset(self._new.keys(directory, host)) for directory in (LINKS, ERRS))
             left = set(self._old.keys(ERRS, host))
             for key in self._old.sorted_keys(LINKS, host):
