@@ -86,10 +86,28 @@ __all__ = [
     "remains_of_tree",
     "state_of",
     "strangers",
+    "tree_record",
     "wait_for_permits",
 ]
 
 Beside = Mapping[str, bytes] | None
+
+
+def tree_record(files: TreeFiles) -> TreeRecord:
+    """Read what was fixed when a tree was made; NotATreeError if there is none, or one of another format."""
+    path, data = files.absolute(TREE_RECORD), files.read(TREE_RECORD)
+    if data is None:
+        raise NotATreeError(f"{files.root}: {instead_of_tree(files.root)}")
+    try:
+        found = FormatRecord.from_json(data).format
+        if found != FORMAT:
+            raise NotATreeError(
+                f"{path}: the tree has format {found}; this fscrawl works with format {FORMAT}. All that is stored"
+                f" counts without {MACHINERY}: remove that directory, and the next crawl makes it anew"
+            )
+        return TreeRecord.from_json(data)
+    except RecordError as error:
+        raise NotATreeError(f"{path}: {error}; it must be what the first machine wrote") from error
 
 
 class Tree:
@@ -117,7 +135,7 @@ class Tree:
         self.root = root
         self.machine = machine
         self.files = TreeFiles(root, machine, fsync=fsync, retrying=retrying)
-        self.record = record or self._read_record()
+        self.record = record or self._usable_record()
         if self.record.layout == "packs":
             self.files = PackedFiles(root, machine, self.record, fsync=fsync, retrying=retrying)
         self.controls = Controls(self.files)
@@ -139,32 +157,30 @@ class Tree:
         """End what was written. Without this nothing is lost, and readers take longer."""
         if self._packed is not None:
             self._packed.writer.close()
+            self._packed.packs.close()
 
-    def _read_record(self) -> TreeRecord:
-        path = self.files.absolute(TREE_RECORD)
-        data = self.files.read(TREE_RECORD)
-        if data is None:
-            raise NotATreeError(f"{self.root}: {instead_of_tree(self.root)}")
-        try:
-            found = FormatRecord.from_json(data).format
-            if found != FORMAT:
-                raise NotATreeError(
-                    f"{path}: the tree has format {found}; this fscrawl works with format {FORMAT}. All that is stored"
-                    f" counts without {MACHINERY}: remove that directory, and the next crawl makes it anew"
-                )
-            return TreeRecord.from_json(data)
-        except RecordError as error:
-            raise NotATreeError(f"{path}: {error}; it must be what the first machine wrote") from error
+    def _usable_record(self) -> TreeRecord:
+        record = tree_record(self.files)
+        if (change := record.change) is not None and not change.is_usable:
+            how = command(change.command, self.root)
+            raise TreeError(f"{self.root}: fscrawl {change.command} has begun, and is not done; to go on:  {how}")
+        return record
 
     def check_there(self) -> None:
-        """NotATreeError if the tree is gone, as after an unmount. Then other files are missing for that reason."""
+        """NotATreeError if the tree is gone, as after an unmount. Then other files are missing for that reason.
+
+        Or because its layout has changed since it was opened: that is a TreeError.
+        """
         if not self.files.exists(TREE_RECORD):
             raise NotATreeError(f"{self.root}: the crawl is gone (no {TREE_RECORD}); is the share mounted?")
+        with contextlib.suppress(NotATreeError):
+            if tree_record(self.files).changes != self.record.changes:
+                raise TreeError(f"{self.root}: the layout of its pages has changed meanwhile; start the command again")
 
     def check_directories(self, directories: Iterable[str] = PAGE_DIRECTORIES) -> None:
         """TreeError if a directory for pages is missing: what stands in it would be taken for not stored, or worse."""
+        self.check_there()
         for directory in self._missing_of(directories):
-            self.check_there()
             path = self.files.absolute(directory)
             raise TreeError(
                 f"{path}: it is not there; is the share mounted? "

@@ -47,7 +47,7 @@ class Anchor:
     def __init__(self, tree: Tree, log: Log | None = None, sleep: Callable[[float], None] = time.sleep) -> None:
         """`log`: the heartbeat log that this machine writes; None if it has none yet."""
         self._files = TreeFiles(tree.root, tree.machine, retrying=_RETRYING)
-        self._machinery = tree.record.machinery
+        self._machinery, self._changes = tree.record.machinery, tree.record.changes
         self._log = log
         self._log_path = heartbeat_path(tree.machine)
         self._sleep = sleep
@@ -62,8 +62,11 @@ class Anchor:
             data = self._files.read(TREE_RECORD)
             if data is None:
                 return self._believe_missing(TREE_RECORD)
-            if TreeRecord.from_json(data).machinery != self._machinery:
+            found = TreeRecord.from_json(data)
+            if found.machinery != self._machinery:
                 raise MemoryGone.at(self._files.absolute(MACHINERY), "it was made anew")
+            if found.changes != self._changes:
+                raise MemoryGone.at(self._files.absolute(TREE_RECORD), "the layout of the pages has changed")
         except RecordError:
             return self._believe_damaged()
         match self._log.sameness(_RETRYING) if self._log else "same":

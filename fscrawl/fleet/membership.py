@@ -158,6 +158,7 @@ class Membership:
         )
         self._fence = Fence(self._heart, self._warn)
         self._has_joined = True
+        self._anchor.check()  # who changes the layout of the tree has looked for machines after writing tree.json
         now = self._clock()
         self.fleet.observe(now)
         check_site_at_start(self._watch.settings.code, self._heart.written, self.fleet, now, self._warn)

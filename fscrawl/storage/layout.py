@@ -189,6 +189,7 @@ _PACK = re.compile(rf"{_MACHINE}\+[0-9a-f]{{8}}\Z")
 LINES, INDEX, BODIES = ".jsonl", ".index", ".warc.gz"
 _LINES_FILE = re.compile(rf"({_NUMBER})\{LINES}\Z")
 _BODIES_FILE = re.compile(rf"{HTMLS}/{_MACHINE}\+[0-9a-f]{{8}}/{_NUMBER}{re.escape(BODIES)}\Z")
+_SEGMENT_FILE = re.compile(rf"{_NUMBER}(?:\.jsonl|\.index|\.warc\.gz)\Z")
 
 
 def pack_name(machine: str, number: str) -> str:
@@ -231,6 +232,15 @@ def segment_of(name: str) -> int | None:
     """
     match = _LINES_FILE.match(name)
     return int(match[1]) if match else None
+
+
+def is_segment(name: str) -> bool:
+    """Tell whether a file in a writer's directory is one of a segment.
+
+    >>> [is_segment(name) for name in ("0.warc.gz", "12.jsonl", "12.index", "notes.jsonl")]
+    [True, True, True, False]
+    """
+    return _SEGMENT_FILE.match(name) is not None
 
 
 def of_page(path: str) -> tuple[str, str, str] | None:

@@ -85,6 +85,7 @@ _HEADS_BYTES = 128 << 10  # of a WARC record and of its answer, at most
 _GROUP_S = 0.5  # on a file server, the first page of a group waits so long for others
 _ALONE_S = 0.1  # the same if all threads at work wait
 _LOOK_S = 1.0  # between two looks at what others have written, where a look asks a file server
+_GROUP_BYTES, _GROUP_LINES = 8 << 20, 500  # of copies that are written together
 _MANY_LINES = 20_000  # behind an index: then whoever has read them writes a new index
 
 _ROW = struct.Struct(">12sQIIB8s")  # key, offset, length, version, flags, extension
@@ -94,6 +95,8 @@ _HTML, _FILE, _DOM, _PICTURE, _GONE = 1, 2, 4, 8, 16
 
 _Number = Annotated[int, msgspec.Meta(ge=0, le=(1 << 53))]
 _Range = tuple[_Number, _Number]
+Where = tuple[str, int, int]
+"""A pack, and the offset and the length of a body there."""
 
 
 class At(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -106,6 +109,18 @@ class At(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def of(self, what: str) -> tuple[int, int] | None:
         return {"body": self.body, "dom": self.dom}.get(what, self.picture)
+
+    def places(self) -> dict[str, Where]:
+        """Give where each body is that there is."""
+        return {what: (self.pack, *where) for what in ("body", "dom", "picture") if (where := self.of(what))}
+
+
+def moves(before: At | None, now: At | None) -> dict[Where, Where]:
+    """Give where the bodies of a page were, and where the same ones are now."""
+    if before is None or now is None:
+        return {}
+    there = now.places()
+    return {place: there[what] for what, place in before.places().items() if what in there}
 
 
 class _Head(msgspec.Struct):
@@ -158,6 +173,10 @@ class Entry(NamedTuple):
     version: int
     flags: int
     extension: str
+
+    @property
+    def is_gone(self) -> bool:
+        return bool(self.flags & _GONE)
 
     def packed(self) -> bytes:
         return _ROW.pack(*self[:5], self.extension.encode())
@@ -240,6 +259,10 @@ class _Reader:
         except PlantedError:
             return 0
         return found[0] if found else 0
+
+    def close(self) -> None:
+        """Keep no file open. One that is removed takes its room as long as somebody has it open."""
+        self._open = Lru(_HANDLES)
 
     def forget(self, path: str) -> None:
         """Open a file anew when it is read next: another one has its name now."""
@@ -397,6 +420,10 @@ class Packs:
             offset += length
         lines.covered = offset
 
+    def close(self) -> None:
+        """Keep no file open."""
+        self._reader.close()
+
     def own(self, directory: str, pack: str, segment: int) -> _Lines:
         """Give what this process knows of a file that it has begun itself."""
         with self._lock:
@@ -545,6 +572,16 @@ class Packs:
         there = ((key, found) for key, found in newest.items() if not found[1].flags & _GONE)
         return dict(sorted(there, key=lambda item: (item[1][0].path, item[1][1].offset)))
 
+    def by_key(self, directory: str, host: str) -> list[list[Found]]:
+        """Give all lines of a host, those of each key together, the oldest first."""
+        found: dict[bytes, list[Found]] = {}
+        with self._lock:
+            self.look()
+            for lines in self._lines[directory].values():
+                for entry in self._entries(lines, host):
+                    found.setdefault(entry.key, []).append((lines, entry))
+        return [sorted(each, key=_order) for each in found.values()]
+
     def hosts(self, directory: str) -> list[str]:
         """List the hosts of which something is stored that would stand in `directory`."""
         with self._lock:
@@ -607,6 +644,16 @@ class Packs:
         if what == "body":
             block = block.partition(b"\r\n\r\n")[2]
         return block.removesuffix(b"\r\n\r\n") if unpacker.eof else block
+
+    def member(self, at: At, what: str) -> bytes:
+        """Read a body as it stands in its pack; b"" if it is not all there."""
+        where = at.of(what)
+        data = b"" if where is None else self._reader.read(at.pack, *where)
+        return data if where is not None and len(data) == where[1] else b""
+
+    def holds(self, path: str, offset: int, data: bytes) -> bool:
+        """Read back what was written."""
+        return self._reader.read(path, offset, len(data)) == data
 
     def is_whole(self, at: At, what: str) -> bool:
         """Tell whether the file is long enough for a body."""
@@ -715,6 +762,19 @@ class Writer:
                 self._at_work -= 1
                 self._changed.notify_all()
 
+    def put_all(self, pages: list[_Page]) -> None:
+        """Write pages together, and read them back; TreeError if they are not what was written."""
+        with self._changed:
+            self._write(pages)
+            for directory, file in self._lines.items():
+                lines = b"".join([page.line(page.at) for page in pages if page.directory == directory])
+                if lines and not self._packs.holds(file.path, file.size - len(lines), lines):
+                    raise TreeError(f"{self._files.absolute(file.path)}: it does not hold what was written")
+        for page in pages:
+            for what, (pack, offset, _) in page.at.places().items() if page.at and page.members else ():
+                if not self._packs.holds(pack, offset, page.members[what]):
+                    raise TreeError(f"{self._files.absolute(pack)}: it does not hold what was written")
+
     def _write_waiting(self) -> None:
         """Write all that waits, while others may come to wait. The lock is held when this begins and ends."""
         group, self._waiting, self._is_writing = self._waiting, [], True
@@ -760,7 +820,8 @@ class Writer:
                 where[what] = bodies.size + sum(map(len, data)), len(packed)
                 data.append(packed)
             named = {what: where[what] for what in where if what != "answer"}
-            places.append(At(bodies.path, **named) if bodies is not None and named else page.at)
+            page.at = At(bodies.path, **named) if bodies is not None and named else page.at
+            places.append(page.at)
         if bodies is not None and data:
             bodies.append(b"".join(data))
         for directory in (LINKS, ERRS):
@@ -876,6 +937,8 @@ class PackedFiles(TreeFiles):
         self._crawl = record.crawl
         self.packs = Packs(self, is_local=is_local)
         self.writer = Writer(self, self.packs, record.crawl, is_local=is_local)
+        self._copies: list[_Page] = []
+        self._copies_bytes = 0
 
     def names_of_packs(self, directory: str) -> list[str]:
         """List the directories of writers."""
@@ -1024,6 +1087,43 @@ class PackedFiles(TreeFiles):
             super().set_aside(path)
         else:
             self.remove(path)
+
+    def copy(self, directory: str, host: str, found: Found, moved: dict[Where, Where], *, shares: bool) -> None:
+        """Write a line once more, with its bodies, as far as they are there: now, or with others (`write_copies`).
+
+        `moved`: where bodies of the same page are now. `shares`: its next version may have the same bodies.
+        """
+        line = self.packs.line(found)
+        head = _head_of(line)
+        if head is None:
+            raise RecordError(f"{found[0].path}, from byte {found[1].offset}: the line is not what it was")
+        fields = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+        for name in ("host", "version", "at"):
+            fields.pop(name, None)
+        page = _Page(directory, host, head.key, head.version, msgspec.json.encode(fields) + b"\n")
+        places = {} if head.at is None else head.at.places()
+        there = {what: moved[place] for what, place in places.items() if place in moved}
+        if there and there.keys() == places.keys() and len({pack for pack, *_ in there.values()}) == 1:
+            ranges = {what: (offset, length) for what, (_, offset, length) in there.items()}
+            page.at = At(there.popitem()[1][0], **ranges)
+        elif head.at is not None:
+            page.members = {what: data for what in places if (data := self.packs.member(head.at, what))}
+        elif "redirect" in fields:
+            with contextlib.suppress(RecordError):
+                record = PageRecord.from_json(line)
+                page.members["answer"] = self._member(record, "response", _answer(record, b""), base32_sha1(b""))
+        self._copies.append(page)
+        self._copies_bytes += sum(map(len, page.members.values()))
+        if shares or len(self._copies) >= _GROUP_LINES or self._copies_bytes >= _GROUP_BYTES:
+            self.write_copies()
+        if shares:
+            moved |= moves(head.at, page.at)
+
+    def write_copies(self) -> None:
+        """Write the copies that wait."""
+        pages, self._copies, self._copies_bytes = self._copies, [], 0
+        if pages:
+            self.writer.put_all(pages)
 
     def _page(self, directory: str, host: str, record: PageRecord | ErrorRecord) -> _Page:
         version = self.packs.next_version(host, record.key)

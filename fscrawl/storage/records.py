@@ -349,6 +349,26 @@ class FormatRecord(Record, frozen=True):
     format: int
 
 
+class Change(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A command that brings the pages into another layout has begun, and is not done.
+
+    command   "pack", "unpack" or "compact"
+    by        the id of the process that does it
+    name      with which the names of the packs begin that it makes
+    copied    all pages are where they shall be; what is left to do is to remove the others
+    """
+
+    command: Annotated[str, msgspec.Meta(pattern="^(pack|unpack|compact)$")]
+    by: str
+    name: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]{1,99}\Z")]
+    copied: bool = False
+
+    @property
+    def is_usable(self) -> bool:
+        """The tree can be used meanwhile. While packs are removed that others replace, nobody may read them."""
+        return self.copied and self.command != "compact"
+
+
 class TreeRecord(Record, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """What is fixed when a tree is created. Unknown fields are refused: they may say where the pages are.
 
@@ -358,6 +378,8 @@ class TreeRecord(Record, frozen=True, omit_defaults=True, forbid_unknown_fields=
     partition           "host", "site" or "url": what decides about the shard of a URL, as in the settings
     machinery           128 random bits as 32 hexadecimal digits, new whenever a `.fscrawl` is made
     layout              "files": each page has files of its own; "packs": see `storage.packs`
+    change              a command that changes the layout, and is not done; absent otherwise
+    changes             how many such commands have begun
     """
 
     format: int
@@ -367,6 +389,8 @@ class TreeRecord(Record, frozen=True, omit_defaults=True, forbid_unknown_fields=
     partition: Annotated[str, msgspec.Meta(pattern="^(host|site|url)$")]
     machinery: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{32}\Z")]
     layout: Annotated[str, msgspec.Meta(pattern="^(files|packs)$")] = "files"
+    change: Change | None = None
+    changes: _Count = 0
 
     def shard_of(self, host: str, key: str = "") -> int:
         """Give the shard of a URL. `key`: only looked at with the partition "url"."""
