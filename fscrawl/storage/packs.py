@@ -369,7 +369,7 @@ class Packs:
             lines.forget()
             self._changes += 1
         most = _READ_BYTES
-        while lines.covered < size and not lines.is_closed:
+        while lines.covered < size:
             data = self._files.tail(lines.path, lines.covered, most)
             if data:
                 self._take_in(lines, data)
@@ -378,8 +378,8 @@ class Packs:
                 return
             elif most < _LINE_BYTES:
                 most = _LINE_BYTES
-            else:  # no writer writes such a line, and none writes behind it
-                lines.is_closed = True
+            else:  # no writer writes such a line
+                lines.covered += most
         self._write_index_of_many(lines)
 
     def _take_in(self, lines: _Lines, data: bytes) -> None:
