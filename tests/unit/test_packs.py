@@ -120,6 +120,14 @@ def test_pages(tree, root):
     assert not list(root.glob("*/a.example"))
 
 
+def test_a_page_that_is_a_picture(tree, root):
+    """A picture that is the body of a page is no screenshot of one."""
+    record = put(tree, 1, b"\x89PNG", file="png")
+    reader = opened(root)
+    assert reader.body(HOST, record.key, 4, "png") == b"\x89PNG"
+    assert reader.files.size_if_there(reader.body_path(HOST, record.key, "png")) == 4
+
+
 def test_what_is_rendered(tree, root):
     """DOM and picture stand beside the body, and go when the page has them no more."""
     dom, picture = b"<p>dom", b"\x89PNG"
