@@ -66,13 +66,14 @@ class Site:
         return answers.get(path, Response(404))
 
 
-@pytest.fixture(scope="module")
-def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
+@pytest.fixture(scope="module", params=["files", pytest.param("packs", marks=pytest.mark.gate)])
+def crawled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
     """A tree of three runs: a crawl, another try of all failures, and a refresh of all pages."""
     root = tmp_path_factory.mktemp("count") / "tree"
     pages = Site()
     with Web(pages, [A, B]) as web:
-        settings = {"fetch.retries": 0, "fetch.accept": '["text/html", "application/pdf", "image/*"]'}
+        accept = '["text/html", "application/pdf", "image/*"]'
+        settings = {"fetch.retries": 0, "fetch.accept": accept, "store.layout": request.param}
         first = crawl(root, seeds=[web.url(A), web.url(B)], settings=settings)
         assert first.code == 0, first
         pages.round = 2

@@ -120,6 +120,14 @@ def test_pages(tree, root):
     assert not list(root.glob("*/a.example"))
 
 
+def test_a_page_that_is_a_picture(tree, root):
+    """A picture that is the body of a page is no screenshot of one."""
+    record = put(tree, 1, b"\x89PNG", file="png")
+    reader = opened(root)
+    assert reader.body(HOST, record.key, 4, "png") == b"\x89PNG"
+    assert reader.files.size_if_there(reader.body_path(HOST, record.key, "png")) == 4
+
+
 def test_what_is_rendered(tree, root):
     """DOM and picture stand beside the body, and go when the page has them no more."""
     dom, picture = b"<p>dom", b"\x89PNG"
@@ -618,6 +626,24 @@ def test_a_share_that_shows_old_sizes(tree, root, monkeypatch):
     assert sum(taken) == 4
 
 
+def test_memory(tree, root):
+    """What is known of a line that no index has takes less than 500 bytes."""
+    for number in range(2_000):
+        tree.put_page(HOST, page_of(number, status=301, redirect=f"http://{HOST}/"), None)
+    for is_writer in (False, True):
+        tracemalloc.start()
+        reader = opened(root)
+        if is_writer:
+            for number in range(2_000, 4_000):
+                reader.put_page(HOST, page_of(number, status=301, redirect=f"http://{HOST}/"), None)
+        else:
+            reader.files.packs.look()
+        size, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        print(size / 2_000)
+        assert size < 2_000 * 500 * (1 + is_writer)
+
+
 def test_segments(tree, root, monkeypatch):
     """A new segment begins when one is full; each that is full has an index, and all are read."""
     monkeypatch.setattr(packs, "SEGMENT_BYTES", 2_000)
@@ -830,12 +856,15 @@ def test_a_line_without_end(tree, root):
     path = root / "links/m-8-ee+00000000/0.jsonl"
     path.parent.mkdir()
     with path.open("wb") as file:
-        file.truncate(1 << 30)  # a hole: it has no blocks
-        file.seek(1 << 30)
+        file.truncate(200 << 20)  # a hole: it has no blocks
+        file.seek(200 << 20)
         file.write(b"\n")
+        put(tree, 2)
+        file.write(next((root / "links").glob("m-1-aa+*/0.jsonl")).read_bytes().splitlines(keepends=True)[1])
+    next((root / "links").glob("m-1-aa+*/0.jsonl")).unlink()
     tracemalloc.start()
     reader = opened(root)
-    assert stored(reader) == numbered(1)
+    assert stored(reader) == numbered(2)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 100 << 20
