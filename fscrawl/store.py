@@ -28,6 +28,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from copy import copy
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from fscrawl.errors import NotATreeError, PlantedError, RecordError, TreeError, UsageError
 from fscrawl.storage.controls import Controls, is_stopped, kept_list, kept_seeds, kept_settings
@@ -63,11 +64,13 @@ from fscrawl.storage.layout import (
     robots_path,
 )
 from fscrawl.storage.many_files import list_keys, read_beside
-from fscrawl.storage.packs import PackedFiles
 from fscrawl.storage.permissions import Access
 from fscrawl.storage.records import FORMAT, ErrorRecord, FormatRecord, PageRecord, RobotsRecord, TreeRecord, Version
 from fscrawl.storage.retrying import BRIEF, Retrying
 from fscrawl.util.installed import command, path_word
+
+if TYPE_CHECKING:
+    from fscrawl.storage.packs import PackedFiles
 
 __all__ = [
     "PAUSE",
@@ -137,12 +140,14 @@ class Tree:
         self.files = TreeFiles(root, machine, fsync=fsync, retrying=retrying)
         self.record = record or self._usable_record()
         if self.record.layout == "packs":
+            from fscrawl.storage.packs import PackedFiles  # noqa: PLC0415 - most trees have none
+
             self.files = PackedFiles(root, machine, self.record, fsync=fsync, retrying=retrying)
         self.controls = Controls(self.files)
 
     @property
     def _packed(self) -> PackedFiles | None:
-        return self.files if isinstance(self.files, PackedFiles) else None
+        return cast("PackedFiles", self.files) if self.record.layout == "packs" else None
 
     def at_work(self) -> AbstractContextManager[None]:
         """Inside this, a thread is at work on a page that it may store."""
