@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fscrawl.errors import RecordError
-from fscrawl.storage.records import ErrorRecord, PageRecord, RenderRecord, RobotsRecord, TreeRecord
+from fscrawl.storage.records import Change, ErrorRecord, PageRecord, RenderRecord, RobotsRecord, TreeRecord
 from tests.support.effort import tries
 
 KINDS = [PageRecord, ErrorRecord, TreeRecord, RobotsRecord]
@@ -36,6 +36,13 @@ VALUES = {
         errors=st.none() | st.lists(strings, min_size=1, max_size=3).map(tuple),
         screenshot=st.integers(0, 10**9),
     ),
+    Change: st.builds(
+        Change,
+        command=st.sampled_from(["pack", "unpack", "compact"]),
+        by=strings,
+        name=st.from_regex(r"\A[a-z0-9-]{1,99}\Z"),
+        copied=st.booleans(),
+    ),
 }
 VALUES |= {kind | None: st.none() | values for kind, values in VALUES.items()}
 json_values = st.recursive(
@@ -51,6 +58,8 @@ def records(kind):
     if kind is TreeRecord:
         values["shards"] = st.integers(1)
         values["partition"] = st.sampled_from(["host", "site", "url"])
+        values["layout"] = st.sampled_from(["files", "packs"])
+        values["changes"] = st.integers(0, 10**9)
         values["machinery"] = st.binary(min_size=16, max_size=16).map(bytes.hex)
     if kind is PageRecord:  # its extension becomes part of a path
         values["file"] = st.none() | st.from_regex(r"\A[a-z0-9]{1,8}\Z")
