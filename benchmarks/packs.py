@@ -1,10 +1,13 @@
 """What the two layouts of a tree cost, side by side: files, bytes, and the seconds of what people do with a tree.
 
-    python -m benchmarks.packs [--pages N] [--hosts N] [--work DIR]
+    python -m benchmarks.packs [--pages N] [--hosts N] [--work DIR] [--call-ms MS]
 
 Makes a tree of N small pages in each layout, through `Tree.put_page`. The commands are measured whole, each as a
 process of its own, with a warm page cache. The tree of files is packed at last, and the other one compacted and
 unpacked. So what is deleted as packs was files, and the other way round.
+
+`--call-ms`: another measurement, in its place. A crawl stores the pages on a mount where each call takes so long, like
+sshfs with a distant server (`slow_mount`), and a merge reads them there; calls are those that reach the server.
 """
 
 from __future__ import annotations
@@ -24,6 +27,9 @@ from fscrawl import store, urls
 from fscrawl.config.settings import Settings, apply, render
 from fscrawl.storage.records import FORMAT, PageRecord, TreeRecord, new_machinery, timestamp
 from fscrawl.store import Tree
+from tests.support.faults import Fault
+from tests.support.passthrough import Passthrough
+from tests.support.web import Web, linked_site
 
 BODY_BYTES = 4_000
 WRITERS = 4  # each is a process of a crawl, and has packs of its own
@@ -92,8 +98,12 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=20_000)
     parser.add_argument("--hosts", type=int, default=50)
     parser.add_argument("--work", type=Path, help="a directory on the disk to measure")
+    parser.add_argument("--call-ms", type=float, help="crawl and merge on a mount where each call takes so long")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.work) as work:
+        if options.call_ms:
+            on_slow_mount(Path(work), options.pages, options.hosts, options.call_ms)
+            return
         rows = measured(Path(work), options.pages, options.hosts)
     print(f"{options.pages:,} pages of {BODY_BYTES:,} bytes on {options.hosts:,} hosts, {WRITERS} writers\n")
     print("| | files | packs |\n|---|---|---|")
@@ -124,6 +134,33 @@ def measured(work: Path, pages: int, hosts: int) -> dict[str, dict[str, str]]:
     note("delete", "files", lambda: shutil.rmtree(roots["packs"]))
     note("delete", "packs", lambda: shutil.rmtree(roots["files"]))
     return rows
+
+
+def on_slow_mount(work: Path, pages: int, hosts: int, call_ms: float) -> None:
+    addresses = [f"127.0.88.{number}" for number in range(1, hosts + 1)]
+    settings = ["politeness.delay=0", 'fetch.allow_addresses=["127.0.0.0/8"]', "crawl.scope=host"]
+    print(f"{pages:,} pages on {hosts} hosts, {WRITERS} workers, {call_ms:g} ms a call\n")
+    print("| layout | crawl, pages/s | calls a page | merge, pages/s | calls a page |\n|---|---|---|---|---|")
+    with Web(linked_site(pages // hosts, 10, body_bytes=BODY_BYTES), addresses) as web:
+        for layout in ("files", "packs"):
+            backing = work / layout
+            backing.mkdir()
+            with Passthrough(backing) as mount:
+                mount.inject(Fault("slow", every=1, seconds=call_ms / 1000))
+                root = mount.path / "tree"
+                chosen = [*settings, f"store.layout={layout}"]
+                words = [word for each in chosen for word in ("--set", each)]
+                seeds = [f"http://{address}:{web.port}/" for address in addresses]
+                crawl = fscrawl("crawl", "--root", root, "--workers", str(WRITERS), *words, *seeds)
+                before = mount.calls()
+                crawl_s, crawl_calls = took(crawl), (mount.calls() - before).total()
+                before = mount.calls()
+                merge_s = took(fscrawl("merge", "--root", root, "--out", work / f"{layout}-data"))
+                merge_calls = (mount.calls() - before).total()
+            rates = (
+                f"{pages / crawl_s:.0f} | {crawl_calls / pages:.2f} | {pages / merge_s:.0f} | {merge_calls / pages:.2f}"
+            )
+            print(f"| {layout} | {rates} |", flush=True)
 
 
 if __name__ == "__main__":

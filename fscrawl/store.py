@@ -35,6 +35,7 @@ from fscrawl.storage.controls import Controls, is_stopped, kept_list, kept_seeds
 from fscrawl.storage.creation import (
     create,
     instead_of_tree,
+    layout_there,
     remains_of_tree,
     state_of,
     strangers,
@@ -86,6 +87,7 @@ __all__ = [
     "kept_list",
     "kept_seeds",
     "kept_settings",
+    "layout_there",
     "remains_of_tree",
     "state_of",
     "strangers",

@@ -258,6 +258,7 @@ class _AsOf(Tree):
         self.kept = ""
 
     def put_page(self, host: str, record: PageRecord, body: bytes | None, beside: Beside = None) -> None:
+        self.check_there()  # a command that changes the layout may have begun
         record = replace(record, fetched_at=self.moment, elapsed=0.0)
         super().put_page(host, record, body, beside)
         if self.old is not None:
@@ -270,6 +271,7 @@ class _AsOf(Tree):
         elif before is not None and before.failed_at >= self.moment:
             self.kept = SAME if before.failed_at == self.moment else OLDER
         else:
+            self.check_there()
             super().put_error(host, replace(record, failed_at=self.moment, attempts=1))
 
 
@@ -302,8 +304,9 @@ class Importer:
 
     def run(self, archives: Sequence[Archive]) -> None:
         """Import all records; those whose bodies are elsewhere when all others are there. TreeError as for `Tree`."""
-        if self._pass(archives):
-            self._pass(archives, again=True)
+        with contextlib.closing(self._tree):
+            if self._pass(archives):
+                self._pass(archives, again=True)
         self._let_links_be_read()
 
     def _pass(self, archives: Sequence[Archive], *, again: bool = False) -> bool:

@@ -201,7 +201,7 @@ class _Conversion:
         else:
             if self._command == "pack" and (packs := self._packs()):
                 where = self._files.absolute(packs[0])
-                raise UsageError(f"{where}: a pack, though the pages are in files; move it out of the tree")
+                raise UsageError(f"{where}: a pack, which nobody reads: the pages are in files; set it aside elsewhere")
             self._place_of_layout(LAYOUTS[self._command])  # refused now, and not after hours
             change = Change(self._command, machine, machine)
             self._put(replace(before, change=change, changes=before.changes + 1))
@@ -498,8 +498,9 @@ class _Compaction:
             for lines in packs.by_key(LINKS, host):
                 newest[lines[-1][1].key] = lines[-1][1].version
                 kept = self._kept(lines)
-                self._done.counts["pages"] += bool(kept)
-                self._done.counts["older"] += len({e.version for _, e in lines if not e.is_gone}) - len(kept)
+                versions = [entry for _, entry in kept if not entry.is_gone]
+                self._done.counts["pages"] += bool(versions)
+                self._done.counts["older"] += len({e.version for _, e in lines if not e.is_gone}) - len(versions)
                 self._copy(LINKS, host, lines, kept)
                 line.advance(len(lines))
             for lines in packs.by_key(ERRS, host):
@@ -510,8 +511,8 @@ class _Compaction:
                 line.advance(len(lines))
 
     def _kept(self, lines: list[Found]) -> list[Found]:
-        if lines[-1][1].is_gone:
-            return []
+        if lines[-1][1].is_gone:  # it has the number from which the next version counts
+            return lines[-1:]
         by_version = {entry.version: (of, entry) for of, entry in lines if not entry.is_gone}
         return list(by_version.values())[-(self._versions or 0) :]
 
@@ -526,7 +527,8 @@ class _Compaction:
                 moved |= moves(packs.at(found), packs.at(copied))
             elif found is not None:
                 try:
-                    self._files.copy(directory, host, found, moved, shares=len(kept) > 1)
+                    for what in self._files.copy(directory, host, found, moved, shares=len(kept) > 1):
+                        self._done.note("missing", f"{what} of {host} {entry.key.hex()}, version {entry.version}")
                 except RecordError as error:
                     self._done.note("torn", str(error))
 

@@ -67,6 +67,7 @@ def retry(
                 put.left_out += 1
 
     write_command_log(tree, lines())
+    tree.close()
     return put
 
 

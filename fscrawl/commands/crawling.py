@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import sys
 import time
+import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,7 +25,7 @@ from fscrawl.engine.progress import Progress
 from fscrawl.engine.run import Options, Result
 from fscrawl.engine.side_process import describe
 from fscrawl.engine.usable import check_fits, check_usable
-from fscrawl.errors import NotATreeError, OutputError, TreeError, UsageError, reason
+from fscrawl.errors import NotATreeError, OutputError, SettingsError, TreeError, UsageError, reason
 from fscrawl.fleet.heartbeat import longest_permit_s, new_machine_id
 from fscrawl.fleet.machinery import Machinery
 from fscrawl.storage.caches import caches_live_s
@@ -272,9 +273,26 @@ def _create(root: Path, chosen: settings.Settings, given: dict[str, str]) -> Non
     seeds = "# Seed URLs, one a line. Add lines while machines run.\n" + "".join(lines)
 
     def record_for(text: str) -> TreeRecord:
-        return _record_for(settings.parse(text, f"{root}/{settings.FILE}"))
+        return _record_for(_of_pages(root, settings.parse(text, f"{root}/{settings.FILE}")))
 
+    chosen = _of_pages(root, chosen)
     store.create(root, _record_for(chosen), settings.render(chosen), seeds, new_machine_id(), record_for)
+
+
+def _of_pages(root: Path, chosen: settings.Settings) -> settings.Settings:
+    """Give the settings with the layout of the pages that are there, as after somebody has deleted `.fscrawl`."""
+    there = store.layout_there(root)
+    said = tomllib.loads(store.kept_settings(root) or "").get("store", {}).get("layout")
+    if there == "both" and said is None:
+        raise SettingsError(
+            "pages are in files and in packs, as if fscrawl pack or unpack was not done; write the layout that counts,"
+            ' "files" or "packs"',
+            "store.layout",
+            f"{root}/{settings.FILE}",
+        )
+    if there in ("", "both"):
+        return chosen
+    return replace(chosen, store=replace(chosen.store, layout=there))
 
 
 def _record_for(chosen: settings.Settings) -> TreeRecord:

@@ -304,6 +304,7 @@ class Settings(msgspec.Struct, frozen=True):
 SECTIONS = {  # the settings of each
     name: settings_of(section) for name, section in Settings.__annotations__.items() if name not in ("sites", "code")
 }
+_OTHERWISE = {"layout": "let fscrawl pack or unpack change it"}
 FIXED = (("crawl", "partition"), ("fleet", "shards"), ("store", "layout"))  # when the tree is created
 
 
@@ -506,7 +507,7 @@ def check_fixed(record: TreeRecord, chosen: Settings, where: str = FILE) -> None
         if value != fixed:
             raise SettingsError(
                 f"{to_toml(value)}: cannot be changed; it was fixed as {to_toml(fixed)} when the tree was created"
-                f" ({TREE_RECORD}); write that value, or start a new tree elsewhere",
+                f" ({TREE_RECORD}); write that value, or {_OTHERWISE.get(name, 'start a new tree elsewhere')}",
                 f"{section}.{name}",
                 where,
             )

@@ -27,6 +27,7 @@ from fscrawl.storage.atomic import claim, make_directory, read_file, remove, syn
 from fscrawl.storage.inside import DATASET_STATE
 from fscrawl.storage.layout import (
     DIRECTORIES,
+    LINKS,
     MACHINERY,
     PAGE_DIRECTORIES,
     README,
@@ -35,6 +36,8 @@ from fscrawl.storage.layout import (
     TREE_RECORD,
     election_of,
     election_path,
+    is_host,
+    is_pack,
 )
 from fscrawl.storage.permissions import Access, access_of, fitting_umask, share_directory
 from fscrawl.storage.records import TreeRecord
@@ -105,6 +108,13 @@ def _is_of_dataset(names: list[str]) -> bool:
 def _has_pages(root: Path, names: list[str]) -> bool:
     """Tell whether something is stored at a root that has these names."""
     return any(_is_used(root / directory) for directory in PAGE_DIRECTORIES if directory in names)
+
+
+def layout_there(root: Path) -> str:
+    """Give the layout of the pages at a root: "files", "packs", "both", or "" if there are none."""
+    names = BRIEF.find(root / LINKS, lambda: os.listdir(root / LINKS), [])
+    found = {"packs" if is_pack(name) else "files" for name in names if is_pack(name) or is_host(name)}
+    return "both" if len(found) > 1 else "".join(found)
 
 
 def _is_used(directory: Path) -> bool:

@@ -40,7 +40,7 @@ import msgspec
 from fscrawl.errors import FscrawlError, PlantedError, RecordError, TreeError, tree_error
 from fscrawl.request import url_of
 from fscrawl.storage.atomic import close_read, flush, sync, sync_directory_of, write_all
-from fscrawl.storage.caches import caches_live_s
+from fscrawl.storage.caches import CACHES_LIVE_S, caches_live_s
 from fscrawl.storage.files import TreeFiles
 from fscrawl.storage.kinds import MOST_BYTES
 from fscrawl.storage.layout import (
@@ -75,7 +75,7 @@ from fscrawl.util.lru import Lru
 SEGMENT_BYTES = 256 << 20
 _READ_BYTES = 4 << 20
 _KEPT_LINES = 50_000  # of the host that was listed last
-_HANDLES = 64  # files that a process keeps open for reading
+_HANDLES = 256  # files that a process keeps open for reading
 _GZIP = 16 + zlib.MAX_WBITS
 _GZIP_LEVEL = 4
 _MOST_BYTES = 2 << 30  # of a body
@@ -85,7 +85,7 @@ _HEAD_BYTES = 64 << 20  # of an index
 _MOST_VERSION = (1 << 32) - 1
 _HEADS_BYTES = 128 << 10  # of a WARC record and of its answer, at most
 _GROUP_S = 0.5  # on a file server, the first page of a group waits so long for others
-_ALONE_S = 0.1  # the same if all threads at work wait
+_ALONE_S = 0.1  # the same, with the time that writing takes, if all threads at work wait
 _LOOK_S = 1.0  # between two looks at what others have written, where a look asks a file server
 _GROUP_BYTES, _GROUP_LINES = 8 << 20, 500  # of copies that are written together
 _MANY_LINES = 20_000  # behind an index: then whoever has read them writes a new index
@@ -325,6 +325,7 @@ class Packs:
         self._reader = _Reader(files)
         self._lines: dict[str, dict[str, _Lines]] = {LINKS: {}, ERRS: {}}  # by path
         self._lock = threading.RLock()
+        self._is_local = is_local
         self._look_s = 0.0 if is_local else _LOOK_S
         self._looked_at = float("-inf")
         self._changes = 0
@@ -374,9 +375,11 @@ class Packs:
         whole = rows_at + _ROW.size * sum(number for _, number, _, _ in head.hosts)
         if self._reader.size(lines.index_path) != whole or whole > _INDEX_BYTES:
             return
-        if self._reader.size(lines.path) < head.covered or not all(is_host(host) for host, *_ in head.hosts):
+        there = self._reader.size(lines.path)
+        if there < head.covered or not all(is_host(host) for host, *_ in head.hosts):
             return
-        lines.covered, lines.is_closed, lines.rows_at, lines.start = head.covered, head.closed, rows_at, start
+        lines.covered, lines.rows_at, lines.start = head.covered, rows_at, start
+        lines.is_closed = head.closed and there == head.covered
         first = 0
         for host, number, flags, crc in head.hosts:
             lines.indexed[host] = first, number, flags, crc
@@ -399,6 +402,10 @@ class Packs:
         most = _READ_BYTES
         while lines.covered < size:
             data = self._files.tail(lines.path, lines.covered, most)
+            if b"\0" in data and self._may_be_under_way(lines.path):  # NFS shows zeros where bytes are still under way
+                data = data[: data.rfind(b"\n", 0, data.index(b"\0")) + 1]
+                if not data:
+                    return
             if data:
                 self._take_in(lines, data)
                 most = _READ_BYTES
@@ -409,6 +416,10 @@ class Packs:
             else:  # no writer writes such a line
                 lines.covered += most
         self._write_index_of_many(lines)
+
+    def _may_be_under_way(self, path: str) -> bool:
+        changed_at = None if self._is_local else self._files.modified_at(path)
+        return changed_at is not None and time.time() - changed_at < CACHES_LIVE_S
 
     def _take_in(self, lines: _Lines, data: bytes) -> None:
         self._changes += 1
@@ -724,6 +735,7 @@ class Writer:
         self._changed = threading.Condition()
         self._waiting: list[_Page] = []
         self._at_work = 0
+        self._took_s = 0.0  # to write the last group
         self._is_writing = False
         self._pack = ""
         self._segment = -1
@@ -747,10 +759,13 @@ class Writer:
             raise page.error
 
     def _longest_wait_s(self) -> float:
-        """Give how long a page waits for others: hardly, if no thread at work can bring another one before."""
+        """Give how long a page waits for others: hardly, if no thread at work can bring another one before.
+
+        Where writing takes long, others come to wait meanwhile.
+        """
         if not (self._may_wait and self._at_work):
             return 0.0
-        return _ALONE_S if len(self._waiting) >= self._at_work else _GROUP_S
+        return _ALONE_S - self._took_s if len(self._waiting) >= self._at_work else _GROUP_S
 
     @contextlib.contextmanager
     def at_work(self) -> Iterator[None]:
@@ -782,13 +797,14 @@ class Writer:
         group, self._waiting, self._is_writing = self._waiting, [], True
         self._changed.release()
         error: BaseException | None = None
+        began = time.monotonic()
         try:
             self._write(group)
         except BaseException as found:  # noqa: BLE001 - each of the group raises it
             error = found
         finally:
             self._changed.acquire()
-            self._is_writing = False
+            self._is_writing, self._took_s = False, time.monotonic() - began
             for page in group:
                 page.is_done, page.error = True, error
             self._changed.notify_all()
@@ -1052,7 +1068,7 @@ class PackedFiles(TreeFiles):
         """Store a page. `beside`: path → bytes of its DOM and its picture."""
         page = self._page(LINKS, host, record)
         if body is not None:
-            page.at = None if beside else self._same_body(host, record)
+            page.at = None if beside or page.version == 1 else self._same_body(host, record)
             if page.at is None:
                 page.members["body"] = self._member(record, "response", _answer(record, body), base32_sha1(body))
         elif record.redirect is not None:  # who replays the pack is led on
@@ -1066,7 +1082,11 @@ class PackedFiles(TreeFiles):
         """Bring the record of a page up to date; its bodies stay."""
         page = self._page(LINKS, host, record)
         before = self.packs.find(LINKS, host, record.key)
-        page.at = None if before is None else self.packs.at(before)
+        if before is not None:
+            head = self.packs.head(before)
+            if head is None:  # its bodies would be lost
+                raise TreeError(f"{self.absolute(before[0].path)}: a line of it cannot be read now; run this again")
+            page.at = head.at
         page.version = self.packs.next_version(host, record.key)
         self.writer.put(page)
 
@@ -1092,11 +1112,13 @@ class PackedFiles(TreeFiles):
         else:
             self.remove(path)
 
-    def copy(self, directory: str, host: str, found: Found, moved: dict[Where, Where], *, shares: bool) -> None:
-        """Write a line once more, with its bodies, as far as they are there: now, or with others (`write_copies`).
+    def copy(self, directory: str, host: str, found: Found, moved: dict[Where, Where], *, shares: bool) -> list[str]:
+        """Write a line once more, with its bodies, at once or together with others (`write_copies`).
 
-        `moved`: where bodies of the same page are now. `shares`: its next version may have the same bodies.
+        `moved`: where bodies of the same page are now. `shares`: its next version may have the same bodies. Return
+        which bodies are missing; TreeError if one is there, and cannot be read.
         """
+        missing: list[str] = []
         line = self.packs.line(found)
         head = _head_of(line)
         if head is None:
@@ -1111,7 +1133,10 @@ class PackedFiles(TreeFiles):
             ranges = {what: (offset, length) for what, (_, offset, length) in there.items()}
             page.at = At(there.popitem()[1][0], **ranges)
         elif head.at is not None:
-            page.members = {what: data for what in places if (data := self.packs.member(head.at, what))}
+            page.members = {what: self._whole_member(head.at, what) for what in places}
+            missing = [what for what, data in page.members.items() if not data]
+            for what in missing:
+                del page.members[what]
         elif "redirect" in fields:
             with contextlib.suppress(RecordError):
                 record = PageRecord.from_json(line)
@@ -1122,6 +1147,14 @@ class PackedFiles(TreeFiles):
             self.write_copies()
         if shares:
             moved |= moves(head.at, page.at)
+        return missing
+
+    def _whole_member(self, at: At, what: str) -> bytes:
+        """Read a body as it stands in its pack; b"" if it is not there."""
+        data = self.packs.member(at, what)
+        if not data and self.packs.is_whole(at, what) and not (data := self.packs.member(at, what)):
+            raise TreeError(f"{self.absolute(at.pack)}: a body in it cannot be read now; run this again")
+        return data
 
     def write_copies(self) -> None:
         """Write the copies that wait."""

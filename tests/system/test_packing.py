@@ -55,6 +55,8 @@ def killed(verb: str, root: Path, after_s: float) -> bool:
 def test_killed_at_any_moment(tmp_path: Path, verb: str) -> None:
     """Whenever it is killed, all pages are there; the same command ends with them, and with nothing else."""
     grown = Grown(tmp_path / "grown")
+    settings = grown.root / "crawl.toml"
+    settings.write_text(f"{settings.read_text()}[fleet]\nbeat = 0.5\ndead_after = 3\n")  # killed ones are waited for
     grown.many(6, 60)
     grown.rendered("http://a.example/app", b"<div>", b"<div>seen", b"\x89PNG")
     grown.fail("http://a.example/gone")

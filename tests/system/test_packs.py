@@ -125,8 +125,12 @@ def test_what_a_dead_machine_was_writing(root: Path) -> None:
     check_tree(root)
 
 
-def test_the_machinery_is_a_cache(root: Path) -> None:
-    """A tree without .fscrawl crawls on: what is stored and what has failed is not asked for again."""
+@pytest.mark.parametrize("is_said", [True, False])
+def test_the_machinery_is_a_cache(root: Path, *, is_said: bool) -> None:
+    """A tree without .fscrawl crawls on: what is stored and what has failed is not asked for again.
+
+    Also if nothing but the packs says which layout the tree has.
+    """
     with Web(serve, HOSTS) as web:
         settings = {**PACKED, "crawl.max_depth": 1, "fleet.beat": 0.5, "fleet.dead_after": 2}
         seeds = [web.url(host) for host in HOSTS]
@@ -134,7 +138,9 @@ def test_the_machinery_is_a_cache(root: Path) -> None:
         first = set(pages(root))
         shutil.rmtree(root / ".fscrawl")
         toml = root / "crawl.toml"
-        toml.write_text(toml.read_text().replace("max_depth = 1", "max_depth = 9"))
+        text = toml.read_text().replace("max_depth = 1", "max_depth = 9")
+        assert 'layout = "packs"\n' in text
+        toml.write_text(text if is_said else text.replace('layout = "packs"\n', ""))
         done = crawl(root)
         assert done.code == 0, done
         assert first < set(pages(root))

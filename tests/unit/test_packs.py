@@ -880,3 +880,58 @@ def test_names_that_are_no_packs(tree, root):
         (root / "links" / name).mkdir()
     assert stored(opened(root)) == numbered(1)
     assert opened(root).hosts("links") == [HOST]
+
+
+def test_zeros_for_a_moment(tree, root):
+    """On NFS, bytes that are under way read as zeros: what stands there is read when it is there."""
+    put(tree, 1)
+    reader = opened(root)
+    reader.files.packs._is_local = False
+    assert stored(reader) == numbered(1)
+    put(tree, 2)
+    put(tree, 3)
+    path = the(root, "links", LINES)
+    whole = path.read_bytes()
+    first, second, third = whole.splitlines(keepends=True)
+    path.write_bytes(first + b"\0" * len(second) + third)
+    reader.files.packs.look(0.0)
+    assert stored(reader) == numbered(1)
+    path.write_bytes(whole)
+    reader.files.packs.look(0.0)
+    assert stored(reader) == numbered(1, 2, 3)
+
+
+def test_zeros_that_stay(tree, root):
+    """What a power loss has left is passed over."""
+    for number in (1, 2, 3):
+        put(tree, number)
+    path = the(root, "links", LINES)
+    first, second, third = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(first + b"\0" * (len(second) - 1) + b"\n" + third)
+    os.utime(path, (1, 1))
+    reader = opened(root)
+    reader.files.packs._is_local = False
+    assert stored(reader) == numbered(1, 3)
+
+
+def test_a_closed_index_of_a_part(tree, root):
+    """An index that is closed, and does not cover its file, hides nothing."""
+    for number in (1, 2):
+        put(tree, number)
+    known = tree.files.packs.own("links", the(root, "links", LINES).parent.name, 0)
+    tree.files.packs.write_index(known, closed=True)
+    put(tree, 3)
+    assert stored(opened(root)) == numbered(1, 2, 3)
+
+
+def test_a_line_that_cannot_be_read_now(tree, root, monkeypatch):
+    """A record that is brought up to date loses no body if the line of before seems to be missing for a moment."""
+    record = put(tree, 1)
+    reader = opened(root)
+    assert reader.is_done(HOST, record.key)
+    with monkeypatch.context() as changed:
+        changed.setattr(packs.Packs, "head", lambda *_: None)
+        with pytest.raises(TreeError, match="cannot be read now"):
+            reader.put_record(HOST, msgspec.structs.replace(record, checked_status=304))
+    reader.put_record(HOST, msgspec.structs.replace(record, checked_status=304))
+    assert stored(opened(root)) == numbered(1)

@@ -72,5 +72,6 @@ def audit(
         tree.check_directories()  # the share may have been unmounted meanwhile: then all seems to be gone
         if repair:
             Repair(tree, scanner, liveness, warn, line).run()
+            tree.close()
             tree.check_directories()  # or what was wrong may only have seemed to be right
         return scanner.report

@@ -38,6 +38,7 @@ VALUES = {
     "crawl.follow": st.lists(st.sampled_from(ELEMENTS), max_size=3).map(tuple),
     "crawl.stopped_labels": st.lists(st.text(max_size=9).filter(is_label), max_size=3).map(tuple),
     "crawl.partition": st.sampled_from(["host", "site", "url"]),
+    "store.layout": st.sampled_from(["files", "packs"]),
     "politeness.user_agent": lines,
     "politeness.user_agents": st.lists(lines, max_size=3).map(tuple),
     "politeness.delay": st.just(0.0) | positive,
@@ -69,6 +70,7 @@ VALUES = {
     "fleet.shards": st.integers(1, 4096),
     "fleet.beat": st.floats(0.01, 1000),
     "fleet.dead_after": st.floats(3000.0, 99999.0),
+    "store.versions": st.none() | whole(1),
     "store.patience": st.floats(0.0, 1e6),
 }
 fast = tuned(deadline=None, max_examples=tries(200), suppress_health_check=[HealthCheck.too_slow])
