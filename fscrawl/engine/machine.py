@@ -346,6 +346,8 @@ class Machine:
                 return
             task = self._frontier.take(now)
             if task is None:
+                if self._outage.is_on:
+                    self._outage.asked_nobody(now)
                 return
             if self._outage.is_on:
                 task = task._replace(attempt=0)

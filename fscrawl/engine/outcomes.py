@@ -152,6 +152,8 @@ class Bookkeeper:
                 return None
 
     def _take_outcome(self, answer: Outcome) -> None:
+        if answer.task.attempt == 0 and (isinstance(answer, Known | Returned) or answer.exchange is None):
+            self._outage.asked_nobody(time.monotonic())
         match answer:
             case Stored():
                 self._stored(answer)

@@ -108,6 +108,11 @@ class Outage:
         self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
         return True
 
+    def asked_nobody(self, now: float) -> None:
+        """A probe has turned out to need no request, or there was no task for it: another one may go at once."""
+        self._next_probe = now
+        self._pause_s = max(self._pause_s / 2, _FIRST_PAUSE_S)
+
     def _reset(self) -> None:
         self._silent = set()
         self._failures = 0

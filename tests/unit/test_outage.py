@@ -122,6 +122,19 @@ def test_probes():
     assert due[0] == 100
 
 
+def test_a_probe_that_asks_nobody():
+    """A stored page needs no request: the next probe goes at once, and the pause does not grow."""
+    outage = Outage()
+    answered(outage)
+    silence(outage, 10, 5, now=100.0)
+    for now in (100.0, 100.1, 100.2):
+        assert outage.probe(now)
+        assert not outage.probe(now)
+        outage.asked_nobody(now)
+    assert outage.probe(100.3)
+    assert [outage.probe(each) for each in (102.2, 102.4)] == [False, True]
+
+
 def test_next_outage_is_probed_as_often():
     """The pauses between probes begin anew with each outage."""
     outage = Outage()
