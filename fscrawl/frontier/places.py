@@ -13,8 +13,9 @@ Vocabulary:
 
 Promise: no group has more in flight than its limit, and two tasks of an address are handed out at least the floor
 apart. A host that finds no place waits in a queue of the group that is full. Whenever a place is free, the host that
-has waited for it longest gets its turn. Only of slow hosts, it takes turns with the one that came last: that one need
-not wait behind hundreds that hang. The cost of a task does not grow with the number of hosts that wait.
+has waited for it longest gets its turn. Only of slow hosts, it takes turns with the one that came last and has not
+failed: that one need not wait behind hundreds that hang. The cost of a task does not grow with the number of hosts
+that wait.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from fscrawl.util.lru import Lru
 
 _NO_LIMIT = 2**63
 _QUICK_S = 10.0  # so long after the turn of a quick host, there are quick hosts
+_LAST = 64  # of so many hosts that came last, the last one has its turn that has not failed
 _SITES = 10_000  # of so many, the last address is remembered
 _IPV6_GROUPS = 4  # of 16 bits: what one customer of a network has
 
@@ -267,7 +269,7 @@ class Places:
         if group is self._slow:
             self._last_comes_first = not self._last_comes_first
             if not self._last_comes_first:
-                return group.waiting.pop()
+                return _pop_last(group.waiting)
         return group.waiting.popleft()
 
     def forget_past(self, now: float) -> None:
@@ -275,6 +277,16 @@ class Places:
         self._sites = {key: each for key, each in self._sites.items() if not _is_idle(each, now)}
         self._slow_of_site = {key: each for key, each in self._slow_of_site.items() if not _is_idle(each, now)}
         self._addresses = {key: each for key, each in self._addresses.items() if not _is_idle(each, now)}
+
+
+def _pop_last(waiting: deque[Host]) -> Host:
+    """Take the host that came last; of the last ones, one that has not failed, since who fails comes back again."""
+    for back in range(1, min(len(waiting), _LAST) + 1):
+        if not waiting[-back].pace.failures:
+            host = waiting[-back]
+            del waiting[-back]
+            return host
+    return waiting.pop()
 
 
 def _is_idle(group: Group, now: float) -> bool:
