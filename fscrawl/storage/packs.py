@@ -16,8 +16,10 @@ Vocabulary:
 Promise: a page that was reported as stored has its whole line behind its whole body. A line that is torn, or that has
 no end yet, counts as none; and since nobody appends behind it, it harms none. Each index may be deleted at any time.
 What was written by a process that was killed is read as all else is. With `fsync` a power loss takes nothing that was
-reported as stored. A line that no index has takes about 330 bytes of memory, and at most `_MANY_LINES` of a file have
-none, if an index can be written; one that has takes none until its host is listed.
+reported as stored.
+
+Memory of a process: 330 bytes for each line that is in no index (at most `_MANY_LINES` of a file), 230 for each host of
+each index, and 130 for each page of the host that is listed. A look-up costs a read in each segment that has the host.
 """
 
 from __future__ import annotations
@@ -605,8 +607,8 @@ class Packs:
     def next_version(self, host: str, key: str) -> int:
         """Give the version of the next line of a key, by what this process knows of its lines.
 
-        Who fetches a page that may be stored has looked for it before. Others need one look in the beginning, and one
-        when they hear that pages may have been removed.
+        A worker that fetches a page which may be stored has looked for it before. For new pages, one look in the
+        beginning suffices, and one after a repair may have removed pages (`Tree.look_anew`).
         """
         wanted = bytes.fromhex(key)
         with self._lock:
