@@ -401,9 +401,7 @@ class _Copy:
             for key in sorted(left):
                 yield partial(self._failure, host, key, key in failed)
             if isinstance(self._old.files, PackedFiles):
-                lines = sum(
-                    not entry.is_gone for each in self._old.files.packs.by_key(LINKS, host) for _, entry in each
-                )
+                lines = sum(not is_gone for _, _, is_gone in self._old.numbers(host))
                 self._done.counts["older"] += lines - len(self._old.keys(LINKS, host))
 
     def _page(

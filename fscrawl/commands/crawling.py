@@ -282,17 +282,16 @@ def _create(root: Path, chosen: settings.Settings, given: dict[str, str]) -> Non
 def _of_pages(root: Path, chosen: settings.Settings) -> settings.Settings:
     """Give the settings with the layout of the pages that are there, as after somebody has deleted `.fscrawl`."""
     there = store.layout_there(root)
-    said = tomllib.loads(store.kept_settings(root) or "").get("store", {}).get("layout")
-    if there == "both" and said is None:
-        raise SettingsError(
-            "pages are in files and in packs, as if fscrawl pack or unpack was not done; write the layout that counts,"
-            ' "files" or "packs"',
-            "store.layout",
-            f"{root}/{settings.FILE}",
-        )
-    if there in ("", "both"):
+    if there == "both":
+        if "layout" not in tomllib.loads(store.kept_settings(root) or "").get("store", {}):
+            raise SettingsError(
+                "pages are in files and in packs, as if fscrawl pack or unpack was not done; write the layout that"
+                ' counts, "files" or "packs"',
+                "store.layout",
+                f"{root}/{settings.FILE}",
+            )
         return chosen
-    return replace(chosen, store=replace(chosen.store, layout=there))
+    return replace(chosen, store=replace(chosen.store, layout=there or chosen.store.layout))
 
 
 def _record_for(chosen: settings.Settings) -> TreeRecord:

@@ -326,7 +326,7 @@ class Pool:
         """Put a new process into a dead one's slot, and make its tasks suspects."""
         self._selector.unregister(slot.connection)
         slot.connection.close()
-        # Its thread is over then. If this process ended meanwhile, the executor could write into a pipe that was closed.
+        # Its thread is over then. If this process ended before, the executor could write into a pipe that was closed.
         slot.executor.shutdown(wait=slot.process is not None)
         self.replaced += 1
         has_begun, slot.has_begun = slot.has_begun, False

@@ -189,7 +189,7 @@ _PACK = re.compile(rf"{_MACHINE}\+[0-9a-f]{{8}}\Z")
 LINES, INDEX, BODIES = ".jsonl", ".index", ".warc.gz"
 _LINES_FILE = re.compile(rf"({_NUMBER})\{LINES}\Z")
 _BODIES_FILE = re.compile(rf"{HTMLS}/{_MACHINE}\+[0-9a-f]{{8}}/{_NUMBER}{re.escape(BODIES)}\Z")
-_SEGMENT_FILE = re.compile(rf"{_NUMBER}(?:\.jsonl|\.index|\.warc\.gz)\Z")
+_SEGMENT_FILE = re.compile(rf"{_NUMBER}(?:{'|'.join(map(re.escape, (LINES, INDEX, BODIES)))})\Z")
 
 
 def pack_name(machine: str, number: str) -> str:

@@ -31,7 +31,6 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from copy import copy
 from math import isqrt
 from pathlib import Path
@@ -537,20 +536,22 @@ class Packs:
         wanted = bytes.fromhex(key)
         with self._lock:
             self.look()
-            found = self._lines_of(directory, host, wanted)
+            found = list(self._lines_of(directory, host, wanted))
             if not found and self._looked_at + self._look_s <= time.monotonic():
                 self.look(self._look_s)
-                found = self._lines_of(directory, host, wanted)
+                found = list(self._lines_of(directory, host, wanted))
         return sorted(found, key=_order)
 
-    def _lines_of(self, directory: str, host: str, key: bytes) -> list[Found]:
-        files = self._lines[directory].values()
-        return [(lines, entry) for lines in files for entry in self._entries(lines, host, key)]
+    def _lines_of(self, directory: str, host: str, key: bytes | None = None) -> Iterator[Found]:
+        """Give all lines of a host, or of one of its keys, in no order."""
+        for lines in self._lines[directory].values():
+            for entry in self._entries(lines, host, key):
+                yield lines, entry
 
     def find(self, directory: str, host: str, key: str) -> Found | None:
         """Give the line that counts for a key in LINKS or ERRS; None if there is none."""
         found = self.versions(directory, host, key)
-        if not found or found[-1][1].flags & _GONE:
+        if not found or found[-1][1].is_gone:
             return None
         if directory == ERRS:
             page = self.versions(LINKS, host, key)
@@ -572,11 +573,10 @@ class Packs:
 
     def _all_of(self, directory: str, host: str) -> dict[bytes, Found]:
         newest: dict[bytes, Found] = {}
-        for lines in self._lines[directory].values():
-            for entry in self._entries(lines, host):
-                before = newest.get(entry.key)
-                if before is None or _order(before) <= _order((lines, entry)):
-                    newest[entry.key] = lines, entry
+        for found in self._lines_of(directory, host):
+            before = newest.get(found[1].key)
+            if before is None or _order(before) <= _order(found):
+                newest[found[1].key] = found
         if directory == ERRS:
             pages = self._all_of(LINKS, host)
             newest = {
@@ -584,18 +584,17 @@ class Packs:
                 for key, found in newest.items()
                 if key not in pages or pages[key][1].version < found[1].version
             }
-        there = ((key, found) for key, found in newest.items() if not found[1].flags & _GONE)
+        there = ((key, found) for key, found in newest.items() if not found[1].is_gone)
         return dict(sorted(there, key=lambda item: (item[1][0].path, item[1][1].offset)))
 
     def by_key(self, directory: str, host: str) -> list[list[Found]]:
         """Give all lines of a host, those of each key together, the oldest first."""
-        found: dict[bytes, list[Found]] = {}
+        by_key: dict[bytes, list[Found]] = {}
         with self._lock:
             self.look()
-            for lines in self._lines[directory].values():
-                for entry in self._entries(lines, host):
-                    found.setdefault(entry.key, []).append((lines, entry))
-        return [sorted(each, key=_order) for each in found.values()]
+            for found in self._lines_of(directory, host):
+                by_key.setdefault(found[1].key, []).append(found)
+        return [sorted(each, key=_order) for each in by_key.values()]
 
     def hosts(self, directory: str) -> list[str]:
         """List the hosts of which something is stored that would stand in `directory`."""
@@ -614,7 +613,7 @@ class Packs:
         with self._lock:
             if not self.is_loaded:
                 self.look(0.0)
-            found = self._lines_of(LINKS, host, wanted) + self._lines_of(ERRS, host, wanted)
+            found = [each for directory in self._lines for each in self._lines_of(directory, host, wanted)]
         return min(1 + max((entry.version for _, entry in found), default=0), _MOST_VERSION)
 
     def line(self, found: Found) -> bytes:
@@ -643,12 +642,10 @@ class Packs:
     def block(self, at: At, what: str, most: int | None) -> bytes | None:
         """Read a body; None if it is not there. `most`: bytes; if it has more, only the first of them are given."""
         where = at.of(what)
-        if where is None or not is_bodies(at.pack):
-            return None
-        if most is not None and where[1] > most + (most >> 8) + _HEADS_BYTES:  # what cannot be packed grows by less
-            return None
-        member = self._reader.read(at.pack, *where)
-        if len(member) < where[1]:
+        if where is not None and most is not None and where[1] > most + (most >> 8) + _HEADS_BYTES:
+            return None  # what cannot be packed grows by less
+        member = self.member(at, what)
+        if not member:
             return None
         unpacker = zlib.decompressobj(_GZIP)
         try:
@@ -663,8 +660,10 @@ class Packs:
     def member(self, at: At, what: str) -> bytes:
         """Read a body as it stands in its pack; b"" if it is not all there."""
         where = at.of(what)
-        data = b"" if where is None else self._reader.read(at.pack, *where)
-        return data if where is not None and len(data) == where[1] else b""
+        if where is None or not is_bodies(at.pack):
+            return b""
+        data = self._reader.read(at.pack, *where)
+        return data if len(data) == where[1] else b""
 
     def holds(self, path: str, offset: int, data: bytes) -> bool:
         """Read back what was written."""
@@ -676,7 +675,7 @@ class Packs:
         return where is not None and is_bodies(at.pack) and self._reader.size(at.pack) >= sum(where)
 
     def entries(self, directory: str, host: str) -> Iterator[Entry]:
-        """Give all lines of a host, in no order."""
+        """Give all lines of a host, in no order; those of one file are in memory at a time."""
         with self._lock:
             self.look()
             files = list(self._lines[directory].values())
@@ -716,12 +715,12 @@ class _Page:
     def __init__(self, directory: str, host: str, key: str, version: int, json: bytes) -> None:
         self.directory, self.host, self.key, self.version, self.json = directory, host, key, version, json
         self.members: dict[str, bytes] = {}
-        self.at: At | None = None  # of bodies that are there already
+        self.at: At | None = None  # where its bodies are, once they are there
         self.is_done = False
         self.error: BaseException | None = None
 
-    def line(self, at: At | None) -> bytes:
-        said = {"host": self.host, "version": self.version, **({"at": at} if at is not None else {})}
+    def line(self) -> bytes:
+        said = {"host": self.host, "version": self.version, **({"at": self.at} if self.at is not None else {})}
         return msgspec.json.encode(said)[:-1] + b"," + self.json[1:]
 
 
@@ -732,7 +731,6 @@ class Writer:
         self._files = files
         self._packs = packs
         self._crawl = crawl
-        self._may_wait = not is_local
         self._is_local = is_local
         self._changed = threading.Condition()
         self._waiting: list[_Page] = []
@@ -765,7 +763,7 @@ class Writer:
 
         Where writing takes long, others come to wait meanwhile.
         """
-        if not (self._may_wait and self._at_work):
+        if self._is_local or not self._at_work:
             return 0.0
         return _ALONE_S - self._took_s if len(self._waiting) >= self._at_work else _GROUP_S
 
@@ -786,7 +784,7 @@ class Writer:
         with self._changed:
             self._write(pages)
             for directory, file in self._lines.items():
-                lines = b"".join([page.line(page.at) for page in pages if page.directory == directory])
+                lines = b"".join([page.line() for page in pages if page.directory == directory])
                 if lines and not self._packs.holds(file.path, file.size - len(lines), lines):
                     raise TreeError(f"{self._files.absolute(file.path)}: it does not hold what was written")
         for page in pages:
@@ -826,34 +824,33 @@ class Writer:
 
     def _write_once(self, group: list[_Page]) -> None:
         self._begin_segment()
-        places: list[At | None] = []
-        data: list[bytes] = []
-        bodies = self._bodies
-        for page in group:
-            if page.members and bodies is None:
-                bodies = self._bodies = self._open_file(HTMLS, BODIES)
-                name = bodies.path.partition("/")[2]
-                data.append(member(warcinfo(self._crawl, name, timestamp(time.time()))))
-            where: dict[str, tuple[int, int]] = {}
-            for what, packed in page.members.items():
-                assert bodies is not None
-                where[what] = bodies.size + sum(map(len, data)), len(packed)
-                data.append(packed)
-            named = {what: where[what] for what in where if what != "answer"}
-            page.at = At(bodies.path, **named) if bodies is not None and named else page.at
-            places.append(page.at)
-        if bodies is not None and data:
-            bodies.append(b"".join(data))
+        if any(page.members for page in group):
+            self._write_bodies(group)
         for directory in (LINKS, ERRS):
-            chosen = [(page, at) for page, at in zip(group, places, strict=True) if page.directory == directory]
-            if chosen:
+            if chosen := [page for page in group if page.directory == directory]:
                 self._write_lines(directory, chosen)
 
-    def _write_lines(self, directory: str, pages: list[tuple[_Page, At | None]]) -> None:
+    def _write_bodies(self, group: list[_Page]) -> None:
+        data = bytearray()
+        if self._bodies is None:
+            self._bodies = self._open_file(HTMLS, BODIES)
+            name = self._bodies.path.partition("/")[2]
+            data += gzip_member(warcinfo(self._crawl, name, timestamp(time.time())))
+        for page in group:
+            named: dict[str, tuple[int, int]] = {}
+            for what, packed in page.members.items():
+                if what != "answer":
+                    named[what] = self._bodies.size + len(data), len(packed)
+                data += packed
+            if named:
+                page.at = At(self._bodies.path, **named)
+        self._bodies.append(bytes(data))
+
+    def _write_lines(self, directory: str, pages: list[_Page]) -> None:
         file = self._lines.get(directory)
         if file is None:
             file = self._lines[directory] = self._open_file(directory, LINES)
-        written = [(page, page.line(at)) for page, at in pages]
+        written = [(page, page.line()) for page in pages]
         offset = file.size
         file.append(b"".join(line for _, line in written))
         known = self._packs.own(directory, self._pack, self._segment)
@@ -933,7 +930,7 @@ class _Appended:
             close_read(self._descriptor)
 
 
-def member(data: bytes) -> bytes:
+def gzip_member(data: bytes) -> bytes:
     """Compress a WARC record: a gzip member, which can be unpacked without those before it."""
     packer = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP)
     return packer.compress(data) + packer.flush()
@@ -1082,14 +1079,13 @@ class PackedFiles(TreeFiles):
 
     def put_record(self, host: str, record: PageRecord) -> None:
         """Bring the record of a page up to date; its bodies stay."""
-        page = self._page(LINKS, host, record)
         before = self.packs.find(LINKS, host, record.key)
+        page = self._page(LINKS, host, record)
         if before is not None:
             head = self.packs.head(before)
             if head is None:  # its bodies would be lost
                 raise TreeError(f"{self.absolute(before[0].path)}: a line of it cannot be read now; run this again")
             page.at = head.at
-        page.version = self.packs.next_version(host, record.key)
         self.writer.put(page)
 
     def put_error(self, host: str, record: ErrorRecord) -> None:
@@ -1182,13 +1178,13 @@ class PackedFiles(TreeFiles):
         fields = {**self._fields(record, kind, url_of(record.url)), "WARC-Payload-Digest": f"sha1:{digest}"}
         if ip := address(record.ip):
             fields["WARC-IP-Address"] = ip
-        return member(warc_record(kind, RESPONSE, fields, block))
+        return gzip_member(warc_record(kind, RESPONSE, fields, block))
 
     def _beside(self, record: PageRecord, what: str, data: bytes) -> bytes:
         url = url_of(record.url)
         if what == "dom":
-            return member(warc_record("conversion", DOM_TYPE, self._fields(record, "conversion", url), data))
-        return member(warc_record("resource", "image/png", self._fields(record, "view", f"urn:view:{url}"), data))
+            return gzip_member(warc_record("conversion", DOM_TYPE, self._fields(record, "conversion", url), data))
+        return gzip_member(warc_record("resource", "image/png", self._fields(record, "view", f"urn:view:{url}"), data))
 
     def _fields(self, record: PageRecord, kind: str, target: str) -> dict[str, str]:
         id_ = record_id(f"{self._crawl}/{record.key}/{record.fetched_at}/{kind}")
@@ -1208,7 +1204,7 @@ class PackedFiles(TreeFiles):
         if self.shown is None or self.shown[:2] != (host, key):
             return self.packs.find(directory, host, key)
         found = [each for each in self.packs.versions(directory, host, key) if each[1].version == self.shown[2]]
-        return found[-1] if found and not found[-1][1].flags & _GONE else None
+        return found[-1] if found and not found[-1][1].is_gone else None
 
     def versions(self, host: str, key: str) -> list[Version]:
         """Give all versions of a key, the oldest first. Lines that cannot be read are left out, as in `Packs`."""
@@ -1217,11 +1213,10 @@ class PackedFiles(TreeFiles):
             kind = PageRecord if directory == LINKS else ErrorRecord
             for found in self.packs.versions(directory, host, key):
                 lines, entry = found
-                is_gone = bool(entry.flags & _GONE)
-                if is_gone and directory == ERRS:
+                if entry.is_gone and directory == ERRS:
                     continue  # that a failure was forgotten says nothing of the page
-                with suppress(RecordError):
-                    record = None if is_gone else kind.from_json(self.packs.line(found))
+                with contextlib.suppress(RecordError):
+                    record = None if entry.is_gone else kind.from_json(self.packs.line(found))
                     machine = lines.path.split("/")[1].partition("+")[0]
                     versions[entry.version] = Version(entry.version, record, machine)
         return [versions[number] for number in sorted(versions)]
@@ -1229,15 +1224,15 @@ class PackedFiles(TreeFiles):
     def page_before(self, host: str, key: str, number: int) -> PageRecord | None:
         """Read the record of the version before one; None if there is none, or it was removed, or cannot be read."""
         before = [each for each in self.packs.versions(LINKS, host, key) if each[1].version < number]
-        if before and not before[-1][1].flags & _GONE:
-            with suppress(RecordError):
+        if before and not before[-1][1].is_gone:
+            with contextlib.suppress(RecordError):
                 return PageRecord.from_json(self.packs.line(before[-1]))
         return None
 
     def numbers(self, host: str) -> Iterator[tuple[str, int, bool]]:
         """Give the key and the number of all versions of a host's pages, in no order; and whether it says "gone"."""
         for entry in self.packs.entries(LINKS, host):
-            yield entry.key.hex(), entry.version, bool(entry.flags & _GONE)
+            yield entry.key.hex(), entry.version, entry.is_gone
 
     def number(self, host: str, key: str) -> int | None:
         """Give the number of the version that counts; None if the page is not stored."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from pathlib import Path
@@ -221,6 +222,20 @@ def test_a_body_that_cannot_be_read_now(grown: Grown, monkeypatch: pytest.Monkey
             convert(grown.root, "compact", print)
     do("compact", grown.root)
     assert contents(grown.root) == before
+
+
+def test_a_body_that_is_another_file(grown: Grown) -> None:
+    """A line may name any file as the one with its body; compact copies none but bodies."""
+    root = grown.root
+    do("pack", root)
+    (root / "crawl.toml").write_text('[politeness]\nuser_agent = "secret"\n')
+    [lines] = (root / "links").glob("*/*.jsonl")
+    head = json.loads(lines.read_bytes().splitlines()[0])
+    head["version"], head["at"] = 9, {"pack": "crawl.toml", "body": [0, 20]}
+    with lines.open("ab") as file:
+        file.write(json.dumps(head).encode() + b"\n")
+    assert "missing" in do("compact", root)
+    assert not [path for path in root.rglob("*") if path.suffix == ".gz" and b"user_agent" in path.read_bytes()]
 
 
 def all_at(root: Path, url: str) -> list[object]:

@@ -35,11 +35,14 @@ def cut_bodies(root: Path) -> None:
     os.truncate(path, path.stat().st_size * 2 // 3)
 
 
-def other_bodies(root: Path) -> None:
-    path = the(root, "htmls/*/*.warc.gz")
+def overwrite_middle(path: Path) -> None:
     data = path.read_bytes()
     middle = len(data) // 2
     path.write_bytes(data[:middle] + bytes(1000) + data[middle + 1000 :])
+
+
+def other_bodies(root: Path) -> None:
+    overwrite_middle(the(root, "htmls/*/*.warc.gz"))
 
 
 def no_bodies(root: Path) -> None:
@@ -52,10 +55,7 @@ def cut_lines(root: Path) -> None:
 
 
 def other_lines(root: Path) -> None:
-    path = the(root, "links/*/*.jsonl")
-    data = path.read_bytes()
-    middle = len(data) // 2
-    path.write_bytes(data[:middle] + bytes(1000) + data[middle + 1000 :])
+    overwrite_middle(the(root, "links/*/*.jsonl"))
     the(root, "links/*/*.index").unlink()
 
 

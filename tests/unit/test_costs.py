@@ -13,13 +13,17 @@ def _on_the_computer_of_usual_s(monkeypatch):
     monkeypatch.setattr(costs, "_last_tasks", deque([0.3] * 8, maxlen=32))
 
 
+def cost_of(took_s: float) -> float:
+    """Do a task that is expected to take 0.1 s; give what it costs."""
+    costs.begin()
+    costs.expect(0.1)
+    costs.beside(took_s)
+    return costs.costly_s()
+
+
 def do(times: int, took_s: float) -> None:
-    """Do tasks that are expected to take 0.1 s."""
     for _ in range(times):
-        costs.begin()
-        costs.expect(0.1)
-        costs.beside(took_s)
-        costs.costly_s()
+        cost_of(took_s)
 
 
 def test_a_usual_task_costs_nothing():
@@ -66,14 +70,8 @@ def test_code_of_the_user():
 def test_a_slow_computer():
     """There, all tasks take longer, so what is usual is more."""
     do(32, 0.2)
-    costs.begin()
-    costs.expect(0.1)
-    costs.beside(0.5)
-    assert costs.costly_s() == 0.0
-    costs.begin()
-    costs.expect(0.1)
-    costs.beside(1.0)
-    assert costs.costly_s() == pytest.approx(0.4, abs=0.05)
+    assert cost_of(0.5) == 0.0
+    assert cost_of(1.0) == pytest.approx(0.4, abs=0.05)
 
 
 def test_costly_tasks_do_not_make_the_computer_slow():
@@ -86,14 +84,8 @@ def test_costly_tasks_do_not_make_the_computer_slow():
 def test_a_process_that_is_new():
     """Its first tasks take longer, whatever they are: nobody pays but for what takes very long."""
     costs._last_tasks.clear()
-    costs.begin()
-    costs.expect(0.1)
-    costs.beside(0.9)
-    assert costs.costly_s() == 0.0
-    costs.begin()
-    costs.expect(0.1)
-    costs.beside(5.0)
-    assert costs.costly_s() == pytest.approx(4.0, abs=0.05)
+    assert cost_of(0.9) == 0.0
+    assert cost_of(5.0) == pytest.approx(4.0, abs=0.05)
 
 
 def test_many_links():

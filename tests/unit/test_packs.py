@@ -289,7 +289,7 @@ def test_many_threads(tree, root, monkeypatch):
 
 def wait_for_groups(tree, monkeypatch):
     """Let pages wait for each other, as on a file server, but for a shorter time."""
-    tree.files.writer._may_wait = True
+    tree.files.writer._is_local = False
     monkeypatch.setattr(packs, "_GROUP_S", 0.05)
     monkeypatch.setattr(packs, "_ALONE_S", 0.01)
 
@@ -834,7 +834,7 @@ def test_hostile_places(tree, root, at):
 def test_a_bomb(tree, root):
     """A member that unpacks to more than its record says is not unpacked."""
     put(tree, 1)
-    bomb = packs.member(b"WARC/1.1\r\n\r\nHTTP/1.1 200\r\n\r\n" + bytes(16 << 20))
+    bomb = packs.gzip_member(b"WARC/1.1\r\n\r\nHTTP/1.1 200\r\n\r\n" + bytes(16 << 20))
     path = the(root, "htmls", BODIES)
     size = path.stat().st_size
     with path.open("ab") as file:
