@@ -50,7 +50,6 @@ from fscrawl.storage.layout import (
     SETTINGS,
     TREE_RECORD,
     heartbeat_path,
-    is_pack,
     is_segment,
     page_file_of,
 )
@@ -307,8 +306,7 @@ class _Conversion:
             old.files.remove_empty_directory(path)
 
     def _packs(self) -> list[str]:
-        names = ((directory, name) for directory in PAGE_DIRECTORIES for name in self._files.names(directory))
-        return [f"{directory}/{name}" for directory, name in names if is_pack(name)]
+        return self._tree("packs").pack_directories()
 
     def _clear_packs(self, is_wanted: Callable[[str], bool]) -> None:
         """Remove packs, the lines first; of the others, what killed processes were writing."""
