@@ -365,6 +365,13 @@ class Tree:
                 found.append(f"{directory}/{name}")
         return found
 
+    def members(self, host: str, record: PageRecord) -> dict[str, bytes]:
+        """Give the bodies of a page as WARC records that a dataset can copy: what it is (body, dom, picture) → bytes.
+
+        Nothing if they do not stand as such in the tree.
+        """
+        return {} if self._packed is None else self._packed.members(host, record)
+
     # -- versions of pages: a tree of the layout "packs" keeps all of them
 
     def check_keeps_versions(self, option: str) -> None:

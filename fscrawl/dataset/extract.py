@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from fscrawl.dataset import pdf_text, similar
 from fscrawl.dataset.job import Job, pages_done
+from fscrawl.dataset.options import ARCHIVE
 from fscrawl.dataset.page_files import is_noindex
 from fscrawl.dataset.plan import Batch, run_directory
 from fscrawl.dataset.reading import THREADS, ReadPage, pages
@@ -253,6 +254,7 @@ class _Rows:
 
     def __init__(self, job: Job) -> None:
         self._schema = job.rows
+        self._is_archive = {*job.options.formats} == {ARCHIVE}
         self._path = job.tree.body_path
         self._records: list[PageRecord] = []
         self._made: list[dict[str, Any]] = []  # what a record does not have, or not as a column has it
@@ -272,11 +274,12 @@ class _Rows:
             "sha1": None if body is None else base32_sha1(body),
             "sha256": record.sha256 or None,
             "referrer": record.referrer or None,
-            "html": body,
+            "html": None if self._is_archive and "body" in page.members else body,
             "identity": _identity(record, page.dom),
             "rendered": record.rendered.ended if record.rendered is not None else None,
             "dom": page.dom,
             "picture": page.picture,
+            "members": page.members or None,
             "file": None if record.file is None else self._path(host, record.key, record.file),
             "mime": media_type(record.headers) or None,
             "noindex": is_noindex(record),
@@ -286,7 +289,7 @@ class _Rows:
         self._records.append(record)
         self._made.append(values)
         self.held_bytes += (
-            sum(len(each or b"") for each in (body, page.dom, page.picture))
+            sum(len(each or b"") for each in (values["html"], page.dom, page.picture, *page.members.values()))
             + len(values.get("text") or "")
             + 200 * len(record.links)
         )

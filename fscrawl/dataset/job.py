@@ -61,6 +61,7 @@ ROWS = pa.schema(
         ("rendered", pa.string()),
         ("dom", pa.binary()),
         ("picture", pa.binary()),  # only for archives
+        ("members", pa.struct([(name, pa.binary()) for name in ("body", "dom", "picture")])),  # these as WARC records
     ]
 )
 _FIELD_TYPES = {

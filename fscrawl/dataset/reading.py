@@ -14,7 +14,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import chain, islice
 from pathlib import Path
@@ -44,7 +44,8 @@ class ReadPage:
     """A page as read. `record` is None if the page is left out of the dataset; `why` is then the reason.
 
     `dom`: of a page that was rendered, in UTF-8; else None. `picture`: of such a page, if an archive wants it.
-    `version`: its number, if the tree has numbers.
+    `members`: its bodies as an archive can copy them, if one is wanted and the tree has them so. `version`: its number,
+    if the tree has numbers.
     """
 
     name: Name
@@ -52,6 +53,7 @@ class ReadPage:
     body: bytes | None = None
     dom: bytes | None = None
     picture: bytes | None = None
+    members: dict[str, bytes] = field(default_factory=dict)
     why: str = ""
     broken: str = ""
     version: int | None = None
@@ -181,12 +183,17 @@ def _read_one_body(job: Job, tree: Tree, page: ReadPage, record: PageRecord) -> 
         body = read_whole(tree, tree.body_path(host, key, record.file), record.bytes, record.sha256, "body")
         rendered = record.rendered
         if rendered is None or not rendered.sha256:
-            return replace(page, body=body)
+            return replace(page, body=body, members=_members(job, tree, host, record))
         dom = read_whole(tree, tree.dom_path(host, key), rendered.bytes, rendered.sha256, "rendered page")
     except RecordError as error:
         return ReadPage(page.name, why="broken", broken=str(error))
     picture = _picture(job, tree, tree.body_path(host, key, PICTURE), rendered.screenshot)
-    return replace(page, body=body, dom=dom, picture=picture)
+    members = _members(job, tree, host, record)
+    return replace(page, body=body, dom=dom, picture=picture, members=members)
+
+
+def _members(job: Job, tree: Tree, host: str, record: PageRecord) -> dict[str, bytes]:
+    return tree.members(host, record) if job.options.archives else {}
 
 
 def _picture(job: Job, tree: Tree, path: str, size: int) -> bytes | None:

@@ -27,24 +27,10 @@ from fscrawl.dataset.formats import rfc3339
 from fscrawl.dataset.schema import WARC_INDEX
 from fscrawl.dataset.surt import surt
 from fscrawl.request import Request, parts_of, read, text_of, url_of
-from fscrawl.storage.records import DOM_TYPE
-from fscrawl.storage.warc import (
-    FIELDS,
-    NO_BODY,
-    REQUEST,
-    RESPONSE,
-    address,
-    answer_head,
-    base32_sha1,
-    http_head,
-    lines,
-    record,
-    record_id,
-    warcinfo,
-)
+from fscrawl.storage.warc import Capture, Original, http_head, warcinfo
 
 COLUMNS = ["url", "key", "fetched_at", "status", "headers", "encoding", "depth", "referrer", "ip", "title", "file"]
-COLUMNS += ["sha1", "mime", "redirect", "skipped", "links", "nofollow", "html", "dom", "picture"]
+COLUMNS += ["sha1", "mime", "redirect", "skipped", "links", "nofollow", "bytes", "html", "dom", "picture", "members"]
 _ORDER = ("url_surtkey", "fetch_time", "warc_record_offset")
 _GZIP = 16 + zlib_ng.MAX_WBITS
 _GZIP_LEVEL = 4  # 2 % larger than 6, in three quarters of the time
@@ -65,7 +51,7 @@ class ArchiveWriter:
     def write(self, rows: pa.RecordBatch, verdicts: pa.RecordBatch) -> None:
         if not self._offset:
             name = self._name.rpartition("/")[2]
-            self._append(warcinfo(self._crawl, name, rfc3339(rows["fetched_at"][0].as_py())))
+            self._write(gzip_member(warcinfo(self._crawl, name, rfc3339(rows["fetched_at"][0].as_py()))))
         found = [
             self._add(row, verdict)
             for row, verdict in zip(rows.select(COLUMNS).to_pylist(), verdicts.to_pylist(), strict=True)
@@ -74,14 +60,20 @@ class ArchiveWriter:
 
     def _add(self, row: dict[str, Any], verdict: dict[str, Any]) -> dict[str, Any]:
         """Write the records of a page; return its row of the index."""
-        duplicate = verdict["original_url"] is not None
         request = read(row["url"])
-        row["url"], row["moment"] = request.url, rfc3339(row["fetched_at"])
+        capture = Capture(
+            self._crawl, row["key"], request.url, request.address, rfc3339(row["fetched_at"]), ip=row["ip"]
+        )
+        duplicate = verdict["original_url"] is not None
+        made = {} if duplicate else row["members"] or {}  # those of a duplicate name a response that is not there
         begin = self._offset
-        self._append(_revisit(self._crawl, row, verdict) if duplicate else _response(self._crawl, row))
+        if duplicate:
+            self._write(gzip_member(_revisit(capture, row, verdict)))
+        else:
+            self._write(made.get("body") or gzip_member(_response(capture, row)))
         indexed = {
-            "url_surtkey": surt(row["url"]),
-            "url": row["url"],
+            "url_surtkey": surt(request.url),
+            "url": request.url,
             "key": row["key"],
             "method": request.method,
             "request_body": text_of(request),
@@ -94,16 +86,15 @@ class ArchiveWriter:
             "warc_record_length": self._offset - begin,
         }
         beside = "revisit" if duplicate else "response"
-        self._append(_request(self._crawl, row, request, beside))
+        self._write(gzip_member(_request(capture, request, beside)))
         if row["dom"] is not None:
-            self._append(_conversion(self._crawl, row, request.address, beside))
+            self._write(made.get("dom") or gzip_member(capture.conversion(row["dom"], beside)))
         if row["picture"] is not None:
-            self._append(_view(self._crawl, row, request.address, beside))
-        self._append(_metadata(self._crawl, row, beside))
+            self._write(made.get("picture") or gzip_member(capture.view(row["picture"], beside)))
+        self._write(gzip_member(capture.metadata(_known(row), beside)))
         return indexed
 
-    def _append(self, record: bytes) -> None:
-        data = gzip_member(record)
+    def _write(self, data: bytes) -> None:
         self._file.write(data)
         self._offset += len(data)
 
@@ -118,27 +109,17 @@ class ArchiveWriter:
 # -- the records of a page
 
 
-def _response(crawl: str, row: dict[str, Any]) -> bytes:
-    body = row["html"] or b""
-    fields = _exchange(crawl, row, "response") | {"WARC-Payload-Digest": f"sha1:{row['sha1'] or NO_BODY}"}
-    if row["html"] is None:
-        fields["WARC-Truncated"] = "unspecified"  # there may have been a body that the crawl did not store
-    return record(
-        "response", RESPONSE, fields, answer_head(row["status"], json.loads(row["headers"]), len(body)) + body
-    )
+def _response(capture: Capture, row: dict[str, Any]) -> bytes:
+    return capture.response(row["status"], json.loads(row["headers"]), row["html"])
 
 
-def _revisit(crawl: str, row: dict[str, Any], verdict: dict[str, Any]) -> bytes:
-    fields = _exchange(crawl, row, "revisit") | {
-        "WARC-Profile": "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest",
-        "WARC-Refers-To-Target-URI": url_of(verdict["original_url"]),
-        "WARC-Refers-To-Date": rfc3339(verdict["original_time"]),
-        "WARC-Payload-Digest": f"sha1:{row['sha1']}",
-    }
-    return record("revisit", RESPONSE, fields, answer_head(row["status"], json.loads(row["headers"]), len(row["html"])))
+def _revisit(capture: Capture, row: dict[str, Any], verdict: dict[str, Any]) -> bytes:
+    url, date = url_of(verdict["original_url"]), rfc3339(verdict["original_time"])
+    original = Original(url, date, f"sha1:{row['sha1']}")
+    return capture.revisit(row["status"], json.loads(row["headers"]), row["bytes"], original)
 
 
-def _request(crawl: str, row: dict[str, Any], request: Request, beside: str) -> bytes:
+def _request(capture: Capture, request: Request, beside: str) -> bytes:
     """Make the record of what is surely known of the request: method, target, Host, and what belongs to it alone.
 
     The tree does not keep what goes with every request (User-Agent, Accept, cookies, a login), nor the conditions of a
@@ -150,40 +131,12 @@ def _request(crawl: str, row: dict[str, Any], request: Request, beside: str) -> 
         headers.append(("Content-Type", request.type_))
     if request.method != "GET":
         headers.append(("Content-Length", str(len(request.body))))
-    fields = _exchange(crawl, row, "request") | {"WARC-Concurrent-To": _id(crawl, row, beside)}
-    fields["WARC-Payload-Digest"] = f"sha1:{base32_sha1(request.body) if request.body else NO_BODY}"
     head = http_head(f"{request.method} {request.url[len(origin) :]} HTTP/1.1", headers)
-    return record("request", REQUEST, fields, head + request.body)
-
-
-def _exchange(crawl: str, row: dict[str, Any], kind: str) -> dict[str, str]:
-    found = _fields(crawl, row, kind, row["url"])
-    return {**found, "WARC-IP-Address": ip} if (ip := address(row["ip"])) else found
-
-
-def _fields(crawl: str, row: dict[str, Any], kind: str, target: str) -> dict[str, str]:
-    return {"WARC-Record-ID": _id(crawl, row, kind), "WARC-Date": row["moment"], "WARC-Target-URI": target}
-
-
-def _conversion(crawl: str, row: dict[str, Any], address: str, beside: str) -> bytes:
-    """Make the record of the page as its scripts have made it."""
-    fields = _fields(crawl, row, "conversion", address) | {"WARC-Refers-To": _id(crawl, row, beside)}
-    return record("conversion", DOM_TYPE, fields, row["dom"])
-
-
-def _view(crawl: str, row: dict[str, Any], address: str, beside: str) -> bytes:
-    """Make the record of the picture, named as Browsertrix has it. https://crawler.docs.browsertrix.com/"""
-    fields = _fields(crawl, row, "view", f"urn:view:{address}") | {"WARC-Concurrent-To": _id(crawl, row, beside)}
-    return record("resource", "image/png", fields, row["picture"])
-
-
-def _metadata(crawl: str, row: dict[str, Any], beside: str) -> bytes:
-    """Make the record of what is known besides the exchange. Field names are Heritrix's where it has one."""
-    fields = _fields(crawl, row, "metadata", row["url"]) | {"WARC-Concurrent-To": _id(crawl, row, beside)}
-    return record("metadata", FIELDS, fields, lines(_known(row)))
+    return capture.request(head, request.body, beside)
 
 
 def _known(row: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Give what is known besides the exchange. Names are Heritrix's where it has one."""
     yield "pathFromSeed", "L" * min(row["depth"], 1000)
     yield "fscrawl-key", row["key"]
     if row["referrer"]:
@@ -195,10 +148,6 @@ def _known(row: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "outlink", f"{parts_of(link)[0] if '#' in link else link} {kind}"
     for url in row["nofollow"] or ():
         yield "nofollow", url
-
-
-def _id(crawl: str, row: dict[str, Any], kind: str) -> str:
-    return record_id(f"{crawl}/{row['key']}/{row['moment']}/{kind}")
 
 
 def gzip_member(data: bytes) -> bytes:

@@ -39,7 +39,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 from fscrawl.errors import FscrawlError, PlantedError, RecordError, TreeError, tree_error
-from fscrawl.request import url_of
+from fscrawl.request import parts_of, url_of
 from fscrawl.storage.atomic import close_read, flush, sync, sync_directory_of, write_all
 from fscrawl.storage.caches import CACHES_LIVE_S, caches_live_s
 from fscrawl.storage.files import TreeFiles
@@ -66,11 +66,10 @@ from fscrawl.storage.layout import (
     segment_of,
     segment_path,
 )
-from fscrawl.storage.records import DOM_TYPE, ErrorRecord, PageRecord, RenderRecord, TreeRecord, Version, timestamp
+from fscrawl.storage.records import ErrorRecord, PageRecord, RenderRecord, TreeRecord, Version, timestamp
 from fscrawl.storage.retrying import BRIEF, Retrying
 from fscrawl.storage.safe_open import Place, name_of, open_parent, open_to_append, open_to_read, too_large
-from fscrawl.storage.warc import RESPONSE, address, answer_head, base32_sha1, record_id, warcinfo
-from fscrawl.storage.warc import record as warc_record
+from fscrawl.storage.warc import Capture, Original, warcinfo
 from fscrawl.util.lru import Lru
 
 SEGMENT_BYTES = 256 << 20
@@ -85,6 +84,7 @@ _INDEX_BYTES = 256 << 20  # four times what the lines of a segment need
 _HEAD_BYTES = 64 << 20  # of an index
 _MOST_VERSION = (1 << 32) - 1
 _HEADS_BYTES = 128 << 10  # of a WARC record and of its answer, at most
+_START_BYTES = 16 << 10  # of a member: the head of its record is in them, unless its URL is very long
 _GROUP_S = 0.5  # on a file server, the first page of a group waits so long for others
 _ALONE_S = 0.1  # the same, with the time that writing takes, if all threads at work wait
 _LOOK_S = 1.0  # between two looks at what others have written, where a look asks a file server
@@ -665,6 +665,13 @@ class Packs:
         data = self._reader.read(at.pack, *where)
         return data if len(data) == where[1] else b""
 
+    def start(self, at: At, what: str) -> bytes:
+        """Read what the WARC record of a body begins with; b"" if it is not there, or damaged."""
+        where = at.of(what)
+        if where is None or not is_bodies(at.pack):
+            return b""
+        return _start_of(self._reader.read(at.pack, where[0], min(where[1], _START_BYTES)))
+
     def holds(self, path: str, offset: int, data: bytes) -> bool:
         """Read back what was written."""
         return self._reader.read(path, offset, len(data)) == data
@@ -788,8 +795,8 @@ class Writer:
                 if lines and not self._packs.holds(file.path, file.size - len(lines), lines):
                     raise TreeError(f"{self._files.absolute(file.path)}: it does not hold what was written")
         for page in pages:
-            for what, (pack, offset, _) in page.at.places().items() if page.at and page.members else ():
-                if not self._packs.holds(pack, offset, page.members[what]):
+            for what, (pack, offset, _) in page.at.places().items() if page.at else ():
+                if what in page.members and not self._packs.holds(pack, offset, page.members[what]):
                     raise TreeError(f"{self._files.absolute(pack)}: it does not hold what was written")
 
     def _write_waiting(self) -> None:
@@ -936,6 +943,14 @@ def gzip_member(data: bytes) -> bytes:
     return packer.compress(data) + packer.flush()
 
 
+def _start_of(member: bytes) -> bytes:
+    """Unpack what a WARC record begins with; b"" if it is damaged."""
+    try:
+        return zlib.decompressobj(_GZIP).decompress(member[:_START_BYTES], 4 * _START_BYTES)
+    except zlib.error:
+        return b""
+
+
 # -- the files of a tree whose pages are in packs
 
 
@@ -1061,20 +1076,34 @@ class PackedFiles(TreeFiles):
         """Do what `many_files.list_keys` does."""
         return sorted(key.hex() for key in self.packs.all_of(directory, host))
 
+    def members(self, host: str, record: PageRecord) -> dict[str, bytes]:
+        """Give the bodies of a page as they stand in its pack, if they came with the answer of which `record` tells.
+
+        Each is a gzip member, with the WARC record that `storage.warc.Capture` makes.
+        """
+        found = self._counting(LINKS, host, record.key)
+        at = None if found is None else self.packs.at(found)
+        capture = self._capture(record)
+        members = {} if at is None else {what: self.packs.member(at, what) for what in at.places()}
+        return {what: data for what, data in members.items() if _start_of(data).startswith(capture.start(_KINDS[what]))}
+
     # -- writing
 
     def put_page(self, host: str, record: PageRecord, body: bytes | None, beside: Mapping[str, bytes]) -> None:
         """Store a page. `beside`: path → bytes of its DOM and its picture."""
         page = self._page(LINKS, host, record)
-        if body is not None:
-            page.at = None if beside or page.version == 1 else self._same_body(host, record)
-            if page.at is None:
-                page.members["body"] = self._member(record, "response", _answer(record, body), base32_sha1(body))
-        elif record.redirect is not None:  # who replays the pack is led on
-            page.members["answer"] = self._member(record, "response", _answer(record, b""), base32_sha1(b""))
+        capture = self._capture(record)
+        if body is not None and not beside and page.version > 1:
+            page.at = self._same_body(host, record)
+        if body is None or page.at is not None:
+            page.members |= self._answer(record, page.at)
+        else:
+            page.members["body"] = gzip_member(capture.response(record.status, record.headers, body))
         for path, data in beside.items():
-            what = "dom" if path.endswith(f".{DOM}") else "picture"
-            page.members[what] = self._beside(record, what, data)
+            if path.endswith(f".{DOM}"):
+                page.members["dom"] = gzip_member(capture.conversion(data, "response"))
+            else:
+                page.members["picture"] = gzip_member(capture.view(data, "response"))
         self.writer.put(page)
 
     def put_record(self, host: str, record: PageRecord) -> None:
@@ -1135,10 +1164,9 @@ class PackedFiles(TreeFiles):
             missing = [what for what, data in page.members.items() if not data]
             for what in missing:
                 del page.members[what]
-        elif "redirect" in fields:
+        if directory == LINKS and (page.at is not None or head.at is None):
             with contextlib.suppress(RecordError):
-                record = PageRecord.from_json(line)
-                page.members["answer"] = self._member(record, "response", _answer(record, b""), base32_sha1(b""))
+                page.members = self._answer(PageRecord.from_json(line), page.at)
         self._copies.append(page)
         self._copies_bytes += sum(map(len, page.members.values()))
         if shares or len(self._copies) >= _GROUP_LINES or self._copies_bytes >= _GROUP_BYTES:
@@ -1174,21 +1202,22 @@ class PackedFiles(TreeFiles):
             return None
         return At(head.at.pack, head.at.body)
 
-    def _member(self, record: PageRecord, kind: str, block: bytes, digest: str) -> bytes:
-        fields = {**self._fields(record, kind, url_of(record.url)), "WARC-Payload-Digest": f"sha1:{digest}"}
-        if ip := address(record.ip):
-            fields["WARC-IP-Address"] = ip
-        return gzip_member(warc_record(kind, RESPONSE, fields, block))
+    def _capture(self, record: PageRecord) -> Capture:
+        page, _, _ = parts_of(record.url)
+        return Capture(self._crawl, record.key, url_of(record.url), page, record.fetched_at, record.ip)
 
-    def _beside(self, record: PageRecord, what: str, data: bytes) -> bytes:
-        url = url_of(record.url)
-        if what == "dom":
-            return gzip_member(warc_record("conversion", DOM_TYPE, self._fields(record, "conversion", url), data))
-        return gzip_member(warc_record("resource", "image/png", self._fields(record, "view", f"urn:view:{url}"), data))
+    def _answer(self, record: PageRecord, at: At | None) -> dict[str, bytes]:
+        """Make the record of an answer that led elsewhere, or had the body that an older record at `at` has.
 
-    def _fields(self, record: PageRecord, kind: str, target: str) -> dict[str, str]:
-        id_ = record_id(f"{self._crawl}/{record.key}/{record.fetched_at}/{kind}")
-        return {"WARC-Record-ID": id_, "WARC-Date": record.fetched_at, "WARC-Target-URI": target}
+        For whoever replays the pack: the tree itself does not need it.
+        """
+        capture = self._capture(record)
+        if at is None and record.redirect is not None:
+            return {"answer": gzip_member(capture.response(record.status, record.headers, None))}
+        old = None if at is None else Original.read(self.packs.start(at, "body"))
+        if old is None or old.date == record.fetched_at:  # the page was looked at again, and no body was sent
+            return {}
+        return {"answer": gzip_member(capture.revisit(record.status, record.headers, record.bytes, old))}
 
     # -- versions
 
@@ -1247,7 +1276,4 @@ class PackedFiles(TreeFiles):
 
 
 _WHAT = {DOM: "dom", PICTURE: "picture"}
-
-
-def _answer(record: PageRecord, body: bytes) -> bytes:
-    return answer_head(record.status, record.headers, len(body)) + body
+_KINDS = {"body": "response", "dom": "conversion", "picture": "view"}  # of WARC records

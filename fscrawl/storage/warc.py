@@ -17,11 +17,14 @@ import uuid
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from ipaddress import ip_address
+from typing import NamedTuple
 
 from fscrawl import __version__
+from fscrawl.storage.records import DOM_TYPE
 
 FIELDS = "application/warc-fields"
 REQUEST, RESPONSE = (f"application/http; msgtype={kind}" for kind in ("request", "response"))
+_REVISIT = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 NO_BODY = "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"  # SHA-1 of nothing, in base 32
 _UNTRUE_HEADERS = frozenset({"content-encoding", "transfer-encoding", "content-length"})  # wrong for a stored body
 _HEADERS_BYTES = 28 << 10  # FastWARC reads no head of more than 32 KiB
@@ -43,6 +46,96 @@ def warcinfo(crawl: str, name: str, date: str) -> bytes:
     }
     fields = {"WARC-Record-ID": record_id(f"{crawl}/{name}"), "WARC-Date": date, "WARC-Filename": name}
     return record("warcinfo", FIELDS, fields, lines(known.items()))
+
+
+class Original(NamedTuple):
+    """A record that has the body which another answer had, too. `digest`: of this body, as WARC writes it."""
+
+    url: str
+    date: str
+    digest: str
+
+    @classmethod
+    def read(cls, start: bytes) -> Original | None:
+        r"""Read what a record begins with; None if it does not say all of this.
+
+        >>> Original.read(b"WARC/1.1\r\nWARC-Target-URI: u\r\nWARC-Date: d\r\nWARC-Payload-Digest: sha1:A\r\n\r\n")
+        Original(url='u', date='d', digest='sha1:A')
+        """
+        head, end, _ = start.partition(b"\r\n\r\n")
+        fields = dict(line.partition(": ")[::2] for line in head.decode("utf-8", "replace").split("\r\n"))
+        found = [fields.get(f"WARC-{name}", "") for name in ("Target-URI", "Date", "Payload-Digest")]
+        return cls(*found) if end and all(found) else None
+
+
+class Capture(NamedTuple):
+    """A page as it was fetched once: what all of its records say.
+
+    url    where the request went
+    page   the address of the page, which may have a fragment
+    date   RFC 3339, in UTC
+    ip     where the answer came from; None behind a proxy
+    """
+
+    crawl: str
+    key: str
+    url: str
+    page: str
+    date: str
+    ip: str | None = None
+
+    def id(self, kind: str) -> str:
+        return record_id(f"{self.crawl}/{self.key}/{self.date}/{kind}")
+
+    def start(self, kind: str) -> bytes:
+        """Give what a record of some kind begins with: no other one begins so."""
+        return _start("resource" if kind == "view" else kind, self.id(kind))
+
+    def response(self, status: int, headers: Mapping[str, str], body: bytes | None) -> bytes:
+        """Make the record of the answer. `body` is None if it was not stored; there may have been one."""
+        fields = {**self._exchange("response"), "WARC-Payload-Digest": f"sha1:{base32_sha1(body or b'')}"}
+        if body is None:
+            fields["WARC-Truncated"] = "unspecified"
+        return record("response", RESPONSE, fields, answer_head(status, headers, len(body or b"")) + (body or b""))
+
+    def revisit(self, status: int, headers: Mapping[str, str], length: int, original: Original) -> bytes:
+        """Make the record of an answer whose body another record has. `length`: of the body, in bytes."""
+        fields = {
+            **self._exchange("revisit"),
+            "WARC-Profile": _REVISIT,
+            "WARC-Refers-To-Target-URI": original.url,
+            "WARC-Refers-To-Date": original.date,
+            "WARC-Payload-Digest": original.digest,
+        }
+        return record("revisit", RESPONSE, fields, answer_head(status, headers, length))
+
+    def request(self, head: bytes, body: bytes, beside: str) -> bytes:
+        """Make the record of the request. `beside`: the kind of the record of its answer."""
+        fields = {**self._exchange("request"), "WARC-Concurrent-To": self.id(beside)}
+        fields["WARC-Payload-Digest"] = f"sha1:{base32_sha1(body)}"
+        return record("request", REQUEST, fields, head + body)
+
+    def conversion(self, dom: bytes, beside: str) -> bytes:
+        """Make the record of the page as its scripts have made it."""
+        fields = {**self._of_all("conversion", self.page), "WARC-Refers-To": self.id(beside)}
+        return record("conversion", DOM_TYPE, fields, dom)
+
+    def view(self, picture: bytes, beside: str) -> bytes:
+        """Make the record of the picture, named as Browsertrix has it. https://crawler.docs.browsertrix.com/"""
+        fields = {**self._of_all("view", f"urn:view:{self.page}"), "WARC-Concurrent-To": self.id(beside)}
+        return record("resource", "image/png", fields, picture)
+
+    def metadata(self, known: Fields, beside: str) -> bytes:
+        """Make the record of what is known besides the exchange."""
+        fields = {**self._of_all("metadata", self.url), "WARC-Concurrent-To": self.id(beside)}
+        return record("metadata", FIELDS, fields, lines(known))
+
+    def _exchange(self, kind: str) -> dict[str, str]:
+        fields = self._of_all(kind, self.url)
+        return {**fields, "WARC-IP-Address": ip} if (ip := address(self.ip)) else fields
+
+    def _of_all(self, kind: str, target: str) -> dict[str, str]:
+        return {"WARC-Record-ID": self.id(kind), "WARC-Date": self.date, "WARC-Target-URI": target}
 
 
 def answer_head(status: int, headers: Mapping[str, str], length: int) -> bytes:
@@ -99,15 +192,17 @@ def _token(name: str) -> str:
 
 
 def record(kind: str, content_type: str, fields: dict[str, str], block: bytes) -> bytes:
-    """Write a record. `fields`: those that not every record has."""
-    headers = {
-        "WARC-Type": kind,
-        **fields,
+    """Write a record. `fields`: its id, and then those that not every record has."""
+    others = {name: value for name, value in fields.items() if name != "WARC-Record-ID"} | {
         "WARC-Block-Digest": f"sha1:{base32_sha1(block)}",
         "Content-Type": content_type,
         "Content-Length": str(len(block)),
     }
-    return b"".join((b"WARC/1.1\r\n", lines(headers.items()), b"\r\n", block, b"\r\n\r\n"))
+    return b"".join((_start(kind, fields["WARC-Record-ID"]), lines(others.items()), b"\r\n", block, b"\r\n\r\n"))
+
+
+def _start(kind: str, id_: str) -> bytes:
+    return f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Record-ID: {id_}\r\n".encode()
 
 
 def record_id(name: str) -> str:

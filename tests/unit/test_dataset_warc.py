@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
+from fscrawl.dataset import warc
+from fscrawl.dataset.warc import gzip_member
 from fscrawl.storage.warc import base32_sha1
 from tests.support.trees import Grown, check
 
@@ -20,7 +22,10 @@ A, B, COPY = "http://a.example/", "http://a.example/b?y=1&x", "http://b.example/
 
 @pytest.fixture
 def tree(tmp_path):
-    grown = Grown(tmp_path / "tree")
+    return filled(Grown(tmp_path / "tree"))
+
+
+def filled(grown):
     grown.page(A, b"<title>A</title><a href=b?y=1&x>b</a><a rel=nofollow href=/c>c</a>", depth=0)
     grown.page(
         B,
@@ -274,6 +279,49 @@ def test_several_parts(tree, tmp_path, monkeypatch):
     test_offsets(made, tree)
     infos = [headers["WARC-Filename"] for kind, headers, _, _ in read(made) if kind == "warcinfo"]
     assert infos == [path.name for path in made.files("warc/*.warc.gz")]
+
+
+def of_each_layout(tmp_path, **options):
+    """Merge a tree of each layout that has the same pages; give the records of both archives."""
+    records = []
+    for layout in ("files", "packs"):
+        grown = filled(Grown(tmp_path / layout, layout=layout))
+        grown.rendered("http://a.example/app", b"<div>", b"<div>seen", b"\x89PNG")
+        made = grown.merge(tmp_path / f"{layout}-out", **options)
+        check(made)
+        read(made)  # its digests are right
+        (path,) = made.files("warc/*.warc.gz")
+        found = gzip.decompress(path.read_bytes()).split(b"\r\n\r\nWARC/1.1\r\n")
+        records.append(sorted(record for record in found if b"WARC-Type: warcinfo" not in record))
+    return records
+
+
+@pytest.mark.parametrize("formats", [("warc",), ("warc", "parquet")])
+def test_archive_of_packs(tmp_path, monkeypatch, formats):
+    """Bodies in packs are records already: they are copied, and the archive is that of a tree of files."""
+    compressed = []
+
+    def counting(data):
+        compressed.append(data)
+        return gzip_member(data)
+
+    monkeypatch.setattr(warc, "gzip_member", counting)
+    of_files, of_packs = of_each_layout(tmp_path, formats=formats)
+    assert of_packs == of_files
+    kinds = [data.split(b"\r\n")[1] for data in compressed]
+    made = {kind: kinds.count(b"WARC-Type: " + kind) for kind in (b"response", b"conversion", b"resource", b"revisit")}
+    assert made == {b"response": 4 + 2 + 2, b"conversion": 1, b"resource": 1, b"revisit": 2}  # 2: have no body
+
+
+def test_archive_of_a_body_of_before(tmp_path):
+    """A body that an older answer brought is not copied: the record of that one has another date."""
+    grown, later = Grown(tmp_path / "tree", layout="packs"), "2027-01-01T00:00:00.000Z"
+    grown.page(A, b"<p>same")
+    grown.page(A, b"<p>same", fetched_at=later)
+    made = grown.merge(tmp_path / "out", formats=("warc",))
+    check(made)
+    [found] = [headers for kind, headers, _, _ in read(made) if kind == "response"]
+    assert found["WARC-Date"] == later
 
 
 def test_table_is_readable(made):

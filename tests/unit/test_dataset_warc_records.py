@@ -15,7 +15,7 @@ from fscrawl.dataset import warc
 from fscrawl.dataset.formats import rfc3339
 from fscrawl.dataset.warc import gzip_member
 from fscrawl.request import Request
-from fscrawl.storage.warc import base32_sha1
+from fscrawl.storage.warc import Capture, base32_sha1
 
 _MOMENT = datetime(2026, 11, 21, 12, 0, 0, 5000, tzinfo=UTC)
 _BODY = b"<p>\xe9\x00</p>\r\n\r\nWARC/1.1\r\n"
@@ -29,7 +29,6 @@ def _row(**values):
         "url": _URL,
         "key": "0" * 24,
         "fetched_at": _MOMENT,
-        "moment": rfc3339(_MOMENT),
         "status": 200,
         "headers": headers,
         "encoding": "utf-8",
@@ -42,6 +41,7 @@ def _row(**values):
         "links": [f"{_URL}b", "http://b.example/"],
         "nofollow": None,
         "html": body,
+        "bytes": len(body or b""),
         "ip": "192.0.2.7",
         "dom": "<p>\u2028é".encode(),
         "picture": b"\x89PNG\r\n\r\n",
@@ -95,14 +95,19 @@ _REQUESTS = [
 _ORIGINAL = {"original_url": "http://o.example/\r\nx: y\u00e9", "original_time": _MOMENT}
 
 
+def _capture(row):
+    return Capture("c", row["key"], row["url"], row["url"], rfc3339(row["fetched_at"]), row["ip"])
+
+
 def _records(row, request):
-    yield "response", warc._response("c", row)
-    yield "request", warc._request("c", row, request, "response")
-    yield "conversion", warc._conversion("c", row, row["url"], "response")
-    yield "resource", warc._view("c", row, row["url"], "response")
-    yield "metadata", warc._metadata("c", row, "response")
+    capture = _capture(row)
+    yield "response", warc._response(capture, row)
+    yield "request", warc._request(capture, request, "response")
+    yield "conversion", capture.conversion(row["dom"], "response")
+    yield "resource", capture.view(row["picture"], "response")
+    yield "metadata", capture.metadata(warc._known(row), "response")
     if row["html"] is not None:
-        yield "revisit", warc._revisit("c", row, _ORIGINAL)
+        yield "revisit", warc._revisit(capture, row, _ORIGINAL)
 
 
 @pytest.mark.parametrize("row", _ROWS, ids=range(len(_ROWS)))
@@ -126,7 +131,7 @@ def test_read_whole(row):
 
 def _answer(**headers):
     """Read the head of a response as HTTP has it: bytes, line by line."""
-    _, _, block = warc._response("c", _row(headers=headers)).partition(b"\r\n\r\n")
+    _, _, block = _capture(_row()).response(200, headers, _BODY).partition(b"\r\n\r\n")
     return block.partition(b"\r\n\r\n")[0].split(b"\r\n")[2:]
 
 

@@ -28,7 +28,7 @@ from fscrawl.store import Tree
 
 HOST = "a.example"
 RECORD = TreeRecord(FORMAT, "c1", "t", 512, "host", "0" * 32, layout="packs")
-WHEN = "2026-11-28T22:00:00Z"
+WHEN, LATER = "2026-11-28T22:00:00Z", "2026-11-29T22:00:00Z"
 
 
 @pytest.fixture
@@ -176,10 +176,13 @@ def test_the_same_body_is_stored_once(tree, root):
     """A page that is fetched again and has not changed refers to the body that is there, if it is."""
     put(tree, 1)
     tree.is_done(HOST, page_of(1).key)
-    size = the(root, "htmls", BODIES).stat().st_size
-    record = put(tree, 1, fetched_at="later")
-    assert the(root, "htmls", BODIES).stat().st_size == size
-    assert opened(root).page(HOST, record.key).fetched_at == "later"
+    record = put(tree, 1, fetched_at=LATER)
+    assert opened(root).page(HOST, record.key).fetched_at == LATER
+    with the(root, "htmls", BODIES).open("rb") as file:
+        _, _, again = ArchiveIterator(file)
+        assert again.record_type == WarcRecordType.revisit
+        said = [again.headers[f"WARC-{name}"] for name in ("Date", "Refers-To-Date", "Refers-To-Target-URI")]
+        assert said == [LATER, WHEN, record.url]
     assert stored(opened(root)) == numbered(1)
     the(root, "htmls", BODIES).unlink()
     again = opened(root, "m-2-bb")
