@@ -88,10 +88,26 @@ class Site:
 
 
 def begin(
-    client: Guest, root: str, *, site: Site | None = None, user: int = 0, settings: Mapping[str, object] | None = None
+    client: Guest,
+    root: str,
+    *,
+    site: Site | None = None,
+    user: int = 0,
+    threads: int = LANES,
+    settings: Mapping[str, object] | None = None,
 ) -> Begun:
     """Start a machine on a client; the first is given the site, and makes the tree with the settings."""
-    words = ["python3", "/opt/checkout/crawl.py", "--root", root, "--workers", "1", "--threads", str(LANES), "--quiet"]
+    words = [
+        "python3",
+        "/opt/checkout/crawl.py",
+        "--root",
+        root,
+        "--workers",
+        "1",
+        "--threads",
+        str(threads),
+        "--quiet",
+    ]
     if site is not None:
         words += [word for seed in site.seeds() for word in ("--seed", seed)]
         fleet = {"fleet.beat": BEAT_S, "fleet.dead_after": DEAD_AFTER_S, "politeness.robots": "false"}
@@ -106,8 +122,10 @@ def begin(
 
 
 def stored(lab: Lab, root: str) -> int:
-    """Give how many pages are stored in a tree, as the server sees it."""
-    return int(lab.server.run(f"find {_served(root)}/links -name '[!.]*.json' | wc -l").out)
+    """Give how many pages are stored in a tree, as files or in packs, as the server sees it."""
+    links = f"{_served(root)}/links"
+    count = f"find {links} -name '[!.]*.json' | wc -l; cat {links}/*+*/*.jsonl 2>/dev/null | wc -l"
+    return sum(map(int, lab.server.run(count).out.split()))
 
 
 def holders(lab: Lab, root: str) -> Mapping[str, str]:

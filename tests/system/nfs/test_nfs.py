@@ -29,6 +29,8 @@ BOTH = ["4.2", "3"]
 ALL = BOTH if os.environ.get("FSCRAWL_NFS") == "all" else ["4.2"]
 CEILING = 11.0  # RPCs a page; two files published cost 8: v4.2 OPEN, v3 LOOKUP and CREATE, WRITE, v4.2 CLOSE, RENAME
 
+CEILING_OF_PACKS = 3.0  # of a slow guest
+
 
 @pytest.mark.parametrize("lab", BOTH, indirect=True)
 def test_two_clients_make_one_crawl(lab: Lab, tmp_path: Path) -> None:
@@ -73,6 +75,25 @@ def test_rpcs_a_page(lab: Lab) -> None:
     assert max(young.a_page, old.a_page, beside.a_page) <= CEILING
     assert old.a_page <= young.a_page * FLAT
     assert beside.a_page <= young.a_page * FLAT
+
+
+@pytest.mark.parametrize("lab", ALL, indirect=True)
+def test_rpcs_a_page_of_packs(lab: Lab) -> None:
+    """Pages in packs are written in groups: the file server is asked a few times for all that a worker stores at once.
+
+    A guest is slow. What a page costs falls with the pages a second of a worker.
+    """
+    root, client = "/mnt/tree/packs", lab.clients[0]
+    settings = {"fleet.beat": 10, "store.layout": "packs"}
+    with Site(8, 800) as site, begin(client, root, site=site, threads=16, settings=settings) as machine:
+        machine.until(lambda: site.count() >= 20, "20 requests", 600)
+        began = time.monotonic()
+        found = cost(lab, [client], root, machine, site, site.count())
+        pages_a_second = 200 / (time.monotonic() - began)
+        machine.tell("INT")
+        assert machine.wait(300).code == 130
+    print(f"NFS v{lab.version}, packs, one worker at {pages_a_second:.1f} pages/s: {found}")
+    assert found.a_page <= CEILING_OF_PACKS
 
 
 def cost(lab: Lab, clients: list[Guest], root: str, running: Begun, site: Site, begin_at: int) -> Cost:
