@@ -550,6 +550,10 @@ class Packs:
 
     def find(self, directory: str, host: str, key: str) -> Found | None:
         """Give the line that counts for a key in LINKS or ERRS; None if there is none."""
+        with self._lock:
+            self.look()
+            if self._last[0] == (directory, host, self._changes) and (last := self._last[1].get(bytes.fromhex(key))):
+                return last
         found = self.versions(directory, host, key)
         if not found or found[-1][1].is_gone:
             return None
