@@ -1,9 +1,9 @@
 """What the two layouts of a tree cost, side by side: files, bytes, and the seconds of what people do with a tree.
 
-    python -m benchmarks.packs [--pages N] [--hosts N] [--work DIR] [--call-ms MS]
+    python -m benchmarks.packs [--pages N] [--hosts N] [--work DIR] [--no-merge] [--call-ms MS]
 
 Makes a tree of N small pages in each layout, through `Tree.put_page`. The commands are measured whole, each as a
-process of its own, with a warm page cache. The tree of files is packed at last, and the other one compacted and
+process of its own, with a warm page cache. The first machine surveys all records, the second one reads the logs. The tree of files is packed at last, and the other one compacted and
 unpacked. So what is deleted as packs was files, and the other way round.
 
 `--call-ms`: another measurement, in its place. A crawl stores the pages on a mount where each call takes so long, like
@@ -37,7 +37,7 @@ WRITERS = 4  # each is a process of a crawl, and has packs of its own
 
 def make(root: Path, layout: str, pages: int, hosts: int) -> None:
     record = TreeRecord(FORMAT, "bench", timestamp(0), 512, "host", new_machinery(), layout)
-    store.create(root, record, render(apply(Settings(), [f"store.layout={layout}"])), "http://h0.example/\n")
+    store.create(root, record, render(apply(Settings(), [f"store.layout={layout}"])), "http://h0.example/0\n")
     trees = [Tree(root, f"bench-{number}-aa", record=record) for number in range(WRITERS)]
     for number in range(pages):
         host = f"h{number % hosts}.example"
@@ -98,20 +98,21 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=20_000)
     parser.add_argument("--hosts", type=int, default=50)
     parser.add_argument("--work", type=Path, help="a directory on the disk to measure")
+    parser.add_argument("--no-merge", action="store_true", help="leave the merge out, which takes longest")
     parser.add_argument("--call-ms", type=float, help="crawl and merge on a mount where each call takes so long")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.work) as work:
         if options.call_ms:
             on_slow_mount(Path(work), options.pages, options.hosts, options.call_ms)
             return
-        rows = measured(Path(work), options.pages, options.hosts)
+        rows = measured(Path(work), options.pages, options.hosts, merges=not options.no_merge)
     print(f"{options.pages:,} pages of {BODY_BYTES:,} bytes on {options.hosts:,} hosts, {WRITERS} writers\n")
     print("| | files | packs |\n|---|---|---|")
     for name, values in rows.items():
         print(f"| {name} | {values.get('files', '')} | {values.get('packs', '')} |")
 
 
-def measured(work: Path, pages: int, hosts: int) -> dict[str, dict[str, str]]:
+def measured(work: Path, pages: int, hosts: int, *, merges: bool) -> dict[str, dict[str, str]]:
     rows: dict[str, dict[str, str]] = {}
 
     def note(name: str, layout: str, work_: Callable[[], object]) -> None:
@@ -125,8 +126,11 @@ def measured(work: Path, pages: int, hosts: int) -> dict[str, dict[str, str]]:
         rows.setdefault("files", {})[layout] = f"{files:,}"
         rows.setdefault("MB on the disk", {})[layout] = f"{megabytes:.0f}"
         note("show of one page", layout, fscrawl("show", "--root", root, "http://h0.example/0"))
+        note("first machine, which surveys", layout, fscrawl("crawl", "--root", root))
+        note("another machine", layout, fscrawl("crawl", "--root", root))
         note("audit", layout, fscrawl("audit", "--root", root))
-        note("merge to Parquet", layout, fscrawl("merge", "--root", root, "--out", work / f"{layout}-data"))
+        if merges:
+            note("merge to Parquet", layout, fscrawl("merge", "--root", root, "--out", work / f"{layout}-data"))
     note("pack", "files", fscrawl("pack", "--root", roots["files"]))
     note("compact", "packs", fscrawl("compact", "--root", roots["packs"]))
     note("unpack", "packs", fscrawl("unpack", "--root", roots["packs"]))
