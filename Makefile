@@ -113,9 +113,9 @@ bench: .venv/.dev  ## a benchmark: NAME=speed is the first; benchmarks/README.md
 fuzz: .venv/.dev  ## random hostile input for SECONDS (60) for each TARGET (all of them)
 	$(BIN)/python -m tests.support.fuzz --seconds $(or $(SECONDS),60) $(TARGET)
 
-soak: .venv/.dev  ## root: ten machines and random faults for MINUTES (30); SEED repeats a run
+soak: .venv/.dev  ## root: ten machines and random faults for MINUTES (30), LAYOUT=packs too; SEED repeats a run
 	tools/debian.sh fuse3 openssh-server openssh-client sshfs
-	$(BIN)/python -m tests.support.soak --minutes $(or $(MINUTES),30) $(if $(SEED),--seed $(SEED))
+	$(BIN)/python -m tests.support.soak --minutes $(or $(MINUTES),30) $(if $(LAYOUT),--layout $(LAYOUT)) $(if $(SEED),--seed $(SEED))
 
 dist: .venv/.dist  ## wheel, source, and dist/fscrawl.pyz: one file for machines that have only Python; PYTHONS: for others
 	$(BIN)/python tools/build_pyz.py dist $(foreach python,$(PYTHONS),--python $(python))

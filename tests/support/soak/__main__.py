@@ -54,6 +54,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.support.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=30.0, help="of chaos; the crawl then runs to its end")
     parser.add_argument("--machines", type=int, default=10)
+    parser.add_argument("--layout", choices=("files", "packs"), default="files")
     parser.add_argument("--seed", type=int, default=None, help="of the chaos; a new one without it")
     parser.add_argument("--keep", action="store_true", help="leave tree and logs, also of a run that went well")
     given = parser.parse_args()
@@ -63,7 +64,7 @@ def main() -> int:
     seed = random.SystemRandom().randrange(10**6) if given.seed is None else given.seed
     folder = Path(tempfile.mkdtemp(prefix="fscrawl-soak-"))
     print(f"{given.machines} machines, {given.minutes:g} minutes, seed {seed}, in {folder}", flush=True)
-    ok = Soak(folder, given.machines, given.minutes * 60, random.Random(seed)).run()
+    ok = Soak(folder, given.machines, given.minutes * 60, given.layout, random.Random(seed)).run()
     print("nothing is wrong" if ok else f"something is wrong; tree and logs are in {folder}")
     if ok and not given.keep:
         shutil.rmtree(folder)
@@ -73,7 +74,9 @@ def main() -> int:
 class Soak:
     """One run."""
 
-    def __init__(self, folder: Path, machines: int, seconds: float, rng: random.Random) -> None:
+    def __init__(self, folder: Path, machines: int, seconds: float, layout: str, rng: random.Random) -> None:
+        self.in_packs = layout == "packs"
+        self.settings = {**SETTINGS, "store.layout": layout}
         self.folder, self.tree, self.seconds, self.rng = folder, folder / "tree", seconds, rng
         self.machines = machines
         self.samples: list[Sample] = []
@@ -107,7 +110,7 @@ class Soak:
 
     def _begin(self) -> None:
         early = range(HOSTS - LATE_HOSTS)
-        self.slots.all[0].start([self.web.seed(host) for host in early], SETTINGS)
+        self.slots.all[0].start([self.web.seed(host) for host in early], self.settings)
         deadline = time.monotonic() + 20
         while not (self.tree / ".fscrawl" / "tree.json").exists():
             assert time.monotonic() < deadline, f"no tree was made:\n{self.slots.all[0].tail()}"
@@ -161,7 +164,7 @@ class Soak:
         return [f"not over {END_S:g} s after the last fault: machine {_tell(slot)}" for slot in late]
 
     def _judge(self, calm_at: float, trouble: list[str]) -> bool:
-        verdict = Verdict(wrong=trouble + self.chaos.broken + leaks(self.samples))
+        verdict = Verdict(wrong=trouble + self.chaos.broken + leaks(self.samples, in_packs=self.in_packs))
         hits, faults = list(read_log(self.web.log)), self.chaos.faults
         told_of = [*map(asdict, faults), *map(asdict, self.slots.ends)]
         (self.folder / "faults.jsonl").write_text("\n".join(map(json.dumps, told_of)), encoding="utf-8")

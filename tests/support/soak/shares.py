@@ -68,7 +68,7 @@ def passthrough_troubles(dead_after_s: float) -> list[Trouble]:
         return Injected(kind, code, every=1, chance=chance, seconds=seconds)
 
     # names that are made once: what grows, or is replaced, was there before and is nothing that a look-up could miss
-    missing = Injected("stale-missing", path=r"/(links|errs)/.*\.json$|/leases/\d", every=1, seconds=stale_s)
+    missing = Injected("stale-missing", path=r"/(links|errs)/.*\.jsonl?$|/leases/\d", every=1, seconds=stale_s)
     changing = ("write", "create", "mkdir", "rename", "link")
     full = Injected("error", errno.ENOSPC, ops=("write", "create", "mkdir"), every=1)
     read_only = Injected("error", errno.EROFS, ops=changing, every=1)

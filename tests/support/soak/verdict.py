@@ -25,7 +25,7 @@ from typing import TypeVar
 
 from fscrawl.errors import RecordError
 from fscrawl.storage.records import ErrorRecord, PageRecord
-from tests.support.crawling import CHECKOUT, temporaries
+from tests.support.crawling import CHECKOUT, files, temporaries, view
 from tests.support.soak.machines import LANES, End, Fault, Slots
 from tests.support.soak.site import Closure, Hit
 
@@ -97,11 +97,10 @@ def judge_tree(verdict: Verdict, tree: Path, site: Closure) -> None:
 def _records(verdict: Verdict, tree: Path, directory: str, parse: Callable[[bytes], Record]) -> dict[str, Record]:
     """Read a directory, by URL; what cannot be read is torn."""
     found = {}
-    for path in sorted((tree / directory).rglob("*.json")):
-        if path.name.startswith("."):
-            continue
+    read = view(tree)
+    for path in files(tree, directory):
         try:
-            record = parse(path.read_bytes())
+            record = parse(read(path))
         except RecordError as error:
             verdict.torn.append(f"{path.relative_to(tree)}: {error}")
         else:
