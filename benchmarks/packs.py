@@ -4,8 +4,8 @@
 
 Makes a tree of N small pages in each layout, through `Tree.put_page`. The commands are measured whole, each as a
 process of its own, with a warm page cache. The first machine surveys all records, the second one reads the logs. The
-tree of files is packed at last, and the other one compacted and
-unpacked. So what is deleted as packs was files, and the other way round.
+tree of files is packed at last, and the other one compacted and unpacked. So what is deleted as packs was files, and
+the other way round.
 
 `--call-ms`: another measurement, in its place. A crawl stores the pages on a mount where each call takes so long, like
 sshfs with a distant server (`slow_mount`), and a merge reads them there; calls are those that reach the server.
