@@ -3,6 +3,7 @@
 import errno
 import gzip
 import hashlib
+import io
 import json
 import os
 import struct
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from cdxj_indexer.main import CDXJIndexer
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
 from fscrawl import store, urls
@@ -160,6 +162,25 @@ def test_other_tools_read_the_bodies(tree, root):
         (WarcRecordType.response, f"http://{HOST}/2"),
     ]
     assert found[1][2] == body_of(1)
+
+
+def test_the_indexer_of_replay_reads_packs(tree, root):
+    """cdxj-indexer finds each version, also in packs that are written to, by names that differ from pack to pack."""
+    put(tree, 1)
+    other = opened(root, "m-2-bb")
+    other.is_done(HOST, page_of(1).key)
+    put(other, 1, fetched_at=LATER)
+    put(other, 1, b"changed")
+    out = io.StringIO()
+    CDXJIndexer(out, [str(root / "htmls")], sort=True, dir_root=str(root / "htmls")).process_all()
+    found = [json.loads(line.split(" ", 2)[2]) for line in out.getvalue().splitlines()]
+    mimes = [each["mime"] for each in found]
+    assert sorted(mimes) == ["text/html", "text/html", "warc/revisit"]
+    assert {each["filename"] for each in found} == {f"{path.parent.name}/0.warc.gz" for path in root.glob("htmls/*/*")}
+    for each in found:
+        with (root / "htmls" / each["filename"]).open("rb") as file:
+            file.seek(int(each["offset"]))
+            assert next(iter(ArchiveIterator(file))).headers["WARC-Target-URI"] == each["url"]
 
 
 def test_the_newest_version_counts(tree, root):
