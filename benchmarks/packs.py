@@ -7,8 +7,8 @@ process of its own, with a warm page cache. The first machine surveys all record
 tree of files is packed at last, and the other one compacted and unpacked. So what is deleted as packs was files, and
 the other way round.
 
-`--call-ms`: another measurement, in its place. A crawl stores the pages on a mount where each call takes so long, like
-sshfs with a distant server (`slow_mount`), and a merge reads them there; calls are those that reach the server.
+`--call-ms`: another measurement, in its place. A crawl stores the pages over sshfs on a server so far away, and a merge
+reads them there; calls are the requests that reach the server.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from fscrawl import store, urls
 from fscrawl.config.settings import Settings, apply, render
 from fscrawl.storage.records import FORMAT, PageRecord, TreeRecord, new_machinery, timestamp
 from fscrawl.store import Tree
-from tests.support.faults import Fault
-from tests.support.passthrough import Passthrough
+from tests.support.shares.distance import Distance
+from tests.support.shares.sshfs import Sshd
 from tests.support.web import Web, linked_site
 
 BODY_BYTES = 4_000
@@ -100,7 +100,7 @@ def main() -> None:
     parser.add_argument("--hosts", type=int, default=50)
     parser.add_argument("--work", type=Path, help="a directory on the disk to measure")
     parser.add_argument("--no-merge", action="store_true", help="leave the merge out, which takes longest")
-    parser.add_argument("--call-ms", type=float, help="crawl and merge on a mount where each call takes so long")
+    parser.add_argument("--call-ms", type=float, help="crawl and merge over sshfs, where each call takes so long")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.work) as work:
         if options.call_ms:
@@ -144,24 +144,27 @@ def measured(work: Path, pages: int, hosts: int, *, merges: bool) -> dict[str, d
 def on_slow_mount(work: Path, pages: int, hosts: int, call_ms: float) -> None:
     addresses = [f"127.0.88.{number}" for number in range(1, hosts + 1)]
     settings = ["politeness.delay=0", 'fetch.allow_addresses=["127.0.0.0/8"]', "crawl.scope=host"]
-    print(f"{pages:,} pages on {hosts} hosts, {WRITERS} workers, {call_ms:g} ms a call\n")
+    print(f"{pages:,} pages on {hosts} hosts, {WRITERS} workers, {call_ms:g} ms a call of sshfs\n")
     print("| layout | crawl, pages/s | calls a page | merge, pages/s | calls a page |\n|---|---|---|---|---|")
     with Web(linked_site(pages // hosts, 10, body_bytes=BODY_BYTES), addresses) as web:
         for layout in ("files", "packs"):
             backing = work / layout
             backing.mkdir()
-            with Passthrough(backing) as mount:
-                mount.inject(Fault("slow", every=1, seconds=call_ms / 1000))
-                root = mount.path / "tree"
+            with (
+                Sshd(counting=True) as sshd,
+                Distance(sshd.port, call_ms / 2000) as port,
+                sshd.mount(backing, port=port) as mount,
+            ):
+                root = mount / "tree"
                 chosen = [*settings, f"store.layout={layout}"]
                 words = [word for each in chosen for word in ("--set", each)]
                 seeds = [f"http://{address}:{web.port}/" for address in addresses]
                 crawl = fscrawl("crawl", "--root", root, "--workers", str(WRITERS), *words, *seeds)
-                before = mount.calls()
-                crawl_s, crawl_calls = took(crawl), (mount.calls() - before).total()
-                before = mount.calls()
+                before = sshd.requests()
+                crawl_s, crawl_calls = took(crawl), (sshd.requests() - before).total()
+                before = sshd.requests()
                 merge_s = took(fscrawl("merge", "--root", root, "--out", work / f"{layout}-data"))
-                merge_calls = (mount.calls() - before).total()
+                merge_calls = (sshd.requests() - before).total()
             rates = (
                 f"{pages / crawl_s:.0f} | {crawl_calls / pages:.2f} | {pages / merge_s:.0f} | {merge_calls / pages:.2f}"
             )
