@@ -34,16 +34,6 @@ def sound(text: str | None) -> str:
     return text if text is not None and is_label(text) else ""
 
 
-def shortened(text: str) -> str:
-    """Make a label of any text; "" if nothing printable is in it.
-
-    >>> shortened("  a\\nb ")
-    'a b'
-    """
-    printable = "".join(c if c.isprintable() else " " for c in text).strip()
-    return printable[:MAX_CHARS].strip()
-
-
 def escaped(label: str) -> str:
     """Give a label as it stands in a word of a log.
 

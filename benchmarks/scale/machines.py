@@ -194,7 +194,6 @@ class Machine(Worker):
 
     def __init__(self, world: World, name: str, rate: float) -> None:
         super().__init__(world, name, rate)
-        self.joined_at = world.now
         self.act(self._join)
 
     def _join(self) -> None:

@@ -249,7 +249,6 @@ class Bookkeeper:
 
     def _failed_for_now(self, outcome: FailedForNow) -> None:
         task, exchange = outcome.task, outcome.exchange
-        self.counts.retried += 1
         self._progress.event(task.url, "passing", error=outcome.class_, message=outcome.message)
         self._judge_host(task, exchange, outcome.class_, outcome.message)
         give_up_s = self._settings().politeness.give_up_after

@@ -34,7 +34,6 @@ class Counts(msgspec.Struct):
     errors                      failures recorded, by class
     replaced                    records and failures in whose place they were put, by kind or class
     replaced_bytes              of the bodies of these records
-    retried                     failures that were returned for another attempt
     pending, in_flight, hosts   as in the frontier
     tree_pages                  pages in the tree, as far as the machines have said
     reseeding                   hosts whose link files are still to be read, of `reseeding_of`
@@ -52,7 +51,6 @@ class Counts(msgspec.Struct):
     unchanged: int = 0
     bytes: int = 0
     replaced_bytes: int = 0
-    retried: int = 0
     recounted: int = 0
     tree_pages: int = 0
     pending: int = 0

@@ -68,7 +68,6 @@ PICTURE = "png"  # the extension of a screenshot, in files
 DOM = "dom.html"  # the suffix of a rendered page, beside its body
 _PAGE_FILE = re.compile(rf"({KEY_PATTERN})\.(dom\.html|[a-z0-9]{{1,8}})\Z")
 EXTENSION = r"^[a-z0-9]{1,8}\Z"  # of a body in files
-_EXTENSION = re.compile(EXTENSION)
 
 
 def election_path(number: int) -> str:
@@ -109,15 +108,6 @@ def is_host(name: str) -> bool:
 def suffix_of(directory: str) -> str:
     """Give the suffix of all files of pages in `directory`; "" if they have several."""
     return {HTMLS: ".html", FILES: ""}.get(directory, ".json")
-
-
-def is_extension(text: str) -> bool:
-    """Tell whether a text may be the extension of a body in files.
-
-    >>> is_extension("pdf"), is_extension("../x"), is_extension("")
-    (True, False, False)
-    """
-    return _EXTENSION.match(text) is not None
 
 
 def page_path(directory: str, host: str, key: str) -> str:

@@ -1,9 +1,10 @@
 """The extensions of documents, which are part of the tree's format."""
 
+import re
 from pathlib import Path
 
 from fscrawl.parse.extensions import EXTENSIONS, TEXTS, extension
-from fscrawl.storage.layout import is_extension
+from fscrawl.storage.layout import EXTENSION
 
 FORMAT = Path(__file__).parents[2] / "docs/design/tree-format.md"
 
@@ -17,7 +18,7 @@ def test_documented():
 
 def test_each_is_one():
     """Each extension may stand in a record, none is that of another directory, and no type has two."""
-    assert all(map(is_extension, EXTENSIONS))
+    assert all(re.match(EXTENSION, each) for each in EXTENSIONS)
     assert {"html", "tmp", "torn"}.isdisjoint(EXTENSIONS)
     types = [each for some in EXTENSIONS.values() for each in some]
     assert len(types) == len(set(types))
