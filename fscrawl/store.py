@@ -365,12 +365,12 @@ class Tree:
                 found.append(f"{directory}/{name}")
         return found
 
-    def members(self, host: str, record: PageRecord) -> dict[str, bytes]:
-        """Give the bodies of a page as WARC records that a dataset can copy: what it is (body, dom, picture) → bytes.
+    def members(self, host: str, record: PageRecord, bodies: Mapping[str, bytes]) -> dict[str, bytes]:
+        """Give those of the bodies of a page that stand in the tree as compressed WARC records, as they stand there.
 
-        Nothing if they do not stand as such in the tree.
+        `bodies`: what each is ("body", "dom", "picture") → its bytes.
         """
-        return {} if self._packed is None else self._packed.members(host, record)
+        return {} if self._packed is None else self._packed.members(host, record, bodies)
 
     # -- versions of pages: a tree of the layout "packs" keeps all of them
 

@@ -516,6 +516,7 @@ class _Compaction:
         """Copy the lines of a key that are kept, and not copied yet."""
         of = {is_new: {each[1].version: each for each in lines if self._is_new(each) == is_new} for is_new in (0, 1)}
         moved: dict[Where, Where] = {}
+        answered: set[str] = set()
         packs = self._files.packs
         for _, entry in kept:
             found, copied = of[False].get(entry.version), of[True].get(entry.version)
@@ -523,7 +524,7 @@ class _Compaction:
                 moved |= moves(packs.at(found), packs.at(copied))
             elif found is not None:
                 try:
-                    for what in self._files.copy(directory, host, found, moved, shares=len(kept) > 1):
+                    for what in self._files.copy(directory, host, found, moved, answered, shares=len(kept) > 1):
                         self._done.note("missing", f"{what} of {host} {entry.key.hex()}, version {entry.version}")
                 except RecordError as error:
                     self._done.note("torn", str(error))

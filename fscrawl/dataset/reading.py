@@ -89,7 +89,7 @@ def _read_ahead(job: Job, pool: ThreadPoolExecutor, names: Iterator[Name]) -> It
     records = in_turn(pool, (partial(_read_records, job, each) for each in cut), THREADS)
     waiting: deque[tuple[Future[list[ReadPage]], int]] = deque()
     ahead_bytes = 0
-    for chunk, size in _chunks(chain.from_iterable(records)):
+    for chunk, size in _chunks(job, chain.from_iterable(records)):
         waiting.append((pool.submit(_read_bodies, job, chunk), size))
         ahead_bytes += size
         while ahead_bytes > _AHEAD_BYTES or len(waiting) > THREADS:
@@ -100,13 +100,14 @@ def _read_ahead(job: Job, pool: ThreadPoolExecutor, names: Iterator[Name]) -> It
         yield from future.result()
 
 
-def _chunks(pages: Iterable[ReadPage]) -> Iterator[tuple[list[ReadPage], int]]:
+def _chunks(job: Job, pages: Iterable[ReadPage]) -> Iterator[tuple[list[ReadPage], int]]:
     """Cut pages into chunks, each with the sum of the bytes of its bodies."""
     chunk: list[ReadPage] = []
     size = 0
     for page in pages:
         chunk.append(page)
-        size += _size(page.record) if page.record is not None else 0
+        if page.record is not None:  # what stands in a pack is read for an archive, too
+            size += _size(page.record) * (1 + job.options.archives)
         if len(chunk) == _CHUNK_PAGES or size >= _CHUNK_BYTES:
             yield chunk, size
             chunk, size = [], 0
@@ -183,17 +184,19 @@ def _read_one_body(job: Job, tree: Tree, page: ReadPage, record: PageRecord) -> 
         body = read_whole(tree, tree.body_path(host, key, record.file), record.bytes, record.sha256, "body")
         rendered = record.rendered
         if rendered is None or not rendered.sha256:
-            return replace(page, body=body, members=_members(job, tree, host, record))
+            return replace(page, body=body, members=_members(job, tree, host, record, body=body))
         dom = read_whole(tree, tree.dom_path(host, key), rendered.bytes, rendered.sha256, "rendered page")
     except RecordError as error:
         return ReadPage(page.name, why="broken", broken=str(error))
     picture = _picture(job, tree, tree.body_path(host, key, PICTURE), rendered.screenshot)
-    members = _members(job, tree, host, record)
+    members = _members(job, tree, host, record, body=body, dom=dom, picture=picture)
     return replace(page, body=body, dom=dom, picture=picture, members=members)
 
 
-def _members(job: Job, tree: Tree, host: str, record: PageRecord) -> dict[str, bytes]:
-    return tree.members(host, record) if job.options.archives else {}
+def _members(job: Job, tree: Tree, host: str, record: PageRecord, **bodies: bytes | None) -> dict[str, bytes]:
+    if not job.options.archives:
+        return {}
+    return tree.members(host, record, {what: data for what, data in bodies.items() if data is not None})
 
 
 def _picture(job: Job, tree: Tree, path: str, size: int) -> bytes | None:

@@ -8,7 +8,9 @@ it, and the picture of that, are records of their own before the last: a convers
 `urn:view:<URL>`. For an exact duplicate, a revisit record takes the place of the response. Record ids are made of
 crawl, key and time.
 
-Promise: the same pages give the same bytes.
+Bodies that stand in packs as such records are copied.
+
+Promise: the same tree gives the same bytes; the same pages give the same records.
 """
 
 from __future__ import annotations

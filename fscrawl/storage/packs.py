@@ -19,7 +19,8 @@ What was written by a process that was killed is read as all else is. With `fsyn
 reported as stored.
 
 Memory of a process: 330 bytes for each line that is in no index (at most `_MANY_LINES` of a file), 230 for each host of
-each index, and 130 for each page of the host that is listed. A look-up costs a read in each segment that has the host.
+each index, and 130 for each page of the host that is listed. A look-up costs a read in each segment that has the host,
+but for the host that was listed last.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ from fscrawl.storage.layout import (
 from fscrawl.storage.records import ErrorRecord, PageRecord, RenderRecord, TreeRecord, Version, timestamp
 from fscrawl.storage.retrying import BRIEF, Retrying
 from fscrawl.storage.safe_open import Place, name_of, open_parent, open_to_append, open_to_read, too_large
-from fscrawl.storage.warc import Capture, Original, warcinfo
+from fscrawl.storage.warc import Capture, Original, date_of, warcinfo
 from fscrawl.util.lru import Lru
 
 SEGMENT_BYTES = 256 << 20
@@ -570,26 +571,26 @@ class Packs:
             asked = directory, host, self._changes
             if self._last[0] == asked:
                 return self._last[1]
-            found = self._all_of(directory, host)
+            found = _that_count(self._newest(directory, host))
             if len(found) <= _KEPT_LINES:
                 self._last = asked, found
             return found
 
-    def _all_of(self, directory: str, host: str) -> dict[bytes, Found]:
+    def _newest(self, directory: str, host: str) -> dict[bytes, Found]:
+        """Give the newest line of each key of a host; of failures, of those that are newer than all of their page."""
         newest: dict[bytes, Found] = {}
         for found in self._lines_of(directory, host):
             before = newest.get(found[1].key)
             if before is None or _order(before) <= _order(found):
                 newest[found[1].key] = found
         if directory == ERRS:
-            pages = self._all_of(LINKS, host)
+            pages = self._newest(LINKS, host)
             newest = {
                 key: found
                 for key, found in newest.items()
                 if key not in pages or pages[key][1].version < found[1].version
             }
-        there = ((key, found) for key, found in newest.items() if not found[1].is_gone)
-        return dict(sorted(there, key=lambda item: (item[1][0].path, item[1][1].offset)))
+        return newest
 
     def by_key(self, directory: str, host: str) -> list[list[Found]]:
         """Give all lines of a host, those of each key together, the oldest first."""
@@ -645,10 +646,7 @@ class Packs:
 
     def block(self, at: At, what: str, most: int | None) -> bytes | None:
         """Read a body; None if it is not there. `most`: bytes; if it has more, only the first of them are given."""
-        where = at.of(what)
-        if where is not None and most is not None and where[1] > most + (most >> 8) + _HEADS_BYTES:
-            return None  # what cannot be packed grows by less
-        member = self.member(at, what)
+        member = self.member(at, what, most)
         if not member:
             return None
         unpacker = zlib.decompressobj(_GZIP)
@@ -661,20 +659,22 @@ class Packs:
             block = block.partition(b"\r\n\r\n")[2]
         return block.removesuffix(b"\r\n\r\n") if unpacker.eof else block
 
-    def member(self, at: At, what: str) -> bytes:
-        """Read a body as it stands in its pack; b"" if it is not all there."""
+    def member(self, at: At, what: str, most: int | None = None) -> bytes:
+        """Read a body as it stands in its pack; b"" if it is not all there. `most`: bytes that it may have unpacked."""
         where = at.of(what)
         if where is None or not is_bodies(at.pack):
             return b""
+        if most is not None and where[1] > most + (most >> 8) + _HEADS_BYTES:
+            return b""  # what cannot be packed grows by less
         data = self._reader.read(at.pack, *where)
         return data if len(data) == where[1] else b""
 
-    def start(self, at: At, what: str) -> bytes:
-        """Read what the WARC record of a body begins with; b"" if it is not there, or damaged."""
-        where = at.of(what)
-        if where is None or not is_bodies(at.pack):
+    def start(self, at: At) -> bytes:
+        """Read what the record of a body begins with; b"" if it is not there, or damaged."""
+        if at.body is None or not is_bodies(at.pack):
             return b""
-        return _start_of(self._reader.read(at.pack, where[0], min(where[1], _START_BYTES)))
+        offset, length = at.body
+        return _start_of(self._reader.read(at.pack, offset, min(length, _START_BYTES)))
 
     def holds(self, path: str, offset: int, data: bytes) -> bool:
         """Read back what was written."""
@@ -706,6 +706,12 @@ def _order(found: Found) -> tuple[int, str, int]:
     """Of two lines of one version, which two machines have written, the same one counts for everybody."""
     lines, entry = found
     return entry.version, lines.path, entry.offset
+
+
+def _that_count(newest: Mapping[bytes, Found]) -> dict[bytes, Found]:
+    """Leave out what is gone, and bring the others into the order in which they are stored."""
+    there = ((key, found) for key, found in newest.items() if not found[1].is_gone)
+    return dict(sorted(there, key=lambda item: (item[1][0].path, item[1][1].offset)))
 
 
 def _all_flags(rows: bytes) -> int:
@@ -947,10 +953,19 @@ def gzip_member(data: bytes) -> bytes:
     return packer.compress(data) + packer.flush()
 
 
+def _is_member_of(member: bytes, record: bytes) -> bool:
+    """Tell whether a gzip member is one, and holds this record."""
+    unpacker = zlib.decompressobj(_GZIP)
+    try:
+        return unpacker.decompress(member, len(record) + 1) == record and unpacker.eof and not unpacker.unused_data
+    except zlib.error:
+        return False
+
+
 def _start_of(member: bytes) -> bytes:
     """Unpack what a WARC record begins with; b"" if it is damaged."""
     try:
-        return zlib.decompressobj(_GZIP).decompress(member[:_START_BYTES], 4 * _START_BYTES)
+        return zlib.decompressobj(_GZIP).decompress(member, 4 * _START_BYTES)
     except zlib.error:
         return b""
 
@@ -1080,16 +1095,21 @@ class PackedFiles(TreeFiles):
         """Do what `many_files.list_keys` does."""
         return sorted(key.hex() for key in self.packs.all_of(directory, host))
 
-    def members(self, host: str, record: PageRecord) -> dict[str, bytes]:
-        """Give the bodies of a page as they stand in its pack, if they came with the answer of which `record` tells.
+    def members(self, host: str, record: PageRecord, bodies: Mapping[str, bytes]) -> dict[str, bytes]:
+        """Give bodies as they stand in a pack: gzip members, each of the one record that `Capture` makes of it.
 
-        Each is a gzip member, with the WARC record that `storage.warc.Capture` makes.
+        `bodies`: "body", "dom" and "picture" → what was read of them.
         """
         found = self._counting(LINKS, host, record.key)
         at = None if found is None else self.packs.at(found)
-        capture = self._capture(record)
-        members = {} if at is None else {what: self.packs.member(at, what) for what in at.places()}
-        return {what: data for what, data in members.items() if _start_of(data).startswith(capture.start(_KINDS[what]))}
+        if at is None:
+            return {}
+        capture, made = self._capture(record), {}
+        for what, data in bodies.items():
+            member = self.packs.member(at, what, len(data))
+            if member and _is_member_of(member, capture.made(what, record.status, record.headers, data)):
+                made[what] = member
+        return made
 
     # -- writing
 
@@ -1100,14 +1120,12 @@ class PackedFiles(TreeFiles):
         if body is not None and not beside and page.version > 1:
             page.at = self._same_body(host, record)
         if body is None or page.at is not None:
-            page.members |= self._answer(record, page.at)
+            page.members |= self._answer(record, b"" if page.at is None else self.packs.start(page.at))
         else:
-            page.members["body"] = gzip_member(capture.response(record.status, record.headers, body))
+            page.members["body"] = gzip_member(capture.made("body", record.status, record.headers, body))
         for path, data in beside.items():
-            if path.endswith(f".{DOM}"):
-                page.members["dom"] = gzip_member(capture.conversion(data, "response"))
-            else:
-                page.members["picture"] = gzip_member(capture.view(data, "response"))
+            what = "dom" if path.endswith(f".{DOM}") else "picture"
+            page.members[what] = gzip_member(capture.made(what, record.status, record.headers, data))
         self.writer.put(page)
 
     def put_record(self, host: str, record: PageRecord) -> None:
@@ -1143,11 +1161,14 @@ class PackedFiles(TreeFiles):
         else:
             self.remove(path)
 
-    def copy(self, directory: str, host: str, found: Found, moved: dict[Where, Where], *, shares: bool) -> list[str]:
+    def copy(
+        self, directory: str, host: str, found: Found, moved: dict[Where, Where], answered: set[str], *, shares: bool
+    ) -> list[str]:
         """Write a line once more, with its bodies, at once or together with others (`write_copies`).
 
-        `moved`: where bodies of the same page are now. `shares`: its next version may have the same bodies. Return
-        which bodies are missing; TreeError if one is there, and cannot be read.
+        `moved`: where bodies of the same page are now; `answered`: when it was fetched, for each answer in the copies.
+        `shares`: its next version may have the same bodies. Return which bodies are missing; TreeError if one is there,
+        and cannot be read.
         """
         missing: list[str] = []
         line = self.packs.line(found)
@@ -1168,9 +1189,9 @@ class PackedFiles(TreeFiles):
             missing = [what for what, data in page.members.items() if not data]
             for what in missing:
                 del page.members[what]
-        if directory == LINKS and (page.at is not None or head.at is None):
+        if directory == LINKS:
             with contextlib.suppress(RecordError):
-                page.members = self._answer(PageRecord.from_json(line), page.at)
+                self._add_answer(page, PageRecord.from_json(line), answered)
         self._copies.append(page)
         self._copies_bytes += sum(map(len, page.members.values()))
         if shares or len(self._copies) >= _GROUP_LINES or self._copies_bytes >= _GROUP_BYTES:
@@ -1178,6 +1199,13 @@ class PackedFiles(TreeFiles):
         if shares:
             moved |= moves(head.at, page.at)
         return missing
+
+    def _add_answer(self, page: _Page, record: PageRecord, answered: set[str]) -> None:
+        """Let a copy have the record of its answer, too, if no body has it, and no other line of the same answer."""
+        if record.fetched_at not in answered:
+            answered.add(record.fetched_at)
+            start = self.packs.start(page.at) if page.at is not None else _start_of(page.members.get("body", b""))
+            page.members |= self._answer(record, start)
 
     def _whole_member(self, at: At, what: str) -> bytes:
         """Read a body as it stands in its pack; b"" if it is not there."""
@@ -1208,18 +1236,18 @@ class PackedFiles(TreeFiles):
 
     def _capture(self, record: PageRecord) -> Capture:
         page, _, _ = parts_of(record.url)
-        return Capture(self._crawl, record.key, url_of(record.url), page, record.fetched_at, record.ip)
+        return Capture(self._crawl, record.key, url_of(record.url), page, date_of(record.fetched_at), record.ip)
 
-    def _answer(self, record: PageRecord, at: At | None) -> dict[str, bytes]:
-        """Make the record of an answer that led elsewhere, or had the body that an older record at `at` has.
+    def _answer(self, record: PageRecord, start: bytes) -> dict[str, bytes]:
+        """Make the record of an answer that led elsewhere, or had the body of an older one, which begins with `start`.
 
         For whoever replays the pack: the tree itself does not need it.
         """
         capture = self._capture(record)
-        if at is None and record.redirect is not None:
+        if not start and record.redirect is not None:
             return {"answer": gzip_member(capture.response(record.status, record.headers, None))}
-        old = None if at is None else Original.read(self.packs.start(at, "body"))
-        if old is None or old.date == record.fetched_at:  # the page was looked at again, and no body was sent
+        old = Original.read(start)
+        if old is None or old.date == capture.date:
             return {}
         return {"answer": gzip_member(capture.revisit(record.status, record.headers, record.bytes, old))}
 
@@ -1280,4 +1308,3 @@ class PackedFiles(TreeFiles):
 
 
 _WHAT = {DOM: "dom", PICTURE: "picture"}
-_KINDS = {"body": "response", "dom": "conversion", "picture": "view"}  # of WARC records

@@ -15,6 +15,7 @@ import http
 import re
 import uuid
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import NamedTuple
@@ -25,7 +26,6 @@ from fscrawl.storage.records import DOM_TYPE
 FIELDS = "application/warc-fields"
 REQUEST, RESPONSE = (f"application/http; msgtype={kind}" for kind in ("request", "response"))
 _REVISIT = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
-NO_BODY = "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"  # SHA-1 of nothing, in base 32
 _UNTRUE_HEADERS = frozenset({"content-encoding", "transfer-encoding", "content-length"})  # wrong for a stored body
 _HEADERS_BYTES = 28 << 10  # FastWARC reads no head of more than 32 KiB
 # C0, DEL and C1, and the two ends of lines that Unicode has beside them: `str.splitlines` cuts there.
@@ -87,9 +87,11 @@ class Capture(NamedTuple):
     def id(self, kind: str) -> str:
         return record_id(f"{self.crawl}/{self.key}/{self.date}/{kind}")
 
-    def start(self, kind: str) -> bytes:
-        """Give what a record of some kind begins with: no other one begins so."""
-        return _start("resource" if kind == "view" else kind, self.id(kind))
+    def made(self, what: str, status: int, headers: Mapping[str, str], data: bytes) -> bytes:
+        """Make the record of a body of a page whose answer has a response. `what`: "body", "dom" or "picture"."""
+        if what == "body":
+            return self.response(status, headers, data)
+        return self.conversion(data, "response") if what == "dom" else self.view(data, "response")
 
     def response(self, status: int, headers: Mapping[str, str], body: bytes | None) -> bytes:
         """Make the record of the answer. `body` is None if it was not stored; there may have been one."""
@@ -192,17 +194,29 @@ def _token(name: str) -> str:
 
 
 def record(kind: str, content_type: str, fields: dict[str, str], block: bytes) -> bytes:
-    """Write a record. `fields`: its id, and then those that not every record has."""
-    others = {name: value for name, value in fields.items() if name != "WARC-Record-ID"} | {
+    """Write a record. `fields`: those that not every record has."""
+    headers = {
+        "WARC-Type": kind,
+        **fields,
         "WARC-Block-Digest": f"sha1:{base32_sha1(block)}",
         "Content-Type": content_type,
         "Content-Length": str(len(block)),
     }
-    return b"".join((_start(kind, fields["WARC-Record-ID"]), lines(others.items()), b"\r\n", block, b"\r\n\r\n"))
+    return b"".join((b"WARC/1.1\r\n", lines(headers.items()), b"\r\n", block, b"\r\n\r\n"))
 
 
-def _start(kind: str, id_: str) -> bytes:
-    return f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Record-ID: {id_}\r\n".encode()
+def date_of(text: str) -> str:
+    """Give a time as WARC has it: in UTC, to the millisecond; as it is, if it is none: somebody may have edited it.
+
+    >>> date_of("2026-11-29T00:00:00+02:00"), date_of("yesterday")
+    ('2026-11-28T22:00:00.000Z', 'yesterday')
+    """
+    try:
+        moment = datetime.fromisoformat(text)
+        moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return text
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def record_id(name: str) -> str:

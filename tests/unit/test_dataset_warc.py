@@ -313,6 +313,44 @@ def test_archive_of_packs(tmp_path, monkeypatch, formats):
     assert made == {b"response": 4 + 2 + 2, b"conversion": 1, b"resource": 1, b"revisit": 2}  # 2: have no body
 
 
+def lengthened(line):
+    line["at"]["body"][1] += 100  # and so a part of the next one
+
+
+def turned(line):
+    line["status"], line["ip"] = 203, "192.0.2.0"
+
+
+def dated(line):
+    line["fetched_at"] = "2026-11-21T12:00:00+02:00"
+
+
+@pytest.mark.parametrize("edit", [lengthened, turned, dated])
+def test_archive_of_lines_that_were_edited(tmp_path, edit):
+    """What stands in a pack is only copied if it is the record that the page has by its line."""
+    grown = Grown(tmp_path / "tree", layout="packs")
+    grown.page(A, b"<p>a")
+    grown.page("http://a.example/secret", b"<p>secret", robots=("noindex",))
+    grown.tree.close()
+    (path,) = (tmp_path / "tree/links").glob("*/*.jsonl")
+    first, second = path.read_text().splitlines()
+    line = json.loads(first)
+    edit(line)
+    path.write_text(f"{json.dumps(line)}\n{second}\n")
+    for index in path.parent.glob("*.index"):
+        index.unlink()
+    made = grown.merge(tmp_path / "out", formats=("warc",))
+    check(made)
+    found = read(made)
+    kinds = [kind for kind, *_ in found]
+    assert kinds == ["warcinfo", "response", "request", "metadata"]
+    (_, response, head, body), (_, request, *_), (_, metadata, *_) = found[1:]
+    assert (head.get_statuscode(), body) == (str(line["status"]), b"<p>a")
+    assert response.get("WARC-IP-Address") == line.get("ip") == request.get("WARC-IP-Address")
+    assert response["WARC-Record-ID"] == request["WARC-Concurrent-To"] == metadata["WARC-Concurrent-To"]
+    assert response["WARC-Date"].endswith("Z")
+
+
 def test_archive_of_a_body_of_before(tmp_path):
     """A body that an older answer brought is not copied: the record of that one has another date."""
     grown, later = Grown(tmp_path / "tree", layout="packs"), "2027-01-01T00:00:00.000Z"

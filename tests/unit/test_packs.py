@@ -30,7 +30,7 @@ from fscrawl.store import Tree
 
 HOST = "a.example"
 RECORD = TreeRecord(FORMAT, "c1", "t", 512, "host", "0" * 32, layout="packs")
-WHEN, LATER = "2026-11-28T22:00:00Z", "2026-11-29T22:00:00Z"
+WHEN, LATER = "2026-11-28T22:00:00.000Z", "2026-11-29T22:00:00.000Z"
 
 
 @pytest.fixture
@@ -226,6 +226,17 @@ def test_failures(tree, root):
     tree.drop_error(HOST, key)
     assert opened(root).failure(HOST, key) is None
     assert opened(root).is_done(HOST, key)
+
+
+def test_a_failure_before_a_removal_is_over(tree, root):
+    """A page that was stored after its failure, and removed, has not failed, whether its host was listed or not."""
+    tree.put_error(HOST, failure_of(1))
+    record = put(tree, 1)
+    tree.files.remove(tree.tree_path("links", HOST, record.key))
+    reader = opened(root)
+    assert reader.failure(HOST, record.key) is None
+    assert reader.keys("errs", HOST) == []
+    assert reader.failure(HOST, record.key) is None
 
 
 def test_gone(tree, root):
