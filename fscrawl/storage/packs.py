@@ -20,7 +20,7 @@ reported as stored.
 
 Memory of a process: 330 bytes for each line that is in no index (at most `_MANY_LINES` of a file), 230 for each host of
 each index, and 130 for each page of the host that is listed. A look-up costs a read in each segment that has the host,
-but for the host that was listed last.
+but for the host that was listed last, and for the pages that were found last.
 """
 
 from __future__ import annotations
@@ -71,11 +71,12 @@ from fscrawl.storage.records import ErrorRecord, PageRecord, RenderRecord, TreeR
 from fscrawl.storage.retrying import BRIEF, Retrying
 from fscrawl.storage.safe_open import Place, name_of, open_parent, open_to_append, open_to_read, too_large
 from fscrawl.storage.warc import Capture, Original, date_of, warcinfo
-from fscrawl.util.lru import Lru
+from fscrawl.util.lru import Lru, Recent
 
 SEGMENT_BYTES = 256 << 20
 _READ_BYTES = 4 << 20
 _KEPT_LINES = 50_000  # of the host that was listed last
+_RECENT_LINES = 1000  # that were found last: who reads a page asks for its record, its body and more
 _HANDLES = 256  # files that a process keeps open for reading
 _GZIP = 16 + zlib.MAX_WBITS
 _GZIP_LEVEL = 4
@@ -331,7 +332,9 @@ class Packs:
         self._look_s = 0.0 if is_local else _LOOK_S
         self._looked_at = float("-inf")
         self._changes = 0
-        self._last: tuple[object, dict[bytes, Found]] = None, {}
+        self._last: tuple[object, dict[bytes, Found]] = None, {}  # the host that was listed last
+        self._recent: Recent[tuple[str, str, str], Found] = Recent(_RECENT_LINES)  # by directory, host and key
+        self._recent_at = 0
 
     # -- what others have written
 
@@ -553,8 +556,14 @@ class Packs:
         """Give the line that counts for a key in LINKS or ERRS; None if there is none."""
         with self._lock:
             self.look()
-            if self._last[0] == (directory, host, self._changes) and (last := self._last[1].get(bytes.fromhex(key))):
-                return last
+            if self._recent_at != self._changes:
+                self._recent_at, self._recent = self._changes, Recent(_RECENT_LINES)
+            recent = self._recent
+            known = recent.get((directory, host, key))
+            if known is None and self._last[0] == (directory, host, self._changes):
+                known = self._last[1].get(bytes.fromhex(key))
+        if known is not None:
+            return known
         found = self.versions(directory, host, key)
         if not found or found[-1][1].is_gone:
             return None
@@ -562,6 +571,7 @@ class Packs:
             page = self.versions(LINKS, host, key)
             if page and page[-1][1].version >= found[-1][1].version:  # it was stored, or removed, since
                 return None
+        recent.put((directory, host, key), found[-1])
         return found[-1]
 
     def all_of(self, directory: str, host: str) -> dict[bytes, Found]:
