@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -200,9 +201,10 @@ def test_a_bad_seed(seed: str, said: str, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def loaded(code: str) -> set[str]:
-    """Run Python code in a process of its own; give the names of the modules that it has loaded."""
-    code += "\nimport sys; print(*sys.modules)"
-    return {*subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()}
+    """Run Python code in a process of its own, unmeasured; give the names of the modules that it has loaded."""
+    words = [sys.executable, "-c", f"{code}\nimport sys; print(*sys.modules)"]
+    env = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
+    return {*subprocess.run(words, capture_output=True, text=True, check=True, env=env).stdout.split()}
 
 
 def test_no_command_loads_what_it_does_not_need() -> None:
