@@ -22,6 +22,7 @@ import signal
 import subprocess
 import sys
 import threading
+import warnings
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -146,7 +147,9 @@ def crawl(
         "wait": False,
         "allow_env": _names(allow_env),
     }
-    from tqdm.auto import tqdm  # noqa: PLC0415 - only this call needs it
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a notebook without ipywidgets gets a line of text
+        from tqdm.auto import tqdm  # noqa: PLC0415 - only this call needs it
 
     with tqdm(disable=not progress or sys.stderr is None, unit=" pages") as bar, _Process(task) as process:
         return _result(Path(task["root"]), process, bar)

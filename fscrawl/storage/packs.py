@@ -322,7 +322,7 @@ Found = tuple[_Lines, Entry]
 class Packs:
     """The packs of a tree, as one process sees them; safe to share between threads."""
 
-    def __init__(self, files: PackedFiles, *, is_local: bool) -> None:
+    def __init__(self, files: TreeFiles, *, is_local: bool) -> None:
         self.is_loaded = False
         self._files = files
         self._reader = _Reader(files)
@@ -345,7 +345,7 @@ class Packs:
                 return
             for directory, known in self._lines.items():
                 there = {}
-                for pack in self._files.names_of_packs(directory):
+                for pack in _names_of_packs(self._files, directory):
                     for name in self._files.names(f"{directory}/{pack}"):
                         if (segment := segment_of(name)) is not None:
                             path = segment_path(directory, pack, segment, LINES)
@@ -712,6 +712,11 @@ def _fresh(lines: _Lines, host: str, key: bytes | None) -> Iterator[Entry]:
         yield from entries
 
 
+def _names_of_packs(files: TreeFiles, directory: str) -> list[str]:
+    """List the directories of writers."""
+    return [name for name in files.names(directory) if is_pack(name)]
+
+
 def _order(found: Found) -> tuple[int, str, int]:
     """Of two lines of one version, which two machines have written, the same one counts for everybody."""
     lines, entry = found
@@ -754,7 +759,7 @@ class _Page:
 class Writer:
     """Writes the packs of this process. Pages that wait at the same time are written together."""
 
-    def __init__(self, files: PackedFiles, packs: Packs, crawl: str, *, is_local: bool) -> None:
+    def __init__(self, files: TreeFiles, packs: Packs, crawl: str, *, is_local: bool) -> None:
         self._files = files
         self._packs = packs
         self._crawl = crawl
@@ -993,21 +998,27 @@ class PackedFiles(TreeFiles):
     def __init__(
         self, root: Path, machine: str, record: TreeRecord, *, fsync: bool = False, retrying: Retrying = BRIEF
     ) -> None:
+        # What this object holds does not hold it: in a circle, files would stay open until Python looks for circles.
+        self._plain = TreeFiles(root, machine, fsync=fsync, retrying=retrying)
         super().__init__(root, machine, fsync=fsync, retrying=retrying)
         is_local = caches_live_s(root) == 0
         self._crawl = record.crawl
-        self.packs = Packs(self, is_local=is_local)
-        self.writer = Writer(self, self.packs, record.crawl, is_local=is_local)
+        self.packs = Packs(self._plain, is_local=is_local)
+        self.writer = Writer(self._plain, self.packs, record.crawl, is_local=is_local)
         self._copies: list[_Page] = []
         self._copies_bytes = 0
 
-    def names_of_packs(self, directory: str) -> list[str]:
-        """List the directories of writers."""
-        return [name for name in super().names(directory) if is_pack(name)]
+    @property
+    def retrying(self) -> Retrying:
+        return self._plain.retrying
+
+    @retrying.setter
+    def retrying(self, retrying: Retrying) -> None:
+        self._plain.retrying = retrying
 
     def pack_directories(self) -> list[str]:
-        """Do the same for all directories of pages; give paths."""
-        return [f"{directory}/{pack}" for directory in PAGE_DIRECTORIES for pack in self.names_of_packs(directory)]
+        """List the directories of writers, with those above them."""
+        return [f"{above}/{pack}" for above in PAGE_DIRECTORIES for pack in _names_of_packs(self._plain, above)]
 
     # -- reading
 

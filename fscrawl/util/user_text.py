@@ -168,7 +168,7 @@ def to_toml(value: Any) -> str:
     if isinstance(value, str):
         return '"' + "".join(_ESCAPES.get(c) or (c if c.isprintable() else f"\\U{ord(c):08x}") for c in value) + '"'
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(to_toml(item) for item in value) + "]"
+        return f"[{', '.join(map(to_toml, value))}]"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{to_toml(name)} = {to_toml(item)}" for name, item in value.items()) + "}"
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e9:

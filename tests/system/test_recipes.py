@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -29,7 +30,7 @@ from tests.support.web import Request, Web
 pytestmark = pytest.mark.proof
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-SETTINGS = ("politeness.delay=0", "fetch.allow_addresses=['127.0.0.0/8']", "fleet.beat=1", "fleet.dead_after=5")
+SETTINGS = ("politeness.delay=0", 'fetch.allow_addresses=["127.0.0.0/8"]', "fleet.beat=1", "fleet.dead_after=5")
 DEADLINE_S = 90.0
 _FSCRAWL = """\
 #!/bin/sh
@@ -77,7 +78,7 @@ class World:
         self.root = directory / "srv" / "crawl"
         for name in ("srv", "mnt", "bin"):
             (directory / name).mkdir()
-        words = " ".join(f"--set {each}" for each in SETTINGS)
+        words = " ".join(f"--set {shlex.quote(each)}" for each in SETTINGS)
         program = directory / "bin" / "fscrawl"
         program.write_text(_FSCRAWL.format(root=self.root, python=sys.executable, settings=words), encoding="utf-8")
         program.chmod(0o755)

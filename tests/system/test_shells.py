@@ -150,8 +150,9 @@ class Terminal:
         return told.read_text().removesuffix("\n")
 
     def _wait(self, holds: Callable[[], bool], what: str) -> None:
-        until = time.monotonic() + DEADLINE_S
+        until, typed = time.monotonic() + DEADLINE_S, select.poll()
+        typed.register(self._typed, select.POLLIN)
         while not holds():
             assert time.monotonic() < until, f"not within {DEADLINE_S} s: {what}\n{self._shown}"
-            if select.select([self._typed], [], [], 0.02)[0]:
+            if typed.poll(20):
                 self._shown += os.read(self._typed, 65536).decode("utf-8", "replace")

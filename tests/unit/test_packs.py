@@ -707,7 +707,7 @@ def test_many_lines_without_an_index(tree, root, monkeypatch, may_write):
             tries.append(of)
             raise TreeError("no")
 
-        monkeypatch.setattr(packs.PackedFiles, "publish_chunks", refused)
+        monkeypatch.setattr(packs.TreeFiles, "publish_chunks", refused)
     reader = opened(root, "m-2-bb")
     for _ in range(3):
         reader.files.packs.look(0.0)

@@ -101,10 +101,11 @@ _NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 def _dataset(data: bytes) -> None:
     text = string(data)
-    shown = formats.cell(data.decode("utf-8", "replace"))
+    of_table = data.decode("utf-8", "replace")  # tables hold UTF-8
+    shown = formats.cell(of_table)
     assert not shown or shown[0] not in "=+-@"
     assert not re.search("[\x00-\x08\x0b-\x1f]", shown)
-    formats.cell([text, 1, None])
+    formats.cell([of_table, 1, None])
     url = urls.normalise(text)
     assert url is None or surt(url)
     for read in (lambda: options.status(text), lambda: options.since(text, _NOW)):
