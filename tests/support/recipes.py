@@ -11,11 +11,10 @@ import base64
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
-
-from msgspec.structs import replace
 
 from demo.server import Request, Response
 
