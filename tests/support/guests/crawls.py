@@ -110,10 +110,11 @@ def begin(
     ]
     if site is not None:
         words += [word for seed in site.seeds() for word in ("--seed", seed)]
-        fleet = {"fleet.beat": BEAT_S, "fleet.dead_after": DEAD_AFTER_S, "politeness.robots": "false"}
+        ours = {"fleet.beat": BEAT_S, "fleet.dead_after": DEAD_AFTER_S, "politeness.robots": "false"}
+        ours["fetch.allow_addresses"] = '["10.0.2.2"]'  # the host
         words += [
             word
-            for name, value in {**SETTINGS, **fleet, **(settings or {})}.items()
+            for name, value in {**SETTINGS, **ours, **(settings or {})}.items()
             for word in ("--set", f"{name}={value}")
         ]
     if user:
