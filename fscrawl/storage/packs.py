@@ -842,15 +842,21 @@ class Writer:
             self._changed.notify_all()
 
     def _write(self, group: list[_Page]) -> None:
-        """Write a group: the bodies, and then the lines. After a call that failed, a new segment begins."""
+        """Write a group: the bodies, and then the lines. After a call that failed, a new segment begins.
+
+        A file server may be asked twice to make a file, and say that there is one.
+        """
         place = Place(str(self._files.root), f"{LINKS}/{self._pack}")
 
         def write_once() -> None:
-            try:
-                self._write_once(group)
-            except BaseException:
-                self._end_segment(with_index=False)
-                raise
+            for is_last in (False, True):
+                try:
+                    self._write_once(group)
+                    break
+                except BaseException as error:
+                    self._end_segment(with_index=False)
+                    if is_last or not isinstance(error, FileExistsError):
+                        raise
 
         self._files.retrying(place, write_once)
 

@@ -146,7 +146,8 @@ def _out_of_reach(tree: Path, mount: Passthrough, member: Member, fault: Fault, 
 
 
 def _last_beat(tree: Path, member: Member) -> Beat:
-    (log,) = (tree / ".fscrawl" / "machines").glob(f"*-{member.pid}-*.log")
+    logs = (tree / ".fscrawl" / "machines").glob(f"*-{member.pid}-*.log")
+    log = max(logs, key=lambda path: path.stat().st_mtime)  # whose name seemed taken has taken another one
     peer = Peer(log.stem, 0.0)
     peer.take(log.read_bytes())
     return peer.last()

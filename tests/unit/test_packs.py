@@ -383,6 +383,26 @@ def test_a_write_that_fails(root, monkeypatch, since, code, times):
     assert numbered(100, *told).items() <= stored(opened(root)).items()
 
 
+@pytest.mark.parametrize("suffix", [BODIES, LINES])
+def test_a_file_that_is_made_twice(root, monkeypatch, suffix):
+    """A file server that repeats a request says that the file is there: then the pages are in the next segment."""
+    tree, real, made = opened(root), packs.open_to_append, []
+
+    def twice(place, flags):
+        found = real(place, flags)
+        if flags & os.O_EXCL and place.path.endswith(suffix) and not made:
+            made.append(place)
+            os.close(found[0])
+            return real(place, flags)
+        return found
+
+    monkeypatch.setattr(packs, "open_to_append", twice)
+    put(tree, 1)
+    assert made
+    put(tree, 2)
+    assert stored(tree) == stored(opened(root)) == numbered(1, 2)
+
+
 def test_a_full_disk_is_not_filled_with_names(root, monkeypatch):
     """As long as nothing can be written, no files come up."""
     tree = opened(root, retrying=Retrying(0.3))
