@@ -97,17 +97,8 @@ def begin(
     settings: Mapping[str, object] | None = None,
 ) -> Begun:
     """Start a machine on a client; the first is given the site, and makes the tree with the settings."""
-    words = [
-        "python3",
-        "/opt/checkout/crawl.py",
-        "--root",
-        root,
-        "--workers",
-        "1",
-        "--threads",
-        str(threads),
-        "--quiet",
-    ]
+    words = ["python3", "/opt/checkout/crawl.py", "--root", root, "--quiet"]
+    words += ["--workers", "1", "--threads", str(threads)]
     if site is not None:
         words += [word for seed in site.seeds() for word in ("--seed", seed)]
         ours = {"fleet.beat": BEAT_S, "fleet.dead_after": DEAD_AFTER_S, "politeness.robots": "false"}
