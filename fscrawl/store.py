@@ -365,6 +365,11 @@ class Tree:
                 found.append(f"{directory}/{name}")
         return found
 
+    @property
+    def has_members(self) -> bool:
+        """Whether bodies stand in the tree as compressed WARC records."""
+        return self._packed is not None
+
     def members(self, host: str, record: PageRecord, bodies: Mapping[str, bytes]) -> dict[str, bytes]:
         """Give those of the bodies of a page that stand in the tree as compressed WARC records, as they stand there.
 

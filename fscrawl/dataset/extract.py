@@ -22,7 +22,6 @@ import pyarrow as pa
 
 from fscrawl.dataset import pdf_text, similar
 from fscrawl.dataset.job import Job, pages_done
-from fscrawl.dataset.options import ARCHIVE
 from fscrawl.dataset.page_files import is_noindex
 from fscrawl.dataset.plan import Batch, run_directory
 from fscrawl.dataset.reading import THREADS, ReadPage, pages
@@ -254,7 +253,7 @@ class _Rows:
 
     def __init__(self, job: Job) -> None:
         self._schema = job.rows
-        self._is_archive = {*job.options.formats} == {ARCHIVE}
+        self._only_archives = job.options.only_archives
         self._path = job.tree.body_path
         self._records: list[PageRecord] = []
         self._made: list[dict[str, Any]] = []  # what a record does not have, or not as a column has it
@@ -274,7 +273,7 @@ class _Rows:
             "sha1": None if body is None else base32_sha1(body),
             "sha256": record.sha256 or None,
             "referrer": record.referrer or None,
-            "html": None if self._is_archive and "body" in page.members else body,
+            "html": None if self._only_archives and "body" in page.members else body,
             "identity": _identity(record, page.dom),
             "rendered": record.rendered.ended if record.rendered is not None else None,
             "dom": page.dom,

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from zlib_ng import gzip_ng
 
 from fscrawl.parse.encoding import decode
+from fscrawl.storage.records import rfc3339
 
 _ZSTD_LEVEL = 3
 _ROW_GROUP_ROWS = 100_000  # of narrow rows; wide ones are bounded by their bytes
@@ -120,10 +121,6 @@ def _json_value(value: Any, charset: str | None) -> Any:
     if isinstance(value, datetime):
         return rfc3339(value)
     return [_json_value(each, charset) for each in value] if isinstance(value, list) else value
-
-
-def rfc3339(moment: datetime) -> str:
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class Csv:

@@ -84,12 +84,16 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def reads_text(self) -> bool:
         """Whether pages must be parsed: archives alone need no text."""
-        in_tables = (self.text != "none" or self.language) and {*self.formats} != {ARCHIVE}
+        in_tables = (self.text != "none" or self.language) and not self.only_archives
         return bool(self.fields or self.site) or self.dedupe or in_tables
 
     @property
     def archives(self) -> bool:
         return ARCHIVE in self.formats
+
+    @property
+    def only_archives(self) -> bool:
+        return {*self.formats} == {ARCHIVE}
 
 
 def check(options: Options) -> None:

@@ -104,10 +104,11 @@ def _chunks(job: Job, pages: Iterable[ReadPage]) -> Iterator[tuple[list[ReadPage
     """Cut pages into chunks, each with the sum of the bytes of its bodies."""
     chunk: list[ReadPage] = []
     size = 0
+    times = 2 if job.options.archives and job.tree.has_members else 1  # each body as it is, and as it stands there
     for page in pages:
         chunk.append(page)
-        if page.record is not None:  # what stands in a pack is read for an archive, too
-            size += _size(page.record) * (1 + job.options.archives)
+        if page.record is not None:
+            size += _size(page.record) * times
         if len(chunk) == _CHUNK_PAGES or size >= _CHUNK_BYTES:
             yield chunk, size
             chunk, size = [], 0

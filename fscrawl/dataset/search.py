@@ -36,6 +36,7 @@ from fscrawl.dataset.dataset_dir import MANIFEST, DatasetDir, unreadable
 from fscrawl.dataset.manifest import Manifest, Part
 from fscrawl.errors import FscrawlError, TreeError, UnfitFileError, UsageError, tree_error
 from fscrawl.hostnames import Host
+from fscrawl.storage.records import rfc3339
 from fscrawl.util.humanize import size
 from fscrawl.util.installed import command, path_word, to_install
 from fscrawl.util.user_text import has_surrogates
@@ -465,8 +466,6 @@ def _add(directory: DatasetDir, parts: Sequence[Part], line: ProgressLine) -> No
 
 def _write(writer: tantivy.IndexWriter, directory: DatasetDir, part: Part, line: ProgressLine) -> None:
     from tantivy import Document  # noqa: PLC0415
-
-    from fscrawl.dataset.formats import rfc3339  # noqa: PLC0415 - it loads Arrow, which searches do not need
 
     writer.add_document(Document(part=part.sha256))  # it may have no page that is found
     for row in _rows(directory, part.path):

@@ -25,10 +25,10 @@ import pyarrow.parquet as pq
 from zlib_ng import zlib_ng
 
 from fscrawl import urls
-from fscrawl.dataset.formats import rfc3339
 from fscrawl.dataset.schema import WARC_INDEX
 from fscrawl.dataset.surt import surt
 from fscrawl.request import Request, parts_of, read, text_of, url_of
+from fscrawl.storage.records import rfc3339
 from fscrawl.storage.warc import Capture, Original, http_head, warcinfo
 
 COLUMNS = ["url", "key", "fetched_at", "status", "headers", "encoding", "depth", "referrer", "ip", "title", "file"]
@@ -112,7 +112,7 @@ class ArchiveWriter:
 
 
 def _response(capture: Capture, row: dict[str, Any]) -> bytes:
-    return capture.response(row["status"], json.loads(row["headers"]), row["html"])
+    return capture.response(row["status"], json.loads(row["headers"]), row["html"], row["sha1"])
 
 
 def _revisit(capture: Capture, row: dict[str, Any], verdict: dict[str, Any]) -> bytes:

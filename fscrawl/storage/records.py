@@ -43,13 +43,18 @@ DOM_TYPE = "text/html; charset=utf-8"  # the media type of every stored DOM
 _MOST_QUOTES = 2_000_000  # of a file: a record has two for each of its strings, 100,000 links among them
 
 
+def rfc3339(moment: datetime) -> str:
+    """Give a time of UTC as all records, datasets and archives have it: to the millisecond."""
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 def timestamp(seconds: float) -> str:
     """Give a UNIX time as RFC 3339 in UTC, to the millisecond.
 
     >>> timestamp(0.5)
     '1970-01-01T00:00:00.500Z'
     """
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return rfc3339(datetime.fromtimestamp(seconds, UTC))
 
 
 def new_machinery() -> str:

@@ -21,7 +21,7 @@ from ipaddress import ip_address
 from typing import NamedTuple
 
 from fscrawl import __version__
-from fscrawl.storage.records import DOM_TYPE
+from fscrawl.storage.records import DOM_TYPE, rfc3339
 
 FIELDS = "application/warc-fields"
 REQUEST, RESPONSE = (f"application/http; msgtype={kind}" for kind in ("request", "response"))
@@ -93,9 +93,12 @@ class Capture(NamedTuple):
             return self.response(status, headers, data)
         return self.conversion(data, "response") if what == "dom" else self.view(data, "response")
 
-    def response(self, status: int, headers: Mapping[str, str], body: bytes | None) -> bytes:
-        """Make the record of the answer. `body` is None if it was not stored; there may have been one."""
-        fields = {**self._exchange("response"), "WARC-Payload-Digest": f"sha1:{base32_sha1(body or b'')}"}
+    def response(self, status: int, headers: Mapping[str, str], body: bytes | None, sha1: str | None = None) -> bytes:
+        """Make the record of the answer. `body` is None if it was not stored; there may have been one.
+
+        `sha1`: its digest in base 32, if it is known.
+        """
+        fields = {**self._exchange("response"), "WARC-Payload-Digest": f"sha1:{sha1 or base32_sha1(body or b'')}"}
         if body is None:
             fields["WARC-Truncated"] = "unspecified"
         return record("response", RESPONSE, fields, answer_head(status, headers, len(body or b"")) + (body or b""))
@@ -216,7 +219,7 @@ def date_of(text: str) -> str:
         moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         return text
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return rfc3339(moment)
 
 
 def record_id(name: str) -> str:
