@@ -37,8 +37,9 @@ from fscrawl.fleet.membership import Membership
 from fscrawl.fleet.tidying import remove_own_temporaries
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.shards import StoredOnTree
+from fscrawl.frontier.task import RobotsTask
 from fscrawl.handlers.crawl_config import CrawlConfig
-from fscrawl.politeness.outage import Outage
+from fscrawl.politeness.outage import Outage, Proven
 from fscrawl.sites.rules import digest_of, near_to
 from fscrawl.storage.retrying import Retrying
 from fscrawl.store import Tree
@@ -342,27 +343,18 @@ class Machine:
         while self._pool.has_room and (to_tell := self._bookkeeper.next_to_tell()):
             self._pool.submit(to_tell)
         while self._may_dispatch():
-            if self._outage.is_on and not self._may_probe(now):
-                return
-            task = self._frontier.take(now)
+            if self._outage.ends_unproven(now):
+                self._progress.warn("no host has ever answered: the crawl goes on, and failures are recorded")
+            task = self._outage.probe(now, self._probe) if self._outage.is_on else self._frontier.take(now)
             if task is None:
-                if self._outage.is_on:
-                    self._outage.asked_nobody(now)
                 return
-            if self._outage.is_on:
-                task = task._replace(attempt=0)
             self._pool.submit(task, slow=not self._frontier.scheduler.is_quick(task.host))
 
-    def _may_probe(self, now: float) -> bool:
-        """During an outage, let a task go out from time to time, to see whether the network is back."""
-        next_at = self._frontier.next_at()
-        if next_at is None or next_at > now:
-            return False
-        is_due = self._outage.probe(now, lambda host: self._frontier.scheduler.give_turn(host, now))
-        if is_due or self._outage.is_on:
-            return is_due
-        self._progress.warn("no host has ever answered: the crawl goes on, and failures are recorded")
-        return True
+    def _probe(self, proven: Proven | None) -> RobotsTask | None:
+        """Give a task that asks a host whether the network is back; None: nobody waits for that, or it may not now."""
+        if not self._frontier.pending:
+            return None
+        return self._frontier.probe(time.monotonic(), *(proven or ()))
 
     def _wait_for_answers_s(self) -> float:
         """Give how long to wait for an answer until there may be something new to dispatch or to do."""

@@ -152,8 +152,9 @@ class Bookkeeper:
                 return None
 
     def _take_outcome(self, answer: Outcome) -> None:
-        if answer.task.attempt == 0 and (isinstance(answer, Known | Returned) or answer.exchange is None):
-            self._outage.asked_nobody(time.monotonic())
+        if isinstance(answer.task, RobotsTask) and answer.task.is_probe:
+            self._probed(answer)
+            return
         match answer:
             case Stored():
                 self._stored(answer)
@@ -279,6 +280,13 @@ class Bookkeeper:
         self.counts.replace(outcome.replaced)
         self._count_label(task, "", outcome.replaced)
         self._finish(task, asked_at, End.FAILED, failed_at=outcome.failed_at)
+
+    def _probed(self, outcome: Outcome) -> None:
+        """Only whether the host answers counts."""
+        exchange = None if isinstance(outcome, Known | Returned) else outcome.exchange
+        if exchange is not None:
+            self._judge_host(outcome.task, exchange)
+        self._finish(outcome.task, exchange.asked_at if exchange else None)
 
     def _tell_first_failure(self, task: Task, outcome: FailedForNow | FailedForGood, then: str) -> None:
         """Tell at once that a host of a seed fails: its name may have a mistake."""
@@ -438,7 +446,7 @@ class Bookkeeper:
         if exchange.health == "silent":
             if self._outage.unanswered(task.host, exchange.begun_at, now):
                 self._begin_outage(message)
-        elif exchange.asked_at is not None and self._outage.answered(task.host, exchange.asked_at):
+        elif exchange.asked_at is not None and self._outage.answered(task.host, task.url, exchange.asked_at):
             self._progress.warn("the network is back: the crawl goes on")
 
     def _begin_outage(self, message: str) -> None:

@@ -293,19 +293,32 @@ class Frontier:
 
     def take(self, now: float) -> PageTask | RobotsTask | None:
         """Hand out what may be fetched at `now`, or None."""
+        self._bring_retries(now)
+        task = self.scheduler.take(now)
+        if task is None:
+            return None
+        self._goes_out(task)
+        if isinstance(task, PageTask):
+            self._pages_in_flight[task.key] = task.flags.label
+        return task
+
+    def probe(self, now: float, host: str = "", url: str = "") -> RobotsTask | None:
+        """Hand out a probe of the network; see `HostScheduler.probe`."""
+        self._bring_retries(now)
+        task = self.scheduler.probe(now, host, url)
+        if task is not None:
+            self._goes_out(task)
+        return task
+
+    def _bring_retries(self, now: float) -> None:
         while (due := self._retries.pop_due(now)) is not None:
             host = self._by_name[due.host]
             self._hosts.put_first(host, due, behind=True)
             self.scheduler.schedule(host)
-        task = self.scheduler.take(now)
-        if task is None:
-            return None
-        shard = self.shard_of(task)
+
+    def _goes_out(self, task: Task) -> None:
         self.in_flight += 1
-        if isinstance(task, PageTask):
-            self._pages_in_flight[task.key] = task.flags.label
-        self._shards.in_flight[shard] += 1
-        return task
+        self._shards.in_flight[self.shard_of(task)] += 1
 
     def next_at(self) -> float | None:
         """Give when `take` may next have a task, if it has none now; None: not before a task comes back."""

@@ -32,7 +32,6 @@ from fscrawl.util.distinct import LeftOut
 _MOST_GIVEN_UP = 10_000  # hosts of which it is known why
 _MAY_OWE_S = 20.0  # of rest: an answer may have had bad luck
 _MOST_OWED_S = 600.0  # one page of a site may be odd
-_FIRST = float("-inf")  # a turn before all others
 _PAUSED_S = 1.0  # then a host that is paused is looked at again
 
 
@@ -301,15 +300,27 @@ class HostScheduler:
                 host.robots_attempt = 1
                 self._stats.forgiven(name)
 
-    def give_turn(self, name: str, now: float) -> bool:
-        """Let a host have the next turn; tell whether it has something to be asked for, and may be asked now."""
-        host = self._by_name.get(name)
-        if host is None or not host.pending or host.in_flight or host.given_up or host.ready_at > now:
-            return False
-        host.in_heap = True
-        host.waits_for = None
-        self._set_turn(_FIRST, host)
-        return True
+    def probe(self, now: float, name: str = "", url: str = "") -> RobotsTask | None:
+        """Hand out a probe of the network for a host, by default for the pending one that has waited longest.
+
+        None if it may not be asked now. `url`: any URL of the host, by default its next. See `politeness.outage`.
+        """
+        waiting = (each for each in self._by_name.values() if each.pending and self._may_be_asked(each, now))
+        host = self._find(name) if name else min(waiting, key=lambda each: each.ready_at, default=None)
+        if host is None or not self._may_be_asked(host, now):
+            return None
+        host.in_heap, host.waits_for, host.turn = False, None, next(self._turn)  # after the probe it gets a new turn
+        if not self.places.enter(host, now):
+            host.in_heap = True
+            return None
+        host.in_flight += 1
+        if not url:
+            self._hosts.put_first(host, self._hosts.pop(host))
+            url = self._hosts.peek(host).url
+        return RobotsTask(url, host.name, attempt=0)
+
+    def _may_be_asked(self, host: Host, now: float) -> bool:
+        return not (host.in_flight or host.given_up or host.ready_at > now or self.is_paused(host))
 
     # -- delays and rests
 

@@ -19,7 +19,7 @@ class PageTask(NamedTuple):
     key        the URL's key: the name of its files
     depth      how many links it is away from a seed
     referrer   key of the page that links here, "" for a seed
-    attempt    1 the first time; 0: a probe of the network, which is no attempt (see `politeness.outage`)
+    attempt    1 the first time
     check      look into the tree first: the page may be stored already
     flags      what is special about it (see `flags.py`)
     """
@@ -44,11 +44,18 @@ class PageTask(NamedTuple):
 
 
 class RobotsTask(NamedTuple):
-    """Learn the rules in a host's robots.txt. `url`: any URL of the host; `attempt`: as for a page."""
+    """Learn the rules in a host's robots.txt. `url`: any URL of the host.
+
+    `attempt`: 1 the first time; 0: a probe of the network, for which only the answer counts (`politeness.outage`).
+    """
 
     url: str
     host: str
     attempt: int
+
+    @property
+    def is_probe(self) -> bool:
+        return not self.attempt
 
 
 Task = PageTask | RobotsTask

@@ -67,7 +67,7 @@ def error_record(task: PageTask, failure: Failed, machine: str) -> ErrorRecord:
         machine=machine,
         class_=failure.class_,
         message=failure.message,
-        attempts=max(1, task.attempt),  # a probe of the network is the only one
+        attempts=task.attempt,
         status=failure.status,
         headers=headers,
         sitemap=task.flags.sitemap or None,

@@ -51,7 +51,8 @@ class RobotsHandler:
     def fetch(self, task: RobotsTask) -> RobotsKnown | FailedForGood | FailedForNow:
         """Learn the host's rules, from the tree if another run stored usable ones."""
         began = time.monotonic()
-        rules, was_asked = self._context.robots_cache.rules_for(task.host, task.url, self._patience_s(task))
+        cache, patience_s = self._context.robots_cache, self._patience_s(task)
+        rules, was_asked = cache.rules_for(task.host, task.url, patience_s, from_host=task.is_probe)
         asked_at = time.monotonic()
         costs.expect(costs.usual_answer_s(0))
         if isinstance(rules, Failed):

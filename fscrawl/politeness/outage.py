@@ -4,7 +4,7 @@ Vocabulary:
   silence   many hosts fail to answer, and no host answers: for a second, or with a proven host among the silent ones
   proven    a host that answered before. If it answers again, the network works
   outage    the time after a silence has begun: the machine fetches nothing but a probe now and then
-  probe     a pending task that is handed out all the same, to see whether the network works again
+  probe     a request for the robots.txt of a host, to see whether the network works again
 
 A failure counts only if no host answered during the second half of the time that it took. Otherwise hosts that are down
 would count: many of them reach their timeouts at the same moment, while a hundred others answer. It is not the whole of
@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import NamedTuple, TypeVar
 
 _HOSTS = 5  # so many hosts must be silent
 _FAILURES = 10  # so many failures in a row
@@ -30,12 +31,21 @@ _FIRST_PAUSE_S = 2.0
 _LONGEST_PAUSE_S = 60.0
 _UNPROVEN_S = 60.0  # an outage ends after this time if no host has ever answered
 
+Request = TypeVar("Request")
+
+
+class Proven(NamedTuple):
+    """A host that answered before. `url`: of its answer."""
+
+    host: str
+    url: str
+
 
 class Outage:
     """What one machine knows of its network."""
 
     def __init__(self) -> None:
-        self._proven: deque[str] = deque(maxlen=_PROVEN)
+        self._proven: deque[Proven] = deque(maxlen=_PROVEN)  # the latest last
         self._silent: set[str] = set()
         self._failures = 0
         self._caution = 1  # multiplies the limits; grows with false alarms
@@ -44,6 +54,7 @@ class Outage:
         self._is_confirmed = False  # a proven host is silent in this outage
         self._pause_s = _FIRST_PAUSE_S
         self._answered_at: float | None = None
+        self._first_asked_at: float | None = None  # of who did not answer
 
     @property
     def is_on(self) -> bool:
@@ -55,11 +66,11 @@ class Outage:
         """The hosts that failed since the last answer."""
         return list(self._silent)
 
-    def answered(self, host: str, at: float) -> bool:
+    def answered(self, host: str, url: str, at: float) -> bool:
         """Note an answer; return whether it ends an outage. `at`: monotonic time."""
         self._answered_at = at if self._answered_at is None else max(at, self._answered_at)
-        if not self._proven or self._proven[-1] != host:
-            self._proven.append(host)
+        if not self._proven or self._proven[-1].host != host:
+            self._proven.append(Proven(host, url))
         was_on = self.is_on
         if was_on and not self._is_confirmed:  # a false alarm
             self._caution *= 2
@@ -72,46 +83,52 @@ class Outage:
         """Note a failure without an answer; return whether it begins an outage. `since`: when the host was asked."""
         if self._answered_at is not None and (since + now) / 2 <= self._answered_at:
             return False
+        if self._first_asked_at is None:
+            self._first_asked_at = since
         self._failures += 1
         self._silent.add(host)
-        if self.is_on and host in self._proven:
+        if self.is_on and any(host == each.host for each in self._proven):
             self._is_confirmed = True
         if self.is_on or self._failures < _FAILURES * self._caution or len(self._silent) < _HOSTS * self._caution:
             return False
-        if self._answered_at is not None and now - self._answered_at < _SILENCE_S and not self._is_proven_silent():
+        silent_since = self._first_asked_at if self._answered_at is None else self._answered_at
+        if now - silent_since < _SILENCE_S and not self._is_proven_silent():
             return False
         self._since = self._next_probe = now
         return True
 
     def _is_proven_silent(self) -> bool:
-        return not self._silent.isdisjoint(self._proven)
+        return not self._silent.isdisjoint(each.host for each in self._proven)
 
-    def probe(self, now: float, give_turn: Callable[[str], bool] = lambda host: True) -> bool:  # noqa: ARG005
-        """Return whether it is time for a probe: for the next task, of whichever host has its turn.
-
-        `give_turn`: lets a proven host have the next turn, and returns whether it may be asked now. If none may for a
-        while, any host is asked.
-        """
-        if self._since is None or now < self._next_probe:
+    def ends_unproven(self, now: float) -> bool:
+        """Return whether the outage ends now because no host has ever answered: then they may really be down."""
+        if self._since is None or self._answered_at is not None or now - self._since <= _UNPROVEN_S:
             return False
-        if self._answered_at is None and now - self._since > _UNPROVEN_S:
-            self._caution += 10
-            self._reset()
-            return False
-        host = next(filter(give_turn, reversed(self._proven)), None)
-        if host is not None:
-            self._proven.remove(host)
-            self._proven.appendleft(host)
-        elif self._proven and now < self._next_probe + _FIRST_PAUSE_S:
-            return False
-        self._next_probe = now + self._pause_s
-        self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+        self._caution += 10
+        self._reset()
         return True
 
-    def asked_nobody(self, now: float) -> None:
-        """A probe has turned out to need no request, or there was no task for it: another one may go at once."""
-        self._next_probe = now
-        self._pause_s = max(self._pause_s / 2, _FIRST_PAUSE_S)
+    def probe(self, now: float, ask: Callable[[Proven | None], Request | None]) -> Request | None:
+        """Return the next probe, if it is time for one and somebody can be asked.
+
+        `ask`: gives the request for a host, or for whichever has waited longest (None); None if it may not be asked
+        now. That one is asked only if no proven host may be asked for a while.
+        """
+        if self._since is None or now < self._next_probe:
+            return None
+        for proven in reversed(self._proven):
+            if (request := ask(proven)) is not None:
+                self._proven.remove(proven)
+                self._proven.appendleft(proven)
+                break
+        else:
+            if self._proven and now < self._next_probe + _FIRST_PAUSE_S:
+                return None
+            request = ask(None)
+        if request is not None:
+            self._next_probe = now + self._pause_s
+            self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+        return request
 
     def _reset(self) -> None:
         self._silent = set()

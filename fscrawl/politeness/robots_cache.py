@@ -53,12 +53,12 @@ class RobotsCache:
         self._known: Lru[str, tuple[Rules, float]] = Lru(_KEPT_BYTES)  # what is forgotten can be read from the tree
         self._asked_for_others: Lru[str, float] = Lru(_ASKED_FOR_OTHERS_HOSTS)  # host → when it may be asked again
 
-    def rules_for(self, host: str, url: str, seconds: float = math.inf) -> RobotsLookup:
+    def rules_for(self, host: str, url: str, seconds: float = math.inf, *, from_host: bool = False) -> RobotsLookup:
         """Return the rules of `host`, a host directory. `url`: any URL of this host.
 
-        `seconds`: that an exchange with it may take, if the settings allow more.
+        `seconds`: that an exchange with it may take, if the settings allow more. `from_host`: ask it in any case.
         """
-        known = self._remembered(host) or self._from_tree(host)
+        known = None if from_host else self._remembered(host) or self._from_tree(host)
         if known is not None:
             return RobotsLookup(known, was_asked=False)
         record = self._fetch(host, urls.origin(url), seconds=seconds)

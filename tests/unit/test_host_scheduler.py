@@ -166,22 +166,33 @@ def test_told_to_rest_while_in_the_heap(make_frontier):
     assert [frontier.take(5).host, frontier.take(9), frontier.take(10).host] == ["b.example", None, "a.example"]
 
 
-def test_a_turn_out_of_turn(make_frontier):
-    """A host that is given the next turn has it before others, once, if it may be asked and has something pending."""
+def test_probe(make_frontier):
+    """A probe goes to a host that may be asked; what is pending for it comes later, after the delay."""
     frontier = make_frontier("politeness.delay=5")
     fill(frontier, A, B, B + "2", C)
-    give_turn = frontier.scheduler.give_turn
     frontier.rest("c.example", 10)
-    assert [give_turn(name, 1) for name in ("b.example", "c.example", "not-met.example")] == [True, False, False]
-    task = frontier.take(1)
-    assert (task.host, give_turn("b.example", 1)) == ("b.example", False)
-    frontier.finish(task, 1)
-    assert [give_turn("b.example", now) for now in (5, 6)] == [False, True]
-    assert [frontier.take(10).host for _ in range(3)] == ["b.example", "a.example", "c.example"]
-    assert frontier.take(1e9) is None
+    assert [frontier.probe(1, name, name) for name in ("c.example", "not-met.example")] == [None, None]
+    probe = frontier.probe(1, "b.example", B)
+    assert probe == RobotsTask(B, "b.example", attempt=0)
+    assert frontier.probe(1, "b.example", B) is None
+    assert [frontier.take(1).host, frontier.take(1)] == ["a.example", None]
+    frontier.finish(probe, 1)
+    assert [task and task.host for task in (frontier.take(5.9), frontier.take(6))] == [None, "b.example"]
+    frontier.scheduler.give_up("c.example", "connect")
+    assert frontier.probe(10, "c.example", C) is None
 
 
-def test_a_turn_of_a_host_that_waits_for_a_place(make_frontier):
+def test_probe_of_whichever(make_frontier):
+    """Where no host is named, the one is asked that has waited longest; its page stays pending."""
+    frontier = make_frontier("politeness.delay=5", "fetch.retries=1")
+    fill(frontier, A, B)
+    frontier.retry(frontier.take(0)._replace(attempt=1), at=7)
+    assert [task and task.url for task in (frontier.probe(0), frontier.probe(0))] == [B, None]
+    frontier.finish(RobotsTask(B, "b.example", attempt=0), 0)
+    assert (frontier.pending, frontier.take(5).url) == (2, B)
+
+
+def test_probe_of_a_host_that_waits_for_a_place(make_frontier):
     """It waits there no more, and whoever is behind it has the place as before."""
     frontier = make_frontier("politeness.delay=5")
     names = [f"h{n}.a.example" for n in range(12)]
@@ -191,15 +202,16 @@ def test_a_turn_of_a_host_that_waits_for_a_place(make_frontier):
         taken.append(task)
     waiting = [name for name in names if name not in {task.host for task in taken}]
     assert len(waiting) >= 2
+    assert frontier.probe(0, waiting[-1], A) is None
     for task in taken:
         frontier.finish(task, 0)
-    assert frontier.scheduler.give_turn(waiting[-1], 0)
-    found = [frontier.take(0)]
-    for task in found:
-        while (more := frontier.take(0)) is not None:
-            found.append(more)
+    probe = frontier.probe(0, waiting[-1], A)
+    frontier.finish(probe, None)
+    found = []
+    while (task := frontier.take(0)) is not None:
+        found.append(task.host)
         frontier.finish(task, 0)
-    assert [found[0].host, *sorted(task.host for task in found[1:])] == [waiting[-1], *sorted(waiting[:-1])]
+    assert sorted(found) == sorted(waiting)
     assert frontier.idle
 
 

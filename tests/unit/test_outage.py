@@ -7,7 +7,7 @@ import pytest
 from fscrawl.politeness.outage import Outage
 
 
-def silence(outage, failures, hosts, now=0.0, took=0.0):
+def silence(outage, failures, hosts, now=0.0, took=1.0):
     """Let so many exchanges of so many hosts get no answer; give at which of them an outage began (from 1), or None."""
     for n in range(failures):
         name = f"dead{n % hosts}"
@@ -17,7 +17,12 @@ def silence(outage, failures, hosts, now=0.0, took=0.0):
 
 
 def answered(outage, host="live", at=-1.0):
-    return outage.answered(host, at)
+    return outage.answered(host, f"http://{host}.example/", at)
+
+
+def whom(outage, now, may_ask=lambda host: True):
+    """Give whom the probe asks that is due; None if none is. `may_ask`: tells it of a host, "" for any other."""
+    return outage.probe(now, lambda proven: name if may_ask(name := proven.host if proven else "") else None)
 
 
 @pytest.mark.parametrize(("failures", "hosts", "began"), [(9, 9, None), (99, 4, None), (10, 5, 10), (99, 20, 10)])
@@ -32,7 +37,7 @@ def test_five_hosts():
     """Where the fifth host falls silent late, the outage begins with it."""
     outage = Outage()
     assert silence(outage, 50, 4) is None
-    assert outage.unanswered("dead5", 0.0, 0.0)
+    assert outage.unanswered("dead5", 0.0, 1.0)
     assert sorted(outage.silent_hosts) == ["dead0", "dead1", "dead2", "dead3", "dead5"]
 
 
@@ -83,7 +88,7 @@ def test_many_dead_hosts_raise_the_threshold_slowly():
     outage = Outage()
     for second in range(1000):
         answered(outage, at=float(second))
-        assert silence(outage, 15, 15, now=second + 0.5) is None
+        assert silence(outage, 15, 15, now=second + 0.5, took=0.0) is None
     answered(outage, at=1000.0)
     assert silence(outage, 100, 100, now=1005.0) == 20
 
@@ -92,7 +97,7 @@ def test_refusals_of_who_answered():
     """Where a host that answered a moment ago is among those that refuse, nobody waits for a second to pass."""
     outage = Outage()
     answered(outage, at=0.0)
-    assert silence(outage, 9, 9, now=0.1) is None
+    assert silence(outage, 9, 9, now=0.1, took=0.0) is None
     assert outage.unanswered("live", 0.1, 0.1)
 
 
@@ -101,7 +106,7 @@ def test_end():
     outage = Outage()
     silence(outage, 10, 5)
     assert answered(outage, "dead3") is True
-    assert (outage.is_on, outage.silent_hosts, outage.probe(1e9)) == (False, [], False)
+    assert (outage.is_on, outage.silent_hosts, whom(outage, 1e9)) == (False, [], None)
     assert answered(outage, "dead3") is False
 
 
@@ -117,22 +122,17 @@ def test_probes():
     outage = Outage()
     answered(outage)
     silence(outage, 10, 5, now=100.0)
-    due = [now for now in range(100, 400) if outage.probe(float(now))]
+    due = [now for now in range(100, 400) if whom(outage, float(now))]
     assert [b - a for a, b in itertools.pairwise(due)] == [2, 4, 8, 16, 32, 60, 60, 60]
     assert due[0] == 100
 
 
-def test_a_probe_that_asks_nobody():
-    """A stored page needs no request: the next probe goes at once, and the pause does not grow."""
+def test_nobody_to_ask():
+    """Where nobody can be asked, the probe stays due."""
     outage = Outage()
-    answered(outage)
     silence(outage, 10, 5, now=100.0)
-    for now in (100.0, 100.1, 100.2):
-        assert outage.probe(now)
-        assert not outage.probe(now)
-        outage.asked_nobody(now)
-    assert outage.probe(100.3)
-    assert [outage.probe(each) for each in (102.2, 102.4)] == [False, True]
+    assert [whom(outage, now, lambda host: False) for now in (100.0, 100.1)] == [None, None]
+    assert [whom(outage, now) for now in (100.2, 102.1, 102.3)] == ["", None, ""]
 
 
 def test_next_outage_is_probed_as_often():
@@ -141,32 +141,18 @@ def test_next_outage_is_probed_as_often():
     for start in (0.0, 1000.0):
         answered(outage)
         silence(outage, 10, 5, now=start)
-        assert [outage.probe(start + s) for s in (0, 1, 2, 5, 6)] == [True, False, True, False, True]
+        assert [bool(whom(outage, start + s)) for s in (0, 1, 2, 5, 6)] == [True, False, True, False, True]
         outage.unanswered("live", start, start)
 
 
 def test_whom_a_probe_asks():
-    """Hosts that have answered have the next turn, one after the other, the latest first."""
+    """Hosts that have answered are asked, one after the other, the latest first."""
     outage = Outage()
     for host in "abc":
         answered(outage, host)
         answered(outage, host)
     silence(outage, 10, 5)
-    asked = []
-
-    def give_turn(host):
-        asked.append(host)
-        return True
-
-    assert all(outage.probe(now, give_turn) for now in (0.0, 10.0, 20.0, 40.0))
-    assert asked == ["c", "b", "a", "c"]
-
-
-def test_whom_a_probe_asks_when_nobody_ever_answered():
-    """Where no host has answered yet, whichever has its turn is asked."""
-    outage = Outage()
-    silence(outage, 10, 5)
-    assert outage.probe(0.0, pytest.fail)
+    assert [whom(outage, now) for now in (0.0, 10.0, 20.0, 40.0)] == ["c", "b", "a", "c"]
 
 
 def test_hosts_that_may_not_be_asked_now():
@@ -175,23 +161,27 @@ def test_hosts_that_may_not_be_asked_now():
     for host in "abc":
         answered(outage, host)
     silence(outage, 10, 5)
-    assert outage.probe(0.0, lambda host: host == "a")
-    assert not outage.probe(2.0, lambda host: False)
-    assert not outage.probe(3.9, lambda host: False)
-    assert outage.probe(3.95, lambda host: host == "b")
-    assert not outage.probe(9.9, lambda host: False)
-    assert outage.probe(10.0, lambda host: False)
+    assert whom(outage, 0.0, lambda host: host == "a") == "a"
+    assert [whom(outage, now, lambda host: not host) for now in (2.0, 3.9)] == [None, None]
+    assert whom(outage, 3.95, lambda host: host == "b") == "b"
+    assert [whom(outage, now, lambda host: not host) for now in (9.9, 10.0)] == [None, ""]
 
 
 def test_unproven():
     """Where no host ever answered, an outage ends after a minute, and the next takes far more failures."""
     outage = Outage()
     silence(outage, 10, 5, now=0.0)
-    assert outage.probe(60.0)
-    assert not outage.probe(400.0)
+    assert [outage.ends_unproven(now) for now in (60.0, 60.1, 60.2)] == [False, True, False]
     assert not outage.is_on
     assert silence(outage, 109, 100) is None
     assert silence(outage, 1, 1) == 1
+
+
+def test_a_second_of_silence():
+    """Hosts that refuse in the first second of a crawl are no silence, though no host has answered yet."""
+    outage = Outage()
+    assert silence(outage, 100, 100, now=0.9, took=0.9) is None
+    assert silence(outage, 1, 1, now=1.1, took=0.1) == 1
 
 
 def test_proven():
@@ -199,8 +189,7 @@ def test_proven():
     outage = Outage()
     answered(outage)
     silence(outage, 10, 5, now=0.0)
-    outage.probe(0.0)
-    assert outage.probe(1e6)
+    assert not outage.ends_unproven(1e6)
     assert outage.is_on
 
 
@@ -211,7 +200,6 @@ def test_false_alarm():
     began = []
     for _ in range(4):
         began.append(silence(outage, 1000, 200))
-        outage.probe(0.0)
         assert answered(outage)
     assert began == [10, 20, 40, 80]
     assert silence(outage, 1000, 79) is None
@@ -223,9 +211,7 @@ def test_true_alarm():
     for _ in range(4):
         answered(outage)
         assert silence(outage, 1000, 200) == 10
-        outage.probe(0.0)
         outage.unanswered("live", 1.0, 1.0)
-        outage.probe(2.0)
         assert answered(outage)
 
 

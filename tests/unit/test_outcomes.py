@@ -337,22 +337,36 @@ def test_a_tree_that_cannot_be_used(desk):
 def test_outage(desk):
     """If many hosts are silent nothing is blamed on them: a warning is shown, and their pages come back at once."""
     desk = desk()
-    begun_at = time.monotonic()
+    begun_at = time.monotonic() - 1
     for n in range(10):
         silent = Exchange(time.monotonic(), "silent", begun_at=begun_at)
         url = f"http://h{n}.example/"
         desk.take(FailedForNow(handed_out(desk, url), silent, "connect", "refused"))
     assert desk.outage.is_on
     assert desk.stream.getvalue().count("is the network gone?") == 1
-    probe = handed_out(desk)._replace(attempt=0)
-    desk.take(FailedForNow(probe, Exchange(time.monotonic(), "silent", begun_at=begun_at), "connect", "refused"))
-    assert desk.outage.is_on
-    assert desk.frontier.scheduler.give_turn("a.example", time.monotonic() + 60)
-    probe = desk.frontier.take(time.monotonic() + 60)
-    assert (probe.url, probe.attempt) == (A, 0)
-    desk.take(FailedForNow(probe, Exchange(time.monotonic(), "failing"), "http-5xx", "the server answered 503"))
-    assert not desk.outage.is_on
+    desk.take(FailedForNow(handed_out(desk), Exchange(time.monotonic(), "silent", begun_at=begun_at), "connect", ""))
+    for health, is_on in (("silent", True), ("failing", False)):
+        probe = desk.frontier.probe(time.monotonic() + 60, "a.example", A)
+        assert (probe.url, probe.is_probe) == (A, True)
+        desk.take(FailedForNow(probe, Exchange(time.monotonic(), health, begun_at=begun_at), "connect", "refused"))
+        assert desk.outage.is_on is is_on
     assert "the network is back" in desk.stream.getvalue()
+    page = desk.frontier.take(time.monotonic() + 60)
+    assert (page.url, page.attempt) == (A, 1)
+
+
+@pytest.mark.parametrize("known", [Returned, RobotsKnown])
+def test_probe_that_asked_nobody(desk, known):
+    """A probe whose worker could not ask leaves the outage as it was; one that has rules opens no host."""
+    desk = desk()
+    fill(desk.frontier, A)
+    probe = desk.frontier.probe(time.monotonic(), "a.example", A)
+    desk.take(
+        Returned(probe, None) if known is Returned else RobotsKnown(probe, None, 9.0, ("http://a.example/s",), "")
+    )
+    assert desk.frontier.in_flight == 0
+    assert desk.frontier.pending == 1
+    assert desk.frontier.scheduler.delay_s("a.example") < 9
 
 
 def many(count):

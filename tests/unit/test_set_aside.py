@@ -207,16 +207,19 @@ def test_a_shard_that_goes(make):
 
 
 def test_probes_during_an_outage(make):
-    """A host that was set aside has nothing to be asked for. Who failed in the outage is forgiven as any other."""
+    """A host that was set aside can be asked whether the network is back. Who failed meanwhile is forgiven as any."""
     frontier = make("politeness.delay=1")
     fill(frontier, A)
     task = take_and_finish(frontier, 0)
     fail(frontier, 0)
     frontier.forget_what_is_over(BIG)
     assert names(frontier) == []
-    assert not frontier.scheduler.give_turn("a.example", BIG)
+    probe = frontier.probe(BIG, "a.example", A)
+    assert (probe.host, probe.is_probe, frontier.in_flight) == ("a.example", True, 1)
+    frontier.finish(probe, BIG)
     frontier.forgive([task.host])
     assert frontier._by_name["a.example"].pace.failures == 0
+    assert (frontier.in_flight, frontier.take(BIG)) == (0, None)
 
 
 def test_urls_in_many_shards(make):

@@ -164,14 +164,14 @@ def test_health_of_a_host_that_hangs_up(work: Work, root: Path) -> None:
 
 
 def test_probe(work: Work, root: Path) -> None:
-    """A probe of the network is never the last attempt; if the host answers for good, it counts as the first."""
-    once = replace(SETTINGS, fetch=replace(SETTINGS.fetch, retries=0))
-    outcomes = [work(once).do(task(dead_url(), attempt=0)), opened(work(once), dead_url(), attempt=0)]
-    assert [(what(each), each.exchange.health) for each in outcomes] == [(FailedForNow, "silent")] * 2
-    assert errors(root) == {}
+    """A probe of the network asks the host although its rules are known, and leaves no failure behind."""
+    worker = work()
     with Web(site({}), [HOST]) as web:
-        assert what(work(once).do(task(web.url(HOST, "/gone"), attempt=0))) == FailedForGood
-    assert [each.attempts for each in errors(root).values()] == [1]
+        outcomes = [opened(worker, web.url(HOST), attempt=attempt) for attempt in (1, 1, 0)]
+        assert [each.exchange and each.exchange.health for each in outcomes] == ["answered", None, "answered"]
+        assert web.count(HOST, "/robots.txt") == 2
+    assert opened(worker, web.url(HOST), attempt=0).exchange.health == "silent"
+    assert errors(root) == {}
 
 
 # -- hosts that were given up, and further tries
