@@ -82,12 +82,18 @@ def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.timeout(240)
 def test_endless_and_harmless_pages(root: Path) -> None:
-    """What never ends is an error of its own; all the rest is stored; other hosts go on, and nothing is left."""
-    with Web(_answer, [HOST, GOOD]) as web:
-        seeds = [web.url(HOST, f"/{name}") for name in (*ENDLESS, *HARMLESS)]
+    """What never ends is an error of its own; all the rest is stored; other hosts go on, and nothing is left.
+
+    Each page that never ends has its own host: a site waits after such a page for minutes.
+    """
+    endless = {name: f"127.0.65.{number}" for number, name in enumerate(ENDLESS, 11)}
+    hosts = [HOST, GOOD, *endless.values()]
+    with Web(_answer, hosts) as web:
+        seeds = [web.url(host, f"/{name}") for name, host in endless.items()]
+        seeds += [web.url(HOST, f"/{name}") for name in HARMLESS]
         seeds += [web.url(GOOD, f"/{n}") for n in range(20)]
         settings = {
-            "render.hosts": json.dumps([f"{HOST}:{web.port}", f"{GOOD}:{web.port}"]),
+            "render.hosts": json.dumps([f"{host}:{web.port}" for host in hosts]),
             "render.timeout": "8",
             "politeness.per_host": "2",
             "fetch.retries": "0",
