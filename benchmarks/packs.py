@@ -1,5 +1,7 @@
 """What the two layouts of a tree cost, side by side: files, bytes, and the seconds of what people do with a tree.
 
+The seconds are those of the clock, and in brackets those of processors, which a busy computer changes less.
+
     python -m benchmarks.packs [--pages N] [--hosts N] [--work DIR] [--no-merge] [--call-ms MS]
 
 Makes a tree of N small pages in each layout, through `Tree.put_page`. The commands are measured whole, each as a
@@ -77,10 +79,12 @@ def size(root: Path) -> tuple[int, float]:
     return len(found), sum(each.st_blocks for each in found) * 512 / 1e6
 
 
-def took(work: Callable[[], object]) -> float:
-    began = time.monotonic()
+def took(work: Callable[[], object]) -> tuple[float, float]:
+    """Do some work; give the seconds of the clock, and those of processors with all processes that have ended."""
+    began, before = time.monotonic(), os.times()
     work()
-    return time.monotonic() - began
+    after = os.times()
+    return time.monotonic() - began, sum(after[:4]) - sum(before[:4])
 
 
 def fscrawl(*words: str | Path) -> Callable[[], object]:
@@ -117,8 +121,9 @@ def measured(work: Path, pages: int, hosts: int, *, merges: bool) -> dict[str, d
     rows: dict[str, dict[str, str]] = {}
 
     def note(name: str, layout: str, work_: Callable[[], object]) -> None:
-        rows.setdefault(f"{name}, s", {})[layout] = f"{took(work_):.2f}"
-        print(f"{layout}: {name}", file=sys.stderr)
+        clock_s, processor_s = took(work_)
+        rows.setdefault(f"{name}, s", {})[layout] = f"{clock_s:.2f} ({processor_s:.2f})"
+        print(f"{layout}: {name}: {clock_s:.2f} ({processor_s:.2f})", file=sys.stderr, flush=True)
 
     roots = {layout: work / layout for layout in ("files", "packs")}
     for layout, root in roots.items():
@@ -161,9 +166,9 @@ def on_slow_mount(work: Path, pages: int, hosts: int, call_ms: float) -> None:
                 seeds = [f"http://{address}:{web.port}/" for address in addresses]
                 crawl = fscrawl("crawl", "--root", root, "--workers", str(WRITERS), *words, *seeds)
                 before = sshd.requests()
-                crawl_s, crawl_calls = took(crawl), (sshd.requests() - before).total()
+                crawl_s, crawl_calls = took(crawl)[0], (sshd.requests() - before).total()
                 before = sshd.requests()
-                merge_s = took(fscrawl("merge", "--root", root, "--out", work / f"{layout}-data"))
+                merge_s = took(fscrawl("merge", "--root", root, "--out", work / f"{layout}-data"))[0]
                 merge_calls = (sshd.requests() - before).total()
             rates = (
                 f"{pages / crawl_s:.0f} | {crawl_calls / pages:.2f} | {pages / merge_s:.0f} | {merge_calls / pages:.2f}"
