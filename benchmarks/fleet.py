@@ -1,6 +1,7 @@
 """Many machines on one directory: are ten machines ten times as fast as one, and how many calls does a page cost?
 
     python -m benchmarks.fleet [--machines N…] [--workers N] [--threads M] [--hosts H] [--pages P] [--no-calls]
+                               [--layout files|packs]
 
 Each machine has its own mount of one directory (sshfs with default options, from an sshd on loopback), and as many
 hosts and pages as any other: N times the web for N machines (weak scaling). Hosts answer after 0.8 s, so a machine can
@@ -35,8 +36,7 @@ from benchmarks.corpus import exit_on_terminate
 from demo.server import Exchange, Request, Response, Server
 from fscrawl import urls
 from fscrawl.fleet.assignment import assign
-from fscrawl.storage.records import PageRecord
-from tests.support.crawling import command, leases
+from tests.support.crawling import command, leases, pages
 from tests.support.fleet import Member
 from tests.support.shares.sshfs import Sshd, missing
 
@@ -206,7 +206,8 @@ def _meet(
     for mount in mounts:
         seeds = [] if members else [seed]
         size = {"workers": arguments.workers, "threads": arguments.threads}
-        members.append(Member(command(mount, "--quiet", seeds=seeds, settings=_SETTINGS, **size)))
+        settings = {**_SETTINGS, "store.layout": arguments.layout}
+        members.append(Member(command(mount, "--quiet", seeds=seeds, settings=settings, **size)))
         _until((tree / ".fscrawl" / "tree.json").exists, members, 30)
     _until(lambda: len(_names(tree)) == len(mounts), members, 60)
     shard = urls.shard(urls.host(seed), _SHARDS)
@@ -224,8 +225,7 @@ def _holder(tree: Path, shard: int) -> str:
 
 def _owners(tree: Path) -> dict[tuple[str, str], str]:
     """Tell of each page's (host, path) which machine stored it."""
-    records = [PageRecord.from_json(path.read_bytes()) for path in tree.glob("links/*/*.json")]
-    split = [(record.machine, urlsplit(record.url)) for record in records]
+    split = [(record.machine, urlsplit(record.url)) for record in pages(tree).values()]
     return {(url.hostname or "", url.path): machine for machine, url in split if not url.path.startswith("/wait/")}
 
 
@@ -343,6 +343,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=8, help="of each worker (default 8)")
     parser.add_argument("--hosts", type=int, default=16, help="of each machine (default 16)")
     parser.add_argument("--pages", type=int, default=40, help="of each host (default 40: 80 s)")
+    parser.add_argument("--layout", choices=("files", "packs"), default="files", help="of the trees (default files)")
     parser.add_argument("--no-calls", action="store_true", help="do not count file-system calls")
     parser.add_argument("--only-calls", action="store_true", help="do nothing else")
     parser.add_argument("--serve", type=int, metavar="HOSTS", help=argparse.SUPPRESS)
