@@ -307,17 +307,14 @@ class HostScheduler:
         """
         waiting = (each for each in self._by_name.values() if each.pending and self._may_be_asked(each, now))
         host = self._find(name) if name else min(waiting, key=lambda each: each.ready_at, default=None)
-        if host is None or not self._may_be_asked(host, now):
+        if host is None or not self._may_be_asked(host, now) or not (url or self._next_task.drop_settled(host)):
             return None
         host.in_heap, host.waits_for, host.turn = False, None, next(self._turn)  # after the probe it gets a new turn
         if not self.places.enter(host, now):
             host.in_heap = True
             return None
         host.in_flight += 1
-        if not url:
-            self._hosts.put_first(host, self._hosts.pop(host))
-            url = self._hosts.peek(host).url
-        return RobotsTask(url, host.name, attempt=0)
+        return RobotsTask(url or self._hosts.peek(host).url, host.name, attempt=0)
 
     def _may_be_asked(self, host: Host, now: float) -> bool:
         return not (host.in_flight or host.given_up or host.ready_at > now or self.is_paused(host))
