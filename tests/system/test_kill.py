@@ -20,10 +20,12 @@ from tests.support.ledger import Entry, note
 from tests.support.web import Request, Response, Web, linked_site
 
 HOSTS = [f"127.0.6.{n}" for n in range(1, 5)]
-PAGES = 75  # of each host
 KILLS = int(os.environ.get("FSCRAWL_KILLS", "6"))
 WORKERS, THREADS = 2, 4
 SPAN_S = 0.6  # after its first request, a run is killed within this time
+DELAY_S = 0.058  # of each page, on average
+# of each host; two of them at a time are answered for somewhat longer than all runs that are killed
+PAGES = max(75, round(KILLS * SPAN_S * 1.2 / DELAY_S))
 EARLY = 0.2  # so many runs are killed before their first request, perhaps
 STORING_S = 2.0  # a page answered longer than this before a kill must have been stored
 SLACK_S = 0.2  # a request sent just before the kill is seen just after it
@@ -34,13 +36,11 @@ SLACK_S = 0.2  # a request sent just before the kill is seen just after it
 def test_kills_lose_nothing(root: Path, layout: dict[str, object]) -> None:
     """After any number of SIGKILLs, the tree is whole, every page is in it, and only what was in flight came twice."""
     rng = random.Random(int(os.environ.get("FSCRAWL_SEED", "1")))
-    # per host two pages at a time: the whole takes somewhat longer than all runs that are killed
-    delay_s = 2 * KILLS * SPAN_S / 2 / PAGES * 1.2
     site = linked_site(PAGES, 6, body_bytes=20_000)
 
     def serve(request: Request) -> Response:
         answer = site(request)
-        wait_s = 0.0 if request.path == "/robots.txt" else delay_s * rng.uniform(0.5, 1.5)
+        wait_s = 0.0 if request.path == "/robots.txt" else DELAY_S * rng.uniform(0.5, 1.5)
         return Response(answer.status, answer.headers, answer.body, wait_s)
 
     kills: list[float] = []
