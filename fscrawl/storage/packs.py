@@ -19,8 +19,8 @@ What was written by a process that was killed is read as all else is. With `fsyn
 reported as stored.
 
 Memory of a process: 330 bytes for each line that is in no index (at most `_MANY_LINES` of a file), 230 for each host of
-each index, and 130 for each page of the host that is listed. A look-up costs a read in each segment that has the host,
-but for the host that was listed last, and for the pages that were found last.
+each index, and 130 for each page of the hosts that were listed last. A look-up costs a read in each segment that has
+the host, but for the hosts that were listed last, and for the pages that were found last.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ from fscrawl.util.lru import Lru, Recent
 
 SEGMENT_BYTES = 256 << 20
 _READ_BYTES = 4 << 20
-_KEPT_LINES = 50_000  # of the host that was listed last
+_LISTED_LINES = 50_000  # of the hosts that were listed last: who lists a host asks for its pages then
 _RECENT_LINES = 1000  # that were found last: who reads a page asks for its record, its body and more
 _HANDLES = 256  # files that a process keeps open for reading
 _GZIP = 16 + zlib.MAX_WBITS
@@ -217,7 +217,9 @@ class _Open:
             close_read(self.descriptor)
 
     def read(self, offset: int, length: int) -> bytes:
-        length = min(length, self._size - offset)  # it may be a made-up one
+        if offset + length > self._size:  # more may have been appended, or the range may be a made-up one
+            self._size = os.fstat(self.descriptor).st_size
+        length = min(length, self._size - offset)
         data = os.pread(self.descriptor, length, offset) if length > 0 else b""
         while 0 < len(data) < length and (more := os.pread(self.descriptor, length - len(data), offset + len(data))):
             data += more
@@ -332,9 +334,13 @@ class Packs:
         self._look_s = 0.0 if is_local else _LOOK_S
         self._looked_at = float("-inf")
         self._changes = 0
-        self._last: tuple[object, dict[bytes, Found]] = None, {}  # the host that was listed last
+        self._remembered_at = 0
+        self._forget_lines()
+
+    def _forget_lines(self) -> None:
+        """Find out anew which lines count."""
+        self._listed: Lru[tuple[str, str], dict[bytes, Found]] = Lru(_LISTED_LINES)  # by directory and host
         self._recent: Recent[tuple[str, str, str], Found] = Recent(_RECENT_LINES)  # by directory, host and key
-        self._recent_at = 0
 
     # -- what others have written
 
@@ -549,19 +555,18 @@ class Packs:
     def _lines_of(self, directory: str, host: str, key: bytes | None = None) -> Iterator[Found]:
         """Give all lines of a host, or of one of its keys, in no order."""
         for lines in self._lines[directory].values():
-            for entry in self._entries(lines, host, key):
-                yield lines, entry
+            if host in lines.indexed or host in lines.fresh:
+                for entry in self._entries(lines, host, key):
+                    yield lines, entry
 
     def find(self, directory: str, host: str, key: str) -> Found | None:
         """Give the line that counts for a key in LINKS or ERRS; None if there is none."""
         with self._lock:
-            self.look()
-            if self._recent_at != self._changes:
-                self._recent_at, self._recent = self._changes, Recent(_RECENT_LINES)
+            self._look_for_changes()
             recent = self._recent
             known = recent.get((directory, host, key))
-            if known is None and self._last[0] == (directory, host, self._changes):
-                known = self._last[1].get(bytes.fromhex(key))
+            if known is None and (listed := self._listed.get((directory, host))) is not None:
+                known = listed.get(bytes.fromhex(key))
         if known is not None:
             return known
         found = self.versions(directory, host, key)
@@ -577,14 +582,19 @@ class Packs:
     def all_of(self, directory: str, host: str) -> dict[bytes, Found]:
         """Give the lines of a host that count, by key, in the order in which they are stored."""
         with self._lock:
-            self.look()
-            asked = directory, host, self._changes
-            if self._last[0] == asked:
-                return self._last[1]
-            found = _that_count(self._newest(directory, host))
-            if len(found) <= _KEPT_LINES:
-                self._last = asked, found
-            return found
+            self._look_for_changes()
+            listed = self._listed.get((directory, host))
+            if listed is None:
+                listed = _that_count(self._newest(directory, host))
+                if len(listed) <= _LISTED_LINES:
+                    self._listed.put((directory, host), listed, 1 + len(listed))
+            return listed
+
+    def _look_for_changes(self) -> None:
+        self.look()
+        if self._remembered_at != self._changes:
+            self._remembered_at = self._changes
+            self._forget_lines()
 
     def _newest(self, directory: str, host: str) -> dict[bytes, Found]:
         """Give the newest line of each key of a host; of failures, of those that are newer than all of their page."""
