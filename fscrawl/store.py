@@ -71,7 +71,7 @@ from fscrawl.storage.retrying import BRIEF, Retrying
 from fscrawl.util.installed import command, path_word
 
 if TYPE_CHECKING:
-    from fscrawl.storage.packs import PackedFiles
+    from fscrawl.storage.packed_files import PackedFiles
 
 __all__ = [
     "PAUSE",
@@ -142,7 +142,7 @@ class Tree:
         self.files = TreeFiles(root, machine, fsync=fsync, retrying=retrying)
         self.record = record or self._usable_record()
         if self.record.layout == "packs":
-            from fscrawl.storage.packs import PackedFiles  # noqa: PLC0415 - most trees have none
+            from fscrawl.storage.packed_files import PackedFiles  # noqa: PLC0415 - most trees have none
 
             self.files = PackedFiles(root, machine, self.record, fsync=fsync, retrying=retrying)
         self.controls = Controls(self.files)

@@ -53,7 +53,8 @@ from fscrawl.storage.layout import (
     is_segment,
     page_file_of,
 )
-from fscrawl.storage.packs import Found, PackedFiles, Where, moves
+from fscrawl.storage.packed_files import PackedFiles
+from fscrawl.storage.packs import Found, Where, moves
 from fscrawl.storage.records import Change, ErrorRecord, PageRecord, TreeRecord
 from fscrawl.store import Controls, Tree, TreeFiles, tree_record
 from fscrawl.util.humanize import number_of

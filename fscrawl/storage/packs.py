@@ -25,28 +25,23 @@ the host, but for the hosts that were listed last, and for the pages that were f
 
 from __future__ import annotations
 
-import contextlib
 import os
 import struct
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import copy
+from collections.abc import Iterator, Mapping
 from math import isqrt
-from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import msgspec
 
-from fscrawl.errors import FscrawlError, PlantedError, RecordError, TreeError, tree_error
-from fscrawl.request import parts_of, url_of
-from fscrawl.storage.atomic import close_read, flush, sync, sync_directory_of, write_all
-from fscrawl.storage.caches import CACHES_LIVE_S, caches_live_s
+from fscrawl.errors import FscrawlError, PlantedError
+from fscrawl.storage.atomic import close_read
+from fscrawl.storage.caches import CACHES_LIVE_S
 from fscrawl.storage.files import TreeFiles
 from fscrawl.storage.kinds import MOST_BYTES
 from fscrawl.storage.layout import (
-    BODIES,
     DOM,
     ERRS,
     EXTENSION,
@@ -55,25 +50,18 @@ from fscrawl.storage.layout import (
     INDEX,
     LINES,
     LINKS,
-    PAGE_DIRECTORIES,
     PICTURE,
     is_bodies,
     is_host,
     is_key,
     is_pack,
-    of_page,
-    pack_name,
-    page_file_of,
     segment_of,
     segment_path,
 )
-from fscrawl.storage.records import ErrorRecord, PageRecord, RenderRecord, TreeRecord, Version, timestamp
-from fscrawl.storage.retrying import BRIEF, Retrying
-from fscrawl.storage.safe_open import Place, name_of, open_parent, open_to_append, open_to_read, too_large
-from fscrawl.storage.warc import Capture, Original, date_of, warcinfo
+from fscrawl.storage.records import RenderRecord
+from fscrawl.storage.safe_open import Place, open_to_read
 from fscrawl.util.lru import Lru, Recent
 
-SEGMENT_BYTES = 256 << 20
 _READ_BYTES = 4 << 20
 _LISTED_LINES = 50_000  # of the hosts that were listed last: who lists a host asks for its pages then
 _RECENT_LINES = 1000  # that were found last: who reads a page asks for its record, its body and more
@@ -87,10 +75,7 @@ _HEAD_BYTES = 64 << 20  # of an index
 _MOST_VERSION = (1 << 32) - 1
 _HEADS_BYTES = 128 << 10  # of a WARC record and of its answer, at most
 _START_BYTES = 16 << 10  # of a member: the head of its record is in them, unless its URL is very long
-_GROUP_S = 0.5  # on a file server, the first page of a group waits so long for others
-_ALONE_S = 0.1  # the same, with the time that writing takes, if all threads at work wait
 _LOOK_S = 1.0  # between two looks at what others have written, where a look asks a file server
-_GROUP_BYTES, _GROUP_LINES = 8 << 20, 500  # of copies that are written together
 _MANY_LINES = 20_000  # behind an index: then whoever has read them writes a new index
 
 _ROW = struct.Struct(">12sQIIB8s")  # key, offset, length, version, flags, extension
@@ -128,7 +113,7 @@ def moves(before: At | None, now: At | None) -> dict[Where, Where]:
     return {place: there[what] for what, place in before.places().items() if what in there}
 
 
-class _Head(msgspec.Struct):
+class Head(msgspec.Struct):
     """What a line says beside its record."""
 
     host: str
@@ -157,13 +142,13 @@ class _Head(msgspec.Struct):
         return self.rendered.bytes if what == "dom" else self.rendered.screenshot
 
 
-_decoder = msgspec.json.Decoder(_Head)
+decoder = msgspec.json.Decoder(Head)
 
 
-def _head_of(line: bytes) -> _Head | None:
+def head_of(line: bytes) -> Head | None:
     """Read what a line says beside its record; None for a line that no writer has written so."""
     try:
-        head = _decoder.decode(line)
+        head = decoder.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     return head if is_host(head.host) and is_key(head.key) else None
@@ -179,9 +164,18 @@ class Entry(NamedTuple):
     flags: int
     extension: str
 
+    @classmethod
+    def of(cls, head: Head, offset: int, length: int) -> Entry:
+        return cls(bytes.fromhex(head.key), offset, length, head.version, head.flags, head.file or "")
+
     @property
     def is_gone(self) -> bool:
         return bool(self.flags & _GONE)
+
+    @property
+    def is_of_other_type(self) -> bool:
+        """Tell whether its page has a body that is no HTML."""
+        return bool(self.flags & _FILE)
 
     def packed(self) -> bytes:
         return _ROW.pack(*self[:5], self.extension.encode())
@@ -276,7 +270,7 @@ class _Reader:
         self._open.pop(path)
 
 
-class _Lines:
+class Lines:
     """One file of lines, as far as it was read."""
 
     def __init__(self, path: str, index_path: str) -> None:
@@ -318,7 +312,7 @@ class _IndexIsOther(Exception):  # noqa: N818 - no error: another index has the 
     """The rows of an index are not those that its head has told of."""
 
 
-Found = tuple[_Lines, Entry]
+Found = tuple[Lines, Entry]
 
 
 class Packs:
@@ -328,7 +322,7 @@ class Packs:
         self.is_loaded = False
         self._files = files
         self._reader = _Reader(files)
-        self._lines: dict[str, dict[str, _Lines]] = {LINKS: {}, ERRS: {}}  # by path
+        self._lines: dict[str, dict[str, Lines]] = {LINKS: {}, ERRS: {}}  # by path
         self._lock = threading.RLock()
         self._is_local = is_local
         self._look_s = 0.0 if is_local else _LOOK_S
@@ -351,7 +345,7 @@ class Packs:
                 return
             for directory, known in self._lines.items():
                 there = {}
-                for pack in _names_of_packs(self._files, directory):
+                for pack in names_of_packs(self._files, directory):
                     for name in self._files.names(f"{directory}/{pack}"):
                         if (segment := segment_of(name)) is not None:
                             path = segment_path(directory, pack, segment, LINES)
@@ -364,12 +358,12 @@ class Packs:
             self.is_loaded = True
             self._looked_at = time.monotonic()
 
-    def _open(self, directory: str, pack: str, segment: int) -> _Lines:
-        lines = _Lines(*(segment_path(directory, pack, segment, suffix) for suffix in (LINES, INDEX)))
+    def _open(self, directory: str, pack: str, segment: int) -> Lines:
+        lines = Lines(*(segment_path(directory, pack, segment, suffix) for suffix in (LINES, INDEX)))
         self._read_index(lines)
         return lines
 
-    def _read_index(self, lines: _Lines) -> None:
+    def _read_index(self, lines: Lines) -> None:
         """Take in what an index says, if it is whole and its lines are there."""
         start = self._reader.read(lines.index_path, 0, _START.size)
         if len(start) < _START.size:
@@ -396,7 +390,7 @@ class Packs:
             lines.indexed[host] = first, number, flags, crc
             first += number
 
-    def _renew(self, lines: _Lines, *, with_index: bool) -> None:
+    def _renew(self, lines: Lines, *, with_index: bool) -> None:
         """Find out anew what is in a file of lines: not all is there that was known."""
         self._reader.forget(lines.index_path)
         lines.forget()
@@ -405,7 +399,7 @@ class Packs:
         self._advance(lines)
         self._changes += 1
 
-    def _advance(self, lines: _Lines) -> None:
+    def _advance(self, lines: Lines) -> None:
         size = self._reader.size(lines.path)
         if size < lines.covered:  # somebody has cut it: what its lines say is found out anew
             lines.forget()
@@ -432,15 +426,14 @@ class Packs:
         changed_at = None if self._is_local else self._files.modified_at(path)
         return changed_at is not None and time.time() - changed_at < CACHES_LIVE_S
 
-    def _take_in(self, lines: _Lines, data: bytes) -> None:
+    def _take_in(self, lines: Lines, data: bytes) -> None:
         self._changes += 1
         offset = lines.covered
         for line in data.split(b"\n")[:-1]:
             length = len(line) + 1
-            head = _head_of(line)
+            head = head_of(line)
             if head is not None:  # else a power loss has torn it, or it was edited: an audit finds its page missing
-                key = bytes.fromhex(head.key)
-                lines.add(head.host, Entry(key, offset, length, head.version, head.flags, head.file or ""))
+                lines.add(head.host, Entry.of(head, offset, length))
             offset += length
         lines.covered = offset
 
@@ -448,7 +441,7 @@ class Packs:
         """Keep no file open."""
         self._reader.close()
 
-    def own(self, directory: str, pack: str, segment: int) -> _Lines:
+    def own(self, directory: str, pack: str, segment: int) -> Lines:
         """Give what this process knows of a file that it has begun itself."""
         with self._lock:
             path = segment_path(directory, pack, segment, LINES)
@@ -457,7 +450,7 @@ class Packs:
                 lines = self._lines[directory][path] = self._open(directory, pack, segment)
             return lines
 
-    def add(self, lines: _Lines, host: str, entry: Entry) -> None:
+    def add(self, lines: Lines, host: str, entry: Entry) -> None:
         """Take in a line that this process has written."""
         with self._lock:
             if entry.offset == lines.covered:  # else the look at the files has taken it in
@@ -465,12 +458,12 @@ class Packs:
                 self._changes += 1
         self._write_index_of_many(lines)
 
-    def _write_index_of_many(self, lines: _Lines) -> None:
+    def _write_index_of_many(self, lines: Lines) -> None:
         if lines.number_fresh >= lines.index_at:
             lines.index_at = lines.number_fresh + _MANY_LINES  # where there can be none, it is not tried at each line
             self.write_index(lines, closed=False)
 
-    def write_index(self, lines: _Lines, *, closed: bool) -> None:
+    def write_index(self, lines: Lines, *, closed: bool) -> None:
         """Write the index of a file of lines. It is a cache: where that is not possible, there is none."""
         found: dict[str, bytes] = {}
         with self._lock:
@@ -494,7 +487,7 @@ class Packs:
 
     # -- questions
 
-    def _entries(self, lines: _Lines, host: str, key: bytes | None = None) -> list[Entry]:
+    def _entries(self, lines: Lines, host: str, key: bytes | None = None) -> list[Entry]:
         """Give all entries of a host, or of one of its keys, in a file of lines; those of the index first."""
         for with_index in (True, False):
             try:
@@ -505,7 +498,7 @@ class Packs:
         self.write_index(lines, closed=False)  # in place of the wrong one
         return found
 
-    def _indexed(self, lines: _Lines, host: str, key: bytes | None) -> Iterator[Entry]:
+    def _indexed(self, lines: Lines, host: str, key: bytes | None) -> Iterator[Entry]:
         """Read entries from an index, in the order of their keys."""
         _, number, _, crc = lines.indexed.get(host, (0, 0, 0, 0))
         if key is None:
@@ -521,7 +514,7 @@ class Packs:
                 yield Entry.unpacked(rows[at : at + _ROW.size])
             at = rows.find(key, at + 1)
 
-    def _rows_around(self, lines: _Lines, host: str, key: bytes, number: int) -> bytes:
+    def _rows_around(self, lines: Lines, host: str, key: bytes, number: int) -> bytes:
         """Read the rows of a key and some beside them. Keys are hashes, so one knows about where they are."""
         middle, width = number * int.from_bytes(key) >> 8 * len(key), 2 * isqrt(number) + 8
         while True:
@@ -531,7 +524,7 @@ class Packs:
                 return rows
             width *= 4
 
-    def _rows(self, lines: _Lines, host: str, begin: int, number: int) -> bytes:
+    def _rows(self, lines: Lines, host: str, begin: int, number: int) -> bytes:
         """Read rows of a host; _IndexIsOther if they are not there, or not those of the head that was read."""
         if number == 0:
             return b""
@@ -645,14 +638,14 @@ class Packs:
         """Read a line; b"" if it is not there any more, or another one is in its place."""
         return self._line(found)[0]
 
-    def head(self, found: Found) -> _Head | None:
+    def head(self, found: Found) -> Head | None:
         """Read what a line says beside its record; None if it is not there any more, or was edited."""
         return self._line(found)[1]
 
-    def _line(self, found: Found) -> tuple[bytes, _Head | None]:
+    def _line(self, found: Found) -> tuple[bytes, Head | None]:
         lines, entry = found
         data = self._reader.read(lines.path, entry.offset, entry.length)
-        head = _head_of(data) if data.endswith(b"\n") else None
+        head = head_of(data) if data.endswith(b"\n") else None
         if head is not None and (bytes.fromhex(head.key), head.version) == (entry.key, entry.version):
             return data, head
         with self._lock:
@@ -694,7 +687,7 @@ class Packs:
         if at.body is None or not is_bodies(at.pack):
             return b""
         offset, length = at.body
-        return _start_of(self._reader.read(at.pack, offset, min(length, _START_BYTES)))
+        return start_of(self._reader.read(at.pack, offset, min(length, _START_BYTES)))
 
     def holds(self, path: str, offset: int, data: bytes) -> bool:
         """Read back what was written."""
@@ -716,13 +709,13 @@ class Packs:
             yield from found
 
 
-def _fresh(lines: _Lines, host: str, key: bytes | None) -> Iterator[Entry]:
+def _fresh(lines: Lines, host: str, key: bytes | None) -> Iterator[Entry]:
     keys = lines.fresh.get(host, {})
     for entries in keys.values() if key is None else [keys.get(key, [])]:
         yield from entries
 
 
-def _names_of_packs(files: TreeFiles, directory: str) -> list[str]:
+def names_of_packs(files: TreeFiles, directory: str) -> list[str]:
     """List the directories of writers."""
     return [name for name in files.names(directory) if is_pack(name)]
 
@@ -746,245 +739,13 @@ def _all_flags(rows: bytes) -> int:
     return found
 
 
-# -- writing
-
-
-class _Page:
-    """What a thread wants to be written, and waits for."""
-
-    __slots__ = ("at", "directory", "error", "host", "is_done", "json", "key", "members", "version")
-
-    def __init__(self, directory: str, host: str, key: str, version: int, json: bytes) -> None:
-        self.directory, self.host, self.key, self.version, self.json = directory, host, key, version, json
-        self.members: dict[str, bytes] = {}
-        self.at: At | None = None  # where its bodies are, once they are there
-        self.is_done = False
-        self.error: BaseException | None = None
-
-    def line(self) -> bytes:
-        said = {"host": self.host, "version": self.version, **({"at": self.at} if self.at is not None else {})}
-        return msgspec.json.encode(said)[:-1] + b"," + self.json[1:]
-
-
-class Writer:
-    """Writes the packs of this process. Pages that wait at the same time are written together."""
-
-    def __init__(self, files: TreeFiles, packs: Packs, crawl: str, *, is_local: bool) -> None:
-        self._files = files
-        self._packs = packs
-        self._crawl = crawl
-        self._is_local = is_local
-        self._changed = threading.Condition()
-        self._waiting: list[_Page] = []
-        self._at_work = 0
-        self._took_s = 0.0  # to write the last group
-        self._is_writing = False
-        self._pack = ""
-        self._segment = -1
-        self._bodies: _Appended | None = None
-        self._lines: dict[str, _Appended] = {}
-
-    def put(self, page: _Page) -> None:
-        """Write a page, and return when it is stored; TreeError if that is not possible."""
-        with self._changed:
-            self._waiting.append(page)
-            self._changed.notify_all()
-            began = time.monotonic()
-            while not page.is_done:
-                if self._is_writing:
-                    self._changed.wait()
-                elif (wait_s := self._longest_wait_s() - (time.monotonic() - began)) > 0:
-                    self._changed.wait(wait_s)
-                else:
-                    self._write_waiting()
-        if page.error is not None:
-            raise page.error
-
-    def _longest_wait_s(self) -> float:
-        """Give how long a page waits for others: hardly, if no thread at work can bring another one before.
-
-        Where writing takes long, others come to wait meanwhile.
-        """
-        if self._is_local or not self._at_work:
-            return 0.0
-        return _ALONE_S - self._took_s if len(self._waiting) >= self._at_work else _GROUP_S
-
-    @contextlib.contextmanager
-    def at_work(self) -> Iterator[None]:
-        """Inside this, a thread is at work on a page that it may store soon."""
-        with self._changed:
-            self._at_work += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._at_work -= 1
-                self._changed.notify_all()
-
-    def put_all(self, pages: list[_Page]) -> None:
-        """Write pages together, and read them back; TreeError if they are not what was written."""
-        with self._changed:
-            self._write(pages)
-            for directory, file in self._lines.items():
-                lines = b"".join([page.line() for page in pages if page.directory == directory])
-                if lines and not self._packs.holds(file.path, file.size - len(lines), lines):
-                    raise TreeError(f"{self._files.absolute(file.path)}: it does not hold what was written")
-        for page in pages:
-            for what, (pack, offset, _) in page.at.places().items() if page.at else ():
-                if what in page.members and not self._packs.holds(pack, offset, page.members[what]):
-                    raise TreeError(f"{self._files.absolute(pack)}: it does not hold what was written")
-
-    def _write_waiting(self) -> None:
-        """Write all that waits, while others may come to wait. The lock is held when this begins and ends."""
-        group, self._waiting, self._is_writing = self._waiting, [], True
-        self._changed.release()
-        error: BaseException | None = None
-        began = time.monotonic()
-        try:
-            self._write(group)
-        except BaseException as found:  # noqa: BLE001 - each of the group raises it
-            error = found
-        finally:
-            self._changed.acquire()
-            self._is_writing, self._took_s = False, time.monotonic() - began
-            for page in group:
-                page.is_done, page.error = True, error
-            self._changed.notify_all()
-
-    def _write(self, group: list[_Page]) -> None:
-        """Write a group: the bodies, and then the lines. After a call that failed, a new segment begins.
-
-        A file server may be asked twice to make a file, and say that there is one.
-        """
-        place = Place(str(self._files.root), f"{LINKS}/{self._pack}")
-
-        def write_once() -> None:
-            for is_last in (False, True):
-                try:
-                    self._write_once(group)
-                    break
-                except BaseException as error:
-                    self._end_segment(with_index=False)
-                    if is_last or not isinstance(error, FileExistsError):
-                        raise
-
-        self._files.retrying(place, write_once)
-
-    def _write_once(self, group: list[_Page]) -> None:
-        self._begin_segment()
-        if any(page.members for page in group):
-            self._write_bodies(group)
-        for directory in (LINKS, ERRS):
-            if chosen := [page for page in group if page.directory == directory]:
-                self._write_lines(directory, chosen)
-
-    def _write_bodies(self, group: list[_Page]) -> None:
-        data = bytearray()
-        if self._bodies is None:
-            self._bodies = self._open_file(HTMLS, BODIES)
-            name = self._bodies.path.partition("/")[2]
-            data += gzip_member(warcinfo(self._crawl, name, timestamp(time.time())))
-        for page in group:
-            named: dict[str, tuple[int, int]] = {}
-            for what, packed in page.members.items():
-                if what != "answer":
-                    named[what] = self._bodies.size + len(data), len(packed)
-                data += packed
-            if named:
-                page.at = At(self._bodies.path, **named)
-        self._bodies.append(bytes(data))
-
-    def _write_lines(self, directory: str, pages: list[_Page]) -> None:
-        file = self._lines.get(directory)
-        if file is None:
-            file = self._lines[directory] = self._open_file(directory, LINES)
-        written = [(page, page.line()) for page in pages]
-        offset = file.size
-        file.append(b"".join(line for _, line in written))
-        known = self._packs.own(directory, self._pack, self._segment)
-        for page, line in written:
-            head = _decoder.decode(line)
-            entry = Entry(bytes.fromhex(page.key), offset, len(line), page.version, head.flags, head.file or "")
-            self._packs.add(known, page.host, entry)
-            offset += len(line)
-
-    def _begin_segment(self) -> None:
-        if (self._lines or self._bodies is not None) and not self._is_full():
-            return
-        self._end_segment()
-        if not self._pack:
-            self._pack = pack_name(self._files.machine, os.urandom(4).hex())
-        self._segment += 1
-
-    def _is_full(self) -> bool:
-        files = [*self._lines.values(), *([self._bodies] if self._bodies is not None else [])]
-        return any(file.size >= SEGMENT_BYTES or file.is_closed for file in files)
-
-    def _open_file(self, directory: str, suffix: str) -> _Appended:
-        self._files.make_directory(f"{directory}/{self._pack}")
-        path = segment_path(directory, self._pack, self._segment, suffix)
-        place = Place(str(self._files.root), path)
-        file = _Appended(path, place, sync if self._files.fsync else None if self._is_local else flush)
-        if self._files.fsync:
-            sync_directory_of(place)
-        return file
-
-    def _end_segment(self, *, with_index: bool = True) -> None:
-        for directory, file in self._lines.items():
-            file.close()
-            if with_index:
-                self._packs.write_index(self._packs.own(directory, self._pack, self._segment), closed=True)
-        if self._bodies is not None:
-            self._bodies.close()
-        self._lines, self._bodies = {}, None
-
-    def close(self) -> None:
-        """End the last segment. Without this, others read its lines, since it has no index."""
-        with self._changed:
-            self._end_segment()
-
-
-class _Appended:
-    """A file of this writer. After a write that failed, it is not written to any more."""
-
-    def __init__(self, path: str, place: Place, end: Callable[[int], None] | None) -> None:
-        self.path = path
-        self.is_closed = False
-        self._place = place
-        self._end = end
-        self._descriptor, self.size = open_to_append(place, os.O_CREAT | os.O_EXCL)
-
-    def append(self, data: bytes) -> None:
-        try:
-            write_all(self._descriptor, data)
-            if self._end is not None:
-                self._end(self._descriptor)
-        except BaseException:
-            self._drop_if_empty()
-            self.close()
-            raise
-        self.size += len(data)
-
-    def _drop_if_empty(self) -> None:
-        """Remove the file if nothing could be written: where a fault lasts, each further try makes another one."""
-        with contextlib.suppress(OSError):
-            if os.fstat(self._descriptor).st_size == 0:
-                with open_parent(self._place) as here:
-                    os.unlink(f"{here}/{name_of(self._place)}")
-
-    def close(self) -> None:
-        if not self.is_closed:
-            self.is_closed = True
-            close_read(self._descriptor)
-
-
 def gzip_member(data: bytes) -> bytes:
     """Compress a WARC record: a gzip member, which can be unpacked without those before it."""
     packer = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP)
     return packer.compress(data) + packer.flush()
 
 
-def _is_member_of(member: bytes, record: bytes) -> bool:
+def is_member_of(member: bytes, record: bytes) -> bool:
     """Tell whether a gzip member is one, and holds this record."""
     unpacker = zlib.decompressobj(_GZIP)
     try:
@@ -993,355 +754,9 @@ def _is_member_of(member: bytes, record: bytes) -> bool:
         return False
 
 
-def _start_of(member: bytes) -> bytes:
+def start_of(member: bytes) -> bytes:
     """Unpack what a WARC record begins with; b"" if it is damaged."""
     try:
         return zlib.decompressobj(_GZIP).decompress(member, 4 * _START_BYTES)
     except zlib.error:
         return b""
-
-
-# -- the files of a tree whose pages are in packs
-
-
-class PackedFiles(TreeFiles):
-    """Shows the pages of packs as if each had its files, so who reads a tree needs to know nothing of packs.
-
-    The files of pages are written by `put_page`, `put_record` and `put_error` alone. To remove one says that it
-    is gone.
-    """
-
-    def __init__(
-        self, root: Path, machine: str, record: TreeRecord, *, fsync: bool = False, retrying: Retrying = BRIEF
-    ) -> None:
-        # What this object holds does not hold it: in a circle, files would stay open until Python looks for circles.
-        self._plain = TreeFiles(root, machine, fsync=fsync, retrying=retrying)
-        super().__init__(root, machine, fsync=fsync, retrying=retrying)
-        is_local = caches_live_s(root) == 0
-        self._crawl = record.crawl
-        self.packs = Packs(self._plain, is_local=is_local)
-        self.writer = Writer(self._plain, self.packs, record.crawl, is_local=is_local)
-        self._copies: list[_Page] = []
-        self._copies_bytes = 0
-
-    @property
-    def retrying(self) -> Retrying:
-        return self._plain.retrying
-
-    @retrying.setter
-    def retrying(self, retrying: Retrying) -> None:
-        self._plain.retrying = retrying
-
-    def pack_directories(self) -> list[str]:
-        """List the directories of writers, with those above them."""
-        return [f"{above}/{pack}" for above in PAGE_DIRECTORIES for pack in _names_of_packs(self._plain, above)]
-
-    # -- reading
-
-    def _found(self, path: str) -> tuple[str, str, str, Found] | None:
-        """Find the line of a page's file: what the file is, its host, its key, and the line; None if there is none."""
-        page = of_page(path)
-        named = page_file_of(page[0], page[2]) if page else None
-        if page is None or named is None:
-            return None
-        directory, host, name = page
-        found = self._counting(ERRS if directory == ERRS else LINKS, host, named[0])
-        if found is None or name not in found[1].names(directory):
-            return None
-        what = "line" if directory in (LINKS, ERRS) else _WHAT.get(named[1], "body")
-        if what == "picture" and found[1].flags & _FILE:  # the page is a picture itself
-            what = "body"
-        return what, host, named[0], found
-
-    def read(self, path: str, most: int | None = None) -> bytes | None:
-        if of_page(path) is None:
-            return super().read(path, most)
-        place = self.absolute(path)
-        found = self._found(path)
-        if found is None:
-            return None
-        what, *_, line = found
-        data = self.packs.line(line) or None if what == "line" else self._body(line, what, most)
-        if data is not None and most is not None and len(data) > most:
-            raise tree_error(too_large(place, len(data), most), place)
-        return data
-
-    def _body(self, line: Found, what: str, most: int | None) -> bytes | None:
-        at = self.packs.at(line)
-        return None if at is None else self.packs.block(at, what, most)
-
-    def read_beside(self, directory: str, names: Sequence[str], most: int) -> list[bytes | None]:
-        """Do what `many_files.read_beside` does."""
-        found = []
-        for name in names:
-            try:
-                found.append(self.read(f"{directory}/{name}", most))
-            except TreeError:
-                found.append(None)
-        return found
-
-    def exists(self, path: str) -> bool:
-        return super().exists(path) if of_page(path) is None else self._found(path) is not None
-
-    def is_file(self, path: str) -> bool:
-        return super().is_file(path) if of_page(path) is None else self._found(path) is not None
-
-    def size_if_there(self, path: str) -> int | None:
-        """Give the size of a file. That of a body is what its record says, if the pack is long enough for it."""
-        if of_page(path) is None:
-            return super().size_if_there(path)
-        found = self._found(path)
-        if found is None:
-            return None
-        what, *_, line = found
-        if what == "line":
-            return line[1].length
-        head = self.packs.head(line)
-        if head is None or head.at is None or not self.packs.is_whole(head.at, what):
-            return None
-        return head.bytes_of(what)
-
-    def modified_at(self, path: str) -> float | None:
-        if of_page(path) is None:
-            return super().modified_at(path)
-        found = self._found(path)
-        return None if found is None else super().modified_at(found[3][0].path)
-
-    def planted(self, path: str) -> str:
-        return super().planted(path) if of_page(path) is None else ""
-
-    def names(self, path: str = "") -> list[str]:
-        if path in PAGE_DIRECTORIES:
-            return self.packs.hosts(path)
-        directory, _, host = path.partition("/")
-        if directory not in PAGE_DIRECTORIES or "+" in host:
-            return super().names(path)
-        lines = self.packs.all_of(ERRS if directory == ERRS else LINKS, host)
-        return [name for _, entry in lines.values() for name in entry.names(directory)]
-
-    def entries(self, path: str) -> list[tuple[str, str]]:
-        directory, _, host = path.partition("/")
-        if directory not in PAGE_DIRECTORIES or "+" in host:
-            return super().entries(path)
-        if host:
-            return [(name, "file") for name in self.names(path)]
-        others = [(name, kind) for name, kind in super().entries(path) if not (kind == "directory" and is_pack(name))]
-        return [*((name, "directory") for name in self.names(path)), *others]
-
-    def sorted_keys(self, directory: str, host: str) -> list[str]:
-        """Do what `many_files.list_keys` does."""
-        return sorted(key.hex() for key in self.packs.all_of(directory, host))
-
-    def members(self, host: str, record: PageRecord, bodies: Mapping[str, bytes]) -> dict[str, bytes]:
-        """Give bodies as they stand in a pack: gzip members, each of the one record that `Capture` makes of it.
-
-        `bodies`: "body", "dom" and "picture" → what was read of them.
-        """
-        found = self._counting(LINKS, host, record.key)
-        at = None if found is None else self.packs.at(found)
-        if at is None:
-            return {}
-        capture, made = self._capture(record), {}
-        for what, data in bodies.items():
-            member = self.packs.member(at, what, len(data))
-            if member and _is_member_of(member, capture.made(what, record.status, record.headers, data)):
-                made[what] = member
-        return made
-
-    # -- writing
-
-    def put_page(self, host: str, record: PageRecord, body: bytes | None, beside: Mapping[str, bytes]) -> None:
-        """Store a page. `beside`: path → bytes of its DOM and its picture."""
-        page = self._page(LINKS, host, record)
-        capture = self._capture(record)
-        if body is not None and not beside and page.version > 1:
-            page.at = self._same_body(host, record)
-        if body is None or page.at is not None:
-            page.members |= self._answer(record, b"" if page.at is None else self.packs.start(page.at))
-        else:
-            page.members["body"] = gzip_member(capture.made("body", record.status, record.headers, body))
-        for path, data in beside.items():
-            what = "dom" if path.endswith(f".{DOM}") else "picture"
-            page.members[what] = gzip_member(capture.made(what, record.status, record.headers, data))
-        self.writer.put(page)
-
-    def put_record(self, host: str, record: PageRecord) -> None:
-        """Bring the record of a page up to date; its bodies stay."""
-        before = self.packs.find(LINKS, host, record.key)
-        page = self._page(LINKS, host, record)
-        if before is not None:
-            head = self.packs.head(before)
-            if head is None:  # its bodies would be lost
-                raise TreeError(f"{self.absolute(before[0].path)}: a line of it cannot be read now; run this again")
-            page.at = head.at
-        self.writer.put(page)
-
-    def put_error(self, host: str, record: ErrorRecord) -> None:
-        """Store the failure of a URL."""
-        self.writer.put(self._page(ERRS, host, record))
-
-    def remove(self, path: str) -> None:
-        page = of_page(path)
-        if page is None:
-            super().remove(path)
-            return
-        found = self._found(path)
-        if found is not None and found[0] == "line":  # a body is never there without its line
-            _, host, key, _ = found
-            version = self.packs.next_version(host, key)
-            said = msgspec.json.encode({"key": key, "gone": True}) + b"\n"
-            self.writer.put(_Page(page[0], host, key, version, said))
-
-    def set_aside(self, path: str) -> None:
-        if of_page(path) is None:
-            super().set_aside(path)
-        else:
-            self.remove(path)
-
-    def copy(
-        self, directory: str, host: str, found: Found, moved: dict[Where, Where], answered: set[str], *, shares: bool
-    ) -> list[str]:
-        """Write a line once more, with its bodies, at once or together with others (`write_copies`).
-
-        `moved`: where bodies of the same page are now; `answered`: when it was fetched, for each answer in the copies.
-        `shares`: its next version may have the same bodies. Return which bodies are missing; TreeError if one is there,
-        and cannot be read.
-        """
-        missing: list[str] = []
-        line = self.packs.line(found)
-        head = _head_of(line)
-        if head is None:
-            raise RecordError(f"{found[0].path}, from byte {found[1].offset}: the line is not what it was")
-        fields = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
-        for name in ("host", "version", "at"):
-            fields.pop(name, None)
-        page = _Page(directory, host, head.key, head.version, msgspec.json.encode(fields) + b"\n")
-        places = {} if head.at is None else head.at.places()
-        there = {what: moved[place] for what, place in places.items() if place in moved}
-        if there and there.keys() == places.keys() and len({pack for pack, *_ in there.values()}) == 1:
-            ranges = {what: (offset, length) for what, (_, offset, length) in there.items()}
-            page.at = At(there.popitem()[1][0], **ranges)
-        elif head.at is not None:
-            page.members = {what: self._whole_member(head.at, what) for what in places}
-            missing = [what for what, data in page.members.items() if not data]
-            for what in missing:
-                del page.members[what]
-        if directory == LINKS:
-            with contextlib.suppress(RecordError):
-                self._add_answer(page, PageRecord.from_json(line), answered)
-        self._copies.append(page)
-        self._copies_bytes += sum(map(len, page.members.values()))
-        if shares or len(self._copies) >= _GROUP_LINES or self._copies_bytes >= _GROUP_BYTES:
-            self.write_copies()
-        if shares:
-            moved |= moves(head.at, page.at)
-        return missing
-
-    def _add_answer(self, page: _Page, record: PageRecord, answered: set[str]) -> None:
-        """Let a copy have the record of its answer, too, if no body has it, and no other line of the same answer."""
-        if record.fetched_at not in answered:
-            answered.add(record.fetched_at)
-            start = self.packs.start(page.at) if page.at is not None else _start_of(page.members.get("body", b""))
-            page.members |= self._answer(record, start)
-
-    def _whole_member(self, at: At, what: str) -> bytes:
-        """Read a body as it stands in its pack; b"" if it is not there."""
-        data = self.packs.member(at, what)
-        if not data and self.packs.is_whole(at, what) and not (data := self.packs.member(at, what)):
-            raise TreeError(f"{self.absolute(at.pack)}: a body in it cannot be read now; run this again")
-        return data
-
-    def write_copies(self) -> None:
-        """Write the copies that wait."""
-        pages, self._copies, self._copies_bytes = self._copies, [], 0
-        if pages:
-            self.writer.put_all(pages)
-
-    def _page(self, directory: str, host: str, record: PageRecord | ErrorRecord) -> _Page:
-        version = self.packs.next_version(host, record.key)
-        return _Page(directory, host, record.key, version, record.to_json())
-
-    def _same_body(self, host: str, record: PageRecord) -> At | None:
-        """Give where the body of a page is if the page has been fetched again, and has the same."""
-        before = self.packs.find(LINKS, host, record.key) if self.packs.is_loaded else None
-        head = None if before is None else self.packs.head(before)
-        if head is None or head.sha256 != record.sha256 or head.at is None or head.at.body is None:
-            return None
-        if head.file != record.file or not self.packs.is_whole(head.at, "body"):
-            return None
-        return At(head.at.pack, head.at.body)
-
-    def _capture(self, record: PageRecord) -> Capture:
-        page, _, _ = parts_of(record.url)
-        return Capture(self._crawl, record.key, url_of(record.url), page, date_of(record.fetched_at), record.ip)
-
-    def _answer(self, record: PageRecord, start: bytes) -> dict[str, bytes]:
-        """Make the record of an answer that led elsewhere, or had the body of an older one, which begins with `start`.
-
-        For whoever replays the pack: the tree itself does not need it.
-        """
-        capture = self._capture(record)
-        if not start and record.redirect is not None:
-            return {"answer": gzip_member(capture.response(record.status, record.headers, None))}
-        old = Original.read(start)
-        if old is None or old.date == capture.date:
-            return {}
-        return {"answer": gzip_member(capture.revisit(record.status, record.headers, record.bytes, old))}
-
-    # -- versions
-
-    shown: tuple[str, str, int] | None = None  # host, key, number: this version counts for the key, not the last one
-
-    def showing(self, host: str, key: str, number: int) -> PackedFiles:
-        """Give a view in which a page has the files that it had in one of its versions."""
-        view = copy(self)
-        view.shown = host, key, number
-        return view
-
-    def _counting(self, directory: str, host: str, key: str) -> Found | None:
-        if self.shown is None or self.shown[:2] != (host, key):
-            return self.packs.find(directory, host, key)
-        found = [each for each in self.packs.versions(directory, host, key) if each[1].version == self.shown[2]]
-        return found[-1] if found and not found[-1][1].is_gone else None
-
-    def versions(self, host: str, key: str) -> list[Version]:
-        """Give all versions of a key, the oldest first. Lines that cannot be read are left out, as in `Packs`."""
-        versions: dict[int, Version] = {}
-        for directory in (ERRS, LINKS):  # of a failure and a page of one version, the page counts
-            kind = PageRecord if directory == LINKS else ErrorRecord
-            for found in self.packs.versions(directory, host, key):
-                lines, entry = found
-                if entry.is_gone and directory == ERRS:
-                    continue  # that a failure was forgotten says nothing of the page
-                with contextlib.suppress(RecordError):
-                    record = None if entry.is_gone else kind.from_json(self.packs.line(found))
-                    machine = lines.path.split("/")[1].partition("+")[0]
-                    versions[entry.version] = Version(entry.version, record, machine)
-        return [versions[number] for number in sorted(versions)]
-
-    def page_before(self, host: str, key: str, number: int) -> PageRecord | None:
-        """Read the record of the version before one; None if there is none, or it was removed, or cannot be read."""
-        before = [each for each in self.packs.versions(LINKS, host, key) if each[1].version < number]
-        if before and not before[-1][1].is_gone:
-            with contextlib.suppress(RecordError):
-                return PageRecord.from_json(self.packs.line(before[-1]))
-        return None
-
-    def numbers(self, host: str) -> Iterator[tuple[str, int, bool]]:
-        """Give the key and the number of all versions of a host's pages, in no order; and whether it says "gone"."""
-        for entry in self.packs.entries(LINKS, host):
-            yield entry.key.hex(), entry.version, entry.is_gone
-
-    def number(self, host: str, key: str) -> int | None:
-        """Give the number of the version that counts; None if the page is not stored."""
-        found = self._counting(LINKS, host, key)
-        return None if found is None else found[1].version
-
-    def bodies(self, host: str, key: str) -> list[str]:
-        """Give the paths of the bodies of a page."""
-        found = self._counting(LINKS, host, key)
-        entry = None if found is None else found[1]
-        return [f"{where}/{host}/{name}" for where in (HTMLS, FILES) for name in (entry.names(where) if entry else ())]
-
-
-_WHAT = {DOM: "dom", PICTURE: "picture"}

@@ -31,7 +31,7 @@ from unittest import mock
 
 from fscrawl import cli, urls
 from fscrawl.storage.layout import PAGE_DIRECTORIES
-from fscrawl.storage.packs import PackedFiles
+from fscrawl.storage.packed_files import PackedFiles
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, RobotsRecord, TreeRecord
 
 CHECKOUT = Path(__file__).resolve().parents[2]

@@ -22,11 +22,11 @@ from fastwarc.warc import ArchiveIterator, WarcRecordType
 
 from fscrawl import store, urls
 from fscrawl.errors import FscrawlError, TreeError
-from fscrawl.storage import packs
+from fscrawl.storage import pack_writer, packed_files, packs
 from fscrawl.storage.layout import BODIES, INDEX, LINES
 from fscrawl.storage.records import FORMAT, ErrorRecord, PageRecord, RenderRecord, TreeRecord
 from fscrawl.storage.retrying import Retrying
-from fscrawl.store import Tree
+from fscrawl.store import Tree, TreeFiles
 
 HOST = "a.example"
 RECORD = TreeRecord(FORMAT, "c1", "t", 512, "host", "0" * 32, layout="packs")
@@ -325,8 +325,8 @@ def test_many_threads(tree, root, monkeypatch):
 def wait_for_groups(tree, monkeypatch):
     """Let pages wait for each other, as on a file server, but for a shorter time."""
     tree.files.writer._is_local = False
-    monkeypatch.setattr(packs, "_GROUP_S", 0.05)
-    monkeypatch.setattr(packs, "_ALONE_S", 0.01)
+    monkeypatch.setattr(pack_writer, "_GROUP_S", 0.05)
+    monkeypatch.setattr(pack_writer, "_ALONE_S", 0.01)
 
 
 def pages_of_threads(tree, threads, pages):
@@ -386,7 +386,7 @@ def test_a_write_that_fails(root, monkeypatch, since, code, times):
 @pytest.mark.parametrize("suffix", [BODIES, LINES])
 def test_a_file_that_is_made_twice(root, monkeypatch, suffix):
     """A file server that repeats a request says that the file is there: then the pages are in the next segment."""
-    tree, real, made = opened(root), packs.open_to_append, []
+    tree, real, made = opened(root), pack_writer.open_to_append, []
 
     def twice(place, flags):
         found = real(place, flags)
@@ -396,7 +396,7 @@ def test_a_file_that_is_made_twice(root, monkeypatch, suffix):
             return real(place, flags)
         return found
 
-    monkeypatch.setattr(packs, "open_to_append", twice)
+    monkeypatch.setattr(pack_writer, "open_to_append", twice)
     put(tree, 1)
     assert made
     put(tree, 2)
@@ -427,7 +427,7 @@ def test_an_error_of_another_kind(tree, root, monkeypatch):
     def broken(*_):
         raise MemoryError
 
-    monkeypatch.setattr(packs.Writer, "_write_once", broken)
+    monkeypatch.setattr(pack_writer.Writer, "_write_once", broken)
     told, errors = pages_of_threads(tree, range(4), 1)
     assert told == []
     assert {type(error) for error in errors} == {MemoryError}
@@ -646,6 +646,15 @@ def test_an_index_of_a_closed_file_that_was_cut(indexed, root):
         looking.page(HOST, page_of(40).key)
 
 
+def test_listed_pages_are_found_without_an_index(indexed, root, monkeypatch):
+    """Who has listed the pages and the failures of a host finds each page without reading an index again."""
+    reader = opened(root)
+    listed = {directory: reader.keys(directory, HOST) for directory in ("links", "errs")}
+    assert [len(keys) for keys in listed.values()] == [49, 0]
+    monkeypatch.setattr(packs.Packs, "_rows", None)
+    assert len([reader.page(HOST, key) for key in listed["links"]]) == 49
+
+
 def test_an_index_that_another_replaces(indexed, root, monkeypatch):
     """A reader that has opened an index goes on when another process has replaced it."""
     reader = opened(root)
@@ -657,7 +666,7 @@ def test_an_index_that_another_replaces(indexed, root, monkeypatch):
     other.files.packs._advance(lines)
     other.files.packs.write_index(lines, closed=False)
     reader.files.packs._reader.forget(str(indexed.relative_to(root)))  # as when many other files were read since
-    reader.files.packs._last = None, {}
+    reader.files.packs._forget_lines()
     assert stored(reader) == numbered(*range(49))
     assert len(stored(reader, "b.example")) == 50
 
@@ -665,8 +674,8 @@ def test_an_index_that_another_replaces(indexed, root, monkeypatch):
 def test_a_share_that_shows_old_sizes(tree, root, monkeypatch):
     """Where the name of a file has an old size for a while, lines are seen all the same, and none is read twice."""
     put(tree, 1)
-    sizes, real, taken = {}, packs.PackedFiles.size_if_there, []
-    monkeypatch.setattr(packs.TreeFiles, "size_if_there", lambda self, path: sizes.setdefault(path, real(self, path)))
+    sizes, real, taken = {}, packed_files.PackedFiles.size_if_there, []
+    monkeypatch.setattr(TreeFiles, "size_if_there", lambda self, path: sizes.setdefault(path, real(self, path)))
     take_in = packs.Packs._take_in
     monkeypatch.setattr(
         packs.Packs, "_take_in", lambda self, lines, data: taken.append(data.count(b"\n")) or take_in(self, lines, data)
@@ -701,7 +710,7 @@ def test_memory(tree, root):
 
 def test_segments(tree, root, monkeypatch):
     """A new segment begins when one is full; each that is full has an index, and all are read."""
-    monkeypatch.setattr(packs, "SEGMENT_BYTES", 2_000)
+    monkeypatch.setattr(pack_writer, "SEGMENT_BYTES", 2_000)
     for number in range(40):
         put(tree, number)
         if number % 4 == 0:
@@ -727,7 +736,7 @@ def test_many_lines_without_an_index(tree, root, monkeypatch, may_write):
             tries.append(of)
             raise TreeError("no")
 
-        monkeypatch.setattr(packs.TreeFiles, "publish_chunks", refused)
+        monkeypatch.setattr(TreeFiles, "publish_chunks", refused)
     reader = opened(root, "m-2-bb")
     for _ in range(3):
         reader.files.packs.look(0.0)
