@@ -22,10 +22,10 @@ from fscrawl.storage.layout import (
     pack_name,
     segment_path,
 )
-from fscrawl.storage.packs import At, Entry, Packs, decoder, gzip_member
+from fscrawl.storage.packs import At, Entry, Packs, decoder
 from fscrawl.storage.records import timestamp
 from fscrawl.storage.safe_open import Place, name_of, open_parent, open_to_append
-from fscrawl.storage.warc import warcinfo
+from fscrawl.storage.warc import gzip_member, warcinfo
 
 SEGMENT_BYTES = 256 << 20
 _GROUP_S = 0.5  # on a file server, the first page of a group waits so long for others

@@ -31,7 +31,6 @@ from fscrawl.storage.packs import (
     Found,
     Packs,
     Where,
-    gzip_member,
     head_of,
     is_member_of,
     moves,
@@ -41,7 +40,7 @@ from fscrawl.storage.packs import (
 from fscrawl.storage.records import ErrorRecord, PageRecord, TreeRecord, Version
 from fscrawl.storage.retrying import BRIEF, Retrying
 from fscrawl.storage.safe_open import too_large
-from fscrawl.storage.warc import Capture, Original, date_of
+from fscrawl.storage.warc import Capture, Original, date_of, gzip_member
 
 _GROUP_BYTES, _GROUP_LINES = 8 << 20, 500  # of copies that are written together
 

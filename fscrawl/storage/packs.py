@@ -67,7 +67,6 @@ _LISTED_LINES = 50_000  # of the hosts that were listed last: who lists a host a
 _RECENT_LINES = 1000  # that were found last: who reads a page asks for its record, its body and more
 _HANDLES = 256  # files that a process keeps open for reading
 _GZIP = 16 + zlib.MAX_WBITS
-_GZIP_LEVEL = 4
 _MOST_BYTES = 2 << 30  # of a body
 _LINE_BYTES = MOST_BYTES[LINKS] + (1 << 20)
 _INDEX_BYTES = 256 << 20  # four times what the lines of a segment need
@@ -737,12 +736,6 @@ def _all_flags(rows: bytes) -> int:
     for _, _, _, _, flags, _ in _ROW.iter_unpack(rows):
         found |= flags
     return found
-
-
-def gzip_member(data: bytes) -> bytes:
-    """Compress a WARC record: a gzip member, which can be unpacked without those before it."""
-    packer = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP)
-    return packer.compress(data) + packer.flush()
 
 
 def is_member_of(member: bytes, record: bytes) -> bool:

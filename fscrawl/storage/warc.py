@@ -20,6 +20,8 @@ from functools import lru_cache
 from ipaddress import ip_address
 from typing import NamedTuple
 
+from zlib_ng import zlib_ng
+
 from fscrawl import __version__
 from fscrawl.storage.records import DOM_TYPE, rfc3339
 
@@ -27,6 +29,8 @@ FIELDS = "application/warc-fields"
 REQUEST, RESPONSE = (f"application/http; msgtype={kind}" for kind in ("request", "response"))
 _REVISIT = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 _UNTRUE_HEADERS = frozenset({"content-encoding", "transfer-encoding", "content-length"})  # wrong for a stored body
+_GZIP = 16 + zlib_ng.MAX_WBITS
+_GZIP_LEVEL = 4  # 2 % larger than 6, in three quarters of the time
 _HEADERS_BYTES = 28 << 10  # FastWARC reads no head of more than 32 KiB
 # C0, DEL and C1, and the two ends of lines that Unicode has beside them: `str.splitlines` cuts there.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
@@ -246,3 +250,16 @@ def base32_sha1(data: bytes) -> str:
     '3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
     """
     return base64.b32encode(hashlib.sha1(data, usedforsecurity=False).digest()).decode()
+
+
+def gzip_member(data: bytes) -> bytes:
+    """Return a gzip member (RFC 1952): a piece of a file that can be unpacked without those before it.
+
+    zlib-ng gives members of the size that zlib gives, in two thirds of the time.
+
+    >>> import gzip
+    >>> gzip.decompress(gzip_member(b"one") + gzip_member(b"two"))
+    b'onetwo'
+    """
+    packer = zlib_ng.compressobj(_GZIP_LEVEL, zlib_ng.DEFLATED, _GZIP)
+    return bytes(packer.compress(data) + packer.flush())

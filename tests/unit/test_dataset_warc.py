@@ -13,8 +13,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from fscrawl.dataset import warc
-from fscrawl.dataset.warc import gzip_member
-from fscrawl.storage.warc import base32_sha1
+from fscrawl.storage.warc import base32_sha1, gzip_member
 from tests.support.trees import Grown, check
 
 A, B, COPY = "http://a.example/", "http://a.example/b?y=1&x", "http://b.example/copy"

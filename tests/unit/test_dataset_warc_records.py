@@ -12,10 +12,9 @@ import warcio.archiveiterator
 from warcio.checker import Checker
 
 from fscrawl.dataset import warc
-from fscrawl.dataset.warc import gzip_member
 from fscrawl.request import Request
 from fscrawl.storage.records import rfc3339
-from fscrawl.storage.warc import Capture, base32_sha1
+from fscrawl.storage.warc import Capture, base32_sha1, gzip_member
 
 _MOMENT = datetime(2026, 11, 21, 12, 0, 0, 5000, tzinfo=UTC)
 _BODY = b"<p>\xe9\x00</p>\r\n\r\nWARC/1.1\r\n"

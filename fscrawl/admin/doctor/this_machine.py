@@ -29,7 +29,7 @@ from fscrawl.util.humanize import number_of, size
 from fscrawl.util.installed import to_install
 
 EXTRAS = {
-    "merge": ("numpy", "parsel", "pyarrow", "rensa", "tantivy", "zlib_ng"),
+    "merge": ("numpy", "parsel", "pyarrow", "rensa", "tantivy"),
     "import": ("fastwarc",),
     "pdf": ("pypdf",),
     "main-text": ("trafilatura", "lxml_html_clean"),
