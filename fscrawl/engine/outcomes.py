@@ -283,10 +283,13 @@ class Bookkeeper:
 
     def _probed(self, outcome: Outcome) -> None:
         """Only whether the host answers counts."""
-        exchange = None if isinstance(outcome, Known | Returned) else outcome.exchange
-        if exchange is not None:
-            self._judge_host(outcome.task, exchange)
-        self._finish(outcome.task, exchange.asked_at if exchange else None)
+        if isinstance(outcome, Known | Returned):
+            self._finish(outcome.task, outcome.asked_at if isinstance(outcome, Returned) else None)
+            return
+        failure = (outcome.class_, outcome.message) if isinstance(outcome, FailedForNow | FailedForGood) else ()
+        if outcome.exchange is not None:
+            self._judge_host(outcome.task, outcome.exchange, *failure)
+        self._finish(outcome.task, outcome.exchange.asked_at if outcome.exchange else None)
 
     def _tell_first_failure(self, task: Task, outcome: FailedForNow | FailedForGood, then: str) -> None:
         """Tell at once that a host of a seed fails: its name may have a mistake."""

@@ -172,6 +172,24 @@ class HostScheduler:
                 self.schedule(host)
         return None
 
+    def probe(self, now: float, name: str = "", url: str = "") -> RobotsTask | None:
+        """Hand out a probe of the network for a host, by default for the pending one that has waited longest.
+
+        None if it may not be asked now. `url`: any URL of the host, by default its next. See `politeness.outage`.
+        """
+        waiting = (each for each in self._by_name.values() if each.pending and self._may_be_asked(each, now))
+        host = self._find(name) if name else min(waiting, key=lambda each: each.ready_at, default=None)
+        if host is None or not self._may_be_asked(host, now) or not (url or self._next_task.drop_settled(host)):
+            return None
+        if not self.places.enter(host, now, waits=False):
+            return None
+        host.in_heap, host.waits_for, host.turn = False, None, next(self._turn)  # after the probe it gets a new turn
+        host.in_flight += 1
+        return RobotsTask(url or self._hosts.peek(host).url, host.name, attempt=0)
+
+    def _may_be_asked(self, host: Host, now: float) -> bool:
+        return not (host.in_flight or host.given_up or host.ready_at > now or self.is_paused(host))
+
     def is_quick(self, name: str) -> bool:
         """Tell whether a host answers soon, as far as is known."""
         return self._by_name[name].is_quick
@@ -299,25 +317,6 @@ class HostScheduler:
                 host.pace.forget_failures()
                 host.robots_attempt = 1
                 self._stats.forgiven(name)
-
-    def probe(self, now: float, name: str = "", url: str = "") -> RobotsTask | None:
-        """Hand out a probe of the network for a host, by default for the pending one that has waited longest.
-
-        None if it may not be asked now. `url`: any URL of the host, by default its next. See `politeness.outage`.
-        """
-        waiting = (each for each in self._by_name.values() if each.pending and self._may_be_asked(each, now))
-        host = self._find(name) if name else min(waiting, key=lambda each: each.ready_at, default=None)
-        if host is None or not self._may_be_asked(host, now) or not (url or self._next_task.drop_settled(host)):
-            return None
-        host.in_heap, host.waits_for, host.turn = False, None, next(self._turn)  # after the probe it gets a new turn
-        if not self.places.enter(host, now):
-            host.in_heap = True
-            return None
-        host.in_flight += 1
-        return RobotsTask(url or self._hosts.peek(host).url, host.name, attempt=0)
-
-    def _may_be_asked(self, host: Host, now: float) -> bool:
-        return not (host.in_flight or host.given_up or host.ready_at > now or self.is_paused(host))
 
     # -- delays and rests
 

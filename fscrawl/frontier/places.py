@@ -88,8 +88,8 @@ class Places:
 
     # -- tasks go out and come back
 
-    def enter(self, host: Host, now: float) -> bool:
-        """Give a host a place; False if there is none. Then it waits, and is scheduled when there is one.
+    def enter(self, host: Host, now: float, *, waits: bool = True) -> bool:
+        """Give a host a place; False if there is none. Then, if it `waits`, it is scheduled when there is one.
 
         A host that was given up gets a place in any case: it is asked nothing.
         """
@@ -103,7 +103,8 @@ class Places:
         if not host.given_up:
             full = self._full_group(host, site, address, now)
             if full is not None:
-                self._wait(host, full)
+                if waits:
+                    self._wait(host, full)
                 return False
         host.woken_by = None
         site.in_flight += 1

@@ -12,9 +12,10 @@ the time, because requests that were sent just before the network failed still h
 and they are the first to fail.
 
 Promise: failures during an outage are not held against any host; the requests are repeated as if they had not been
-sent. An outage ends with the first answer. If no host has ever answered, it ends after a minute, because then the hosts
-may really be down. If an outage ends before a proven host was silent, it was a false alarm, however slow the answers to
-its probes are: the next one needs twice as many failures. So hosts that are down are given up in the end.
+sent. An outage ends with the first answer. If no proven host can be asked, it ends after a minute, because then the
+hosts may really be down. An outage is a false alarm if it ends before a proven host was silent, however slow the
+answers to its probes are, or if it began soon after the last one: the next one needs twice as many failures. So hosts
+that are down are given up in the end, and a host that is not gets its turn.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ _SILENCE_S = 1.0  # so long without an answer, unless a proven host is silent
 _PROVEN = 8  # so many proven hosts are remembered
 _FIRST_PAUSE_S = 2.0
 _LONGEST_PAUSE_S = 60.0
-_UNPROVEN_S = 60.0  # an outage ends after this time if no host has ever answered
+_UNPROVEN_S = 60.0  # an outage ends after this time if no proven host could be asked
+_SOON_S = 600.0  # an outage that begins so soon after the last one counts as a false alarm
 
 Request = TypeVar("Request")
 
@@ -51,7 +53,10 @@ class Outage:
         self._caution = 1  # multiplies the limits; grows with false alarms
         self._since: float | None = None
         self._next_probe = 0.0
+        self._ended_at = float("-inf")  # the last one
         self._is_confirmed = False  # a proven host is silent in this outage
+        self._has_asked = False  # a proven host is asked in it
+        self._is_turn_of_any = False  # the next probe asks any host, rather than a proven one
         self._pause_s = _FIRST_PAUSE_S
         self._answered_at: float | None = None
         self._first_asked_at: float | None = None  # of who did not answer
@@ -71,10 +76,12 @@ class Outage:
         self._answered_at = at if self._answered_at is None else max(at, self._answered_at)
         if not self._proven or self._proven[-1].host != host:
             self._proven.append(Proven(host, url))
-        was_on = self.is_on
-        if was_on and not self._is_confirmed:  # a false alarm
-            self._caution *= 2
-        elif self._failures >= _FAILURES * self._caution and not was_on:
+        was_on = self._since is not None
+        if self._since is not None:
+            if not self._is_confirmed or self._since - self._ended_at < _SOON_S:
+                self._caution *= 2
+            self._ended_at = max(at, self._since)
+        elif self._failures >= _FAILURES * self._caution:
             self._caution += 1
         self._reset()
         return was_on
@@ -101,8 +108,8 @@ class Outage:
         return not self._silent.isdisjoint(each.host for each in self._proven)
 
     def ends_unproven(self, now: float) -> bool:
-        """Return whether the outage ends now because no host has ever answered: then they may really be down."""
-        if self._since is None or self._answered_at is not None or now - self._since <= _UNPROVEN_S:
+        """Return whether the outage ends now because no proven host could be asked: all may really be down."""
+        if self._since is None or self._has_asked or now - self._since <= _UNPROVEN_S:
             return False
         self._caution += 10
         self._reset()
@@ -111,28 +118,29 @@ class Outage:
     def probe(self, now: float, ask: Callable[[Proven | None], Request | None]) -> Request | None:
         """Return the next probe, if it is time for one and somebody can be asked.
 
+        The proven hosts have every other probe, if they can be asked: they may be down, as any other.
+
         `ask`: gives the request for a host, or for whichever has waited longest (None); None if it may not be asked
-        now. That one is asked only if no proven host may be asked for a while.
+        now.
         """
         if self._since is None or now < self._next_probe:
             return None
-        for proven in reversed(self._proven):
-            if (request := ask(proven)) is not None:
-                self._proven.remove(proven)
-                self._proven.appendleft(proven)
-                break
-        else:
-            if self._proven and now < self._next_probe + _FIRST_PAUSE_S:
-                return None
-            request = ask(None)
-        if request is not None:
-            self._next_probe = now + self._pause_s
-            self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
-        return request
+        proven = list(reversed(self._proven))
+        for each in (None, *proven) if self._is_turn_of_any else (*proven, None):
+            if (request := ask(each)) is not None:
+                if each is not None:
+                    self._proven.remove(each)
+                    self._proven.appendleft(each)
+                    self._has_asked = True
+                self._is_turn_of_any = each is not None
+                self._next_probe = now + self._pause_s
+                self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+                return request
+        return None
 
     def _reset(self) -> None:
         self._silent = set()
         self._failures = 0
         self._since = None
-        self._is_confirmed = False
+        self._is_confirmed = self._has_asked = self._is_turn_of_any = False
         self._pause_s = _FIRST_PAUSE_S

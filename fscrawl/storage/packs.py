@@ -7,7 +7,7 @@
 
 Vocabulary:
   writer     a process of a machine, from its first page to its end; another process is another writer
-  segment    the files of one number; when its bodies or lines have `SEGMENT_BYTES`, the writer begins the next one
+  segment    the files of one number; when its bodies or lines have 256 MB, the writer begins the next one
   group      pages that are committed together: first all bodies, then all lines
   version    the number of a line among those of its key. The line with the highest one counts; the older ones stay
   gone       a line which says that what its key had counts no more
@@ -19,8 +19,8 @@ What was written by a process that was killed is read as all else is. With `fsyn
 reported as stored.
 
 Memory of a process: 330 bytes for each line that is in no index (at most `_MANY_LINES` of a file), 230 for each host of
-each index, and 130 for each page of the hosts that were listed last. A look-up costs a read in each segment that has
-the host, but for the hosts that were listed last, and for the pages that were found last.
+each index, and 6.5 MB for the hosts that were listed last. A look-up costs a read in each segment that has the host,
+but for the hosts that were listed last, and for the pages that were found last.
 """
 
 from __future__ import annotations
@@ -194,9 +194,6 @@ class Entry(NamedTuple):
         return [f"{key}.{self.extension}"] * bool(self.flags & _FILE) + [f"{key}.{PICTURE}"] * bool(
             self.flags & _PICTURE
         )
-
-
-# -- reading
 
 
 class _Open:
@@ -579,7 +576,7 @@ class Packs:
             if listed is None:
                 listed = _that_count(self._newest(directory, host))
                 if len(listed) <= _LISTED_LINES:
-                    self._listed.put((directory, host), listed, 1 + len(listed))
+                    self._listed.put((directory, host), listed, 3 + len(listed))
             return listed
 
     def _look_for_changes(self) -> None:

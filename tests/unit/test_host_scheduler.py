@@ -202,7 +202,11 @@ def test_probe_of_a_host_that_waits_for_a_place(make_frontier):
         taken.append(task)
     waiting = [name for name in names if name not in {task.host for task in taken}]
     assert len(waiting) >= 2
+    places = frontier.scheduler.places
+    groups = [*places._sites.values(), *places._slow_of_site.values()]
+    before = [len(group.waiting) for group in groups]
     assert frontier.probe(0, waiting[-1], A) is None
+    assert [len(group.waiting) for group in groups] == before
     for task in taken:
         frontier.finish(task, 0)
     probe = frontier.probe(0, waiting[-1], A)

@@ -21,8 +21,8 @@ def answered(outage, host="live", at=-1.0):
 
 
 def whom(outage, now, may_ask=lambda host: True):
-    """Give whom the probe asks that is due; None if none is. `may_ask`: tells it of a host, "" for any other."""
-    return outage.probe(now, lambda proven: name if may_ask(name := proven.host if proven else "") else None)
+    """Give whom the probe asks that is due; None if none is. `may_ask`: tells it of a host, "any" for any other."""
+    return outage.probe(now, lambda proven: name if may_ask(name := proven.host if proven else "any") else None)
 
 
 @pytest.mark.parametrize(("failures", "hosts", "began"), [(9, 9, None), (99, 4, None), (10, 5, 10), (99, 20, 10)])
@@ -132,7 +132,7 @@ def test_nobody_to_ask():
     outage = Outage()
     silence(outage, 10, 5, now=100.0)
     assert [whom(outage, now, lambda host: False) for now in (100.0, 100.1)] == [None, None]
-    assert [whom(outage, now) for now in (100.2, 102.1, 102.3)] == ["", None, ""]
+    assert [whom(outage, now) for now in (100.2, 102.1, 102.3)] == ["any", None, "any"]
 
 
 def test_next_outage_is_probed_as_often():
@@ -146,31 +146,36 @@ def test_next_outage_is_probed_as_often():
 
 
 def test_whom_a_probe_asks():
-    """Hosts that have answered are asked, one after the other, the latest first."""
+    """Hosts that have answered are asked, one after the other, the latest first; and after each, any host."""
     outage = Outage()
     for host in "abc":
         answered(outage, host)
         answered(outage, host)
     silence(outage, 10, 5)
-    assert [whom(outage, now) for now in (0.0, 10.0, 20.0, 40.0)] == ["c", "b", "a", "c"]
+    asked = [whom(outage, 100.0 * number) for number in range(8)]
+    assert asked == ["c", "any", "b", "any", "a", "any", "c", "any"]
 
 
 def test_hosts_that_may_not_be_asked_now():
-    """A proven host that rests is passed by; where none may be asked, one is waited for before any other is."""
+    """A proven host that rests is passed by, and so is its turn; so is that of any host, if none waits."""
     outage = Outage()
     for host in "abc":
         answered(outage, host)
     silence(outage, 10, 5)
     assert whom(outage, 0.0, lambda host: host == "a") == "a"
-    assert [whom(outage, now, lambda host: not host) for now in (2.0, 3.9)] == [None, None]
-    assert whom(outage, 3.95, lambda host: host == "b") == "b"
-    assert [whom(outage, now, lambda host: not host) for now in (9.9, 10.0)] == [None, ""]
+    assert whom(outage, 100.0, lambda host: host != "any") == "c"
+    assert [whom(outage, at, lambda host: host == "any") for at in (200.0, 300.0)] == ["any", "any"]
+    assert whom(outage, 400.0) == "b"
 
 
-def test_unproven():
-    """Where no host ever answered, an outage ends after a minute, and the next takes far more failures."""
+@pytest.mark.parametrize("hosts", ["", "abc"])
+def test_unproven(hosts):
+    """Where no host that answered can be asked, an outage ends after a minute, and the next takes far more failures."""
     outage = Outage()
+    for host in hosts:
+        answered(outage, host)
     silence(outage, 10, 5, now=0.0)
+    assert whom(outage, 0.0, lambda host: host == "any") == "any"
     assert [outage.ends_unproven(now) for now in (60.0, 60.1, 60.2)] == [False, True, False]
     assert not outage.is_on
     assert silence(outage, 109, 100) is None
@@ -185,10 +190,11 @@ def test_a_second_of_silence():
 
 
 def test_proven():
-    """Where one has, it lasts until somebody answers."""
+    """Where one was asked, it lasts until somebody answers."""
     outage = Outage()
     answered(outage)
     silence(outage, 10, 5, now=0.0)
+    assert whom(outage, 59.0) == "live"
     assert not outage.ends_unproven(1e6)
     assert outage.is_on
 
@@ -205,14 +211,16 @@ def test_false_alarm():
     assert silence(outage, 1000, 79) is None
 
 
-def test_true_alarm():
-    """One in which a proven host is silent, too, leaves the threshold as it was."""
+@pytest.mark.parametrize(("apart_s", "began"), [(1000.0, [10, 10, 10, 10]), (500.0, [10, 10, 20, 40])])
+def test_true_alarm(apart_s, began):
+    """One in which a proven host is silent, too, leaves the threshold as it was; but not if they come often."""
     outage = Outage()
-    for _ in range(4):
-        answered(outage)
-        assert silence(outage, 1000, 200) == 10
-        outage.unanswered("live", 1.0, 1.0)
-        assert answered(outage)
+    answered(outage)
+    for number, failures in enumerate(began):
+        now = number * apart_s
+        assert silence(outage, 1000, 200, now) == failures
+        outage.unanswered("live", now + 1.0, now + 1.0)
+        assert answered(outage, at=now + 2.0)
 
 
 def test_dead_hosts_beside_a_live_one():

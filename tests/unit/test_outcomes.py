@@ -369,6 +369,27 @@ def test_probe_that_asked_nobody(desk, known):
     assert desk.frontier.scheduler.delay_s("a.example") < 9
 
 
+def test_probe_that_comes_back(desk):
+    """A host that was asked rests for its delay, though the probe was handed back."""
+    desk = desk("politeness.delay=30")
+    fill(desk.frontier, A)
+    now = time.monotonic()
+    desk.take(Returned(desk.frontier.probe(now, "a.example", A), now))
+    assert desk.frontier.next_at() >= now + 30
+
+
+def test_probe_that_fails_after_the_outage(desk):
+    """Its failure is one of the host, with its class and message."""
+    desk = desk("politeness.give_up_after=0")
+    fill(desk.frontier, A)
+    for number in range(10):
+        probe = desk.frontier.probe(time.monotonic() + 1e4 * number, "a.example", A)
+        silent = Exchange(time.monotonic(), "silent", begun_at=time.monotonic() - 1)
+        desk.take(FailedForNow(probe, silent, "timeout", "it took too long"))
+    assert dict(desk.frontier.scheduler.why_given_up()) == {"a.example": "it took too long"}
+    assert desk.frontier.scheduler.gave_up == 1
+
+
 def many(count):
     return tuple(f"http://b.example/{number}" for number in range(count))
 
