@@ -24,7 +24,6 @@ def page_of(
     base: str | None = None,
     title: str | None = None,
     truncated: bool = False,
-    max_links: int = MAX_LINKS,
 ) -> ParsedPage:
     """Give what a document says. `url`: its normal form; `base`: what its references are relative to, as it says;
     `is_plain`: as for `links.extract`.
@@ -38,7 +37,7 @@ def page_of(
     robots = directives_of([], robots_tag)
     from_here = base_of(base, joiner, url, budget)
     links, cut = resolve_all(
-        list(references), joiner, from_here, budget, url=url if is_plain else "", encoding="utf-8", limit=max_links
+        list(references), joiner, from_here, budget, url=url if is_plain else "", encoding="utf-8", limit=MAX_LINKS
     )
     nofollow = "nofollow" in robots or "none" in robots
     return ParsedPage(
