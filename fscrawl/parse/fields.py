@@ -29,10 +29,20 @@ from typing import Any
 import msgspec
 
 from fscrawl.parse import selectors
-from fscrawl.parse.columns import OF_ITEMS
 from fscrawl.parse.selectors import KINDS, Css, Document, Found, JsonPath, XPath, fold
 from fscrawl.util.expressions import compiled
 
+# The columns that every dataset has, so that no field may be called so. `dataset.schema` has them with their types, but
+# needs a library that a crawl does not.
+OF_PAGES = frozenset(
+    """
+    url url_surtkey url_host_name url_host_registered_domain key page_version method request_body depth referrer
+    fetch_time fetch_status fetch_redirect skipped content_mime_type content_charset encoding_source content_languages
+    content_digest sha256 bytes elapsed machine check_time check_status rendered rendered_html label title canonical
+    robots noindex outlinks duplicate_of near_duplicate_of headers text html file body ip
+    """.split()  # noqa: SIM905 - a list would fill the screen
+)
+OF_ITEMS = frozenset({"url", "key", "page_version", "position"})
 MOST = 100_000  # items of one page
 _SHOWN_CHARS = 80  # of a bad text, in a report
 _FAULT_CHARS = 200  # of a mistake, with the name of the site file

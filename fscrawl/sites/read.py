@@ -15,8 +15,7 @@ from fscrawl import urls
 from fscrawl.errors import SettingsError
 from fscrawl.hostnames import url_pattern
 from fscrawl.parse import selectors
-from fscrawl.parse.columns import OF_ITEMS, OF_PAGES
-from fscrawl.parse.fields import Column, Mistake, read_column, read_fields, read_items
+from fscrawl.parse.fields import OF_ITEMS, OF_PAGES, Column, Mistake, read_column, read_fields, read_items
 from fscrawl.request import FORBIDDEN_HEADERS, Request, flaw
 from fscrawl.sites import seeds
 from fscrawl.sites.rules import Expected, Follow, NoRedirect, SiteRules, of_two_types, too_many, twice
