@@ -11,10 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from fscrawl import urls
-from fscrawl.config.settings import Settings
 from fscrawl.fleet.heartbeat import Permit
-from fscrawl.frontier.places import ADDRESS_DELAY_S
-from fscrawl.frontier.scope import Scope
 from fscrawl.handlers import costs
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.fresh_links import FreshLinks
@@ -33,7 +30,7 @@ from fscrawl.handlers.reading import (
     UnreadableError,
 )
 from fscrawl.handlers.rendering import Render, Rendering
-from fscrawl.handlers.sessions import Asking, Opened, Sessions, asking
+from fscrawl.handlers.sessions import Opened, Sessions, asking
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.cookies import Jar
 from fscrawl.http.dates import rest_s
@@ -48,7 +45,6 @@ from fscrawl.parse.media_types import NO_MEANING, Ranges
 from fscrawl.politeness.redirects import Hops
 from fscrawl.politeness.robots import product_token
 from fscrawl.politeness.robots_cache import RobotsCache
-from fscrawl.render.messages import MAX_BYTES
 from fscrawl.request import Request, names_session, read, url_of
 from fscrawl.sites.rules import Sites
 from fscrawl.store import Tree
@@ -96,7 +92,8 @@ class Context:
         self.sites = Sites(settings.rules)
         by_itself = asking(self.fetcher, self.hops, self.robots_cache, obey=settings.politeness.robots)
         self.sessions = Sessions(by_itself, opened, identity)
-        self.rendering = Rendering(settings, Network(_network_rules(self.fetcher, by_itself, scope, settings)), render)
+        network = Network(NetworkRules(self.fetcher, by_itself, scope, settings.politeness))
+        self.rendering = Rendering(settings, network, render)
         fetch = settings.fetch
         self.accept = Ranges(fetch.accept)
         self._accept_links = frozenset(fetch.accept_links) - (set() if pdf.is_installed() else {media_types.PDF})
@@ -232,22 +229,6 @@ def _is_wanted(accept: Ranges, unnamed: frozenset[str], status: int, headers: di
     """Tell whether the body is read: if the answer is good, and its type is wanted or says nothing."""
     named = media_type(headers)
     return is_final(status, headers) and (named in accept or named in unnamed)
-
-
-def _network_rules(fetcher: Fetcher, by_itself: Asking, scope: Scope, settings: Settings) -> NetworkRules:
-    """Give what holds for all that rendered pages load."""
-    politeness = settings.politeness
-    return NetworkRules(
-        fetcher,
-        by_itself,
-        lambda url: scope.refuses(url) == "deny",
-        scope.names,
-        politeness.delay,
-        min(ADDRESS_DELAY_S, politeness.delay),
-        politeness.max_rest,
-        politeness.adaptive,
-        MAX_BYTES,
-    )
 
 
 def _always() -> bool:
