@@ -37,7 +37,7 @@ from fscrawl.http.dates import rest_s
 from fscrawl.http.fetch import Fetcher
 from fscrawl.parse import media_types, pdf
 from fscrawl.parse.directives import directives_of
-from fscrawl.parse.documents import page_of
+from fscrawl.parse.documents import References, page_of
 from fscrawl.parse.follow import chosen
 from fscrawl.parse.headers import first, is_final, media_type
 from fscrawl.parse.links import ParsedPage
@@ -208,7 +208,8 @@ class Context:
         if reader != NO_LINKS:
             with contextlib.suppress(UnreadableError):
                 return self.read(reading, self.joiner)
-        return page_of((), reading.url, self.joiner, robots_tag=reading.robots_tag, truncated=reader != NO_LINKS)
+        unread = References(truncated=reader != NO_LINKS)
+        return page_of(unread, reading.url, self.joiner, robots_tag=reading.robots_tag)
 
     def sitemap(self, body: bytes, url: str, content_type: str | None) -> ParsedSitemap:
         """Read a sitemap. UnreadableError if it takes too long. `url`: its own; `content_type`: of its answer."""

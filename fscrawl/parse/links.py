@@ -63,14 +63,14 @@ class ParsedPage(msgspec.Struct, frozen=True):
     requests, unexpected, renew, fault      what the rules of its site say (see `sites.rules.Understood`)
     """
 
-    encoding: str
-    encoding_source: str
-    title: str | None
-    links: tuple[str, ...]
-    nofollow: tuple[str, ...]
-    canonical: str | None
-    robots: tuple[str, ...]
-    truncated: bool
+    encoding: str = ""
+    encoding_source: str = ""
+    title: str | None = None
+    links: tuple[str, ...] = ()
+    nofollow: tuple[str, ...] = ()
+    canonical: str | None = None
+    robots: tuple[str, ...] = ()
+    truncated: bool = False
     too_long: int = 0
     requests: tuple[str, ...] | None = None
     unexpected: str = ""
@@ -133,7 +133,7 @@ def extract(
     return ParsedPage(
         encoding=encoding,
         encoding_source=source,
-        title=" ".join(title.split())[:MAX_TITLE_CHARS].rstrip() or None if title else None,
+        title=shown_title(title),
         links=tuple(links),
         nofollow=tuple(link for link in nofollow if link not in links),
         canonical=_canonical(found, joiner, base, queries),
@@ -141,6 +141,10 @@ def extract(
         truncated=cut or cut_too,
         too_long=budget.too_long,
     )
+
+
+def shown_title(title: str | None) -> str | None:
+    return " ".join(title.split())[:MAX_TITLE_CHARS].rstrip() or None if title else None
 
 
 def _canonical(found: _Found, joiner: Joiner, base: str, encoding: str) -> str | None:

@@ -26,7 +26,6 @@ from fscrawl.parse.bounded_xml import BLANK, ERRORS, MAX_DEPTH, Source, Stop, lo
 from fscrawl.urls import MAX_URL_CHARS, TOO_LONG, normalised
 
 MAX_URLS = 50_000  # in one sitemap, by the protocol
-MAX_BYTES = 52_428_800  # likewise, inflated
 # Of all URLs together, so 320 for each of 50,000. Without it, short references below an xml:base of 2,000 characters
 # would make a hundred megabytes of a hundred kilobytes.
 MAX_CHARS = 16_000_000
@@ -53,26 +52,18 @@ class Sitemap(msgspec.Struct, frozen=True):
     too_long: int = 0
 
 
-def read(
-    body: bytes,
-    base: str,
-    *,
-    content_type: str | None = None,
-    max_urls: int = MAX_URLS,
-    max_bytes: int = MAX_BYTES,
-) -> Sitemap:
-    """Read a sitemap, gzipped or not. `base`: its URL, a normal form; `content_type`: the HTTP header; `max_bytes`: of
-    the inflated sitemap.
+def read(body: bytes, base: str, *, content_type: str | None = None) -> Sitemap:
+    """Read a sitemap, gzipped or not. `base`: its URL, a normal form; `content_type`: the HTTP header.
 
     Everything but http(s) URLs is left out. Nothing is raised, whatever the bytes.
 
     >>> read(b"<urlset><url><loc>http://a.example/?a&amp;b</loc></url></urlset>", "http://a.example/sitemap.xml")
     Sitemap(pages=('http://a.example/?a&b',), sitemaps=(), truncated=False, too_long=0)
-    >>> read(b"http://a.example/1\\nhttp://a.example/2\\n", "http://a.example/sitemap.txt", max_urls=1)
-    Sitemap(pages=('http://a.example/1',), sitemaps=(), truncated=True, too_long=0)
+    >>> read(b"http://a.example/1\\nabout us\\n", "http://a.example/sitemap.txt").pages
+    ('http://a.example/1',)
     """
-    found = _Found(base, max_urls)
-    source = Source(body, max_bytes)
+    found = _Found(base)
+    source = Source(body)
     try:
         texts = texts_of(source, content_type)
         first = next(texts, "")
@@ -87,12 +78,11 @@ def read(
 class _Found:
     """The URLs found so far."""
 
-    def __init__(self, base: str, max_urls: int) -> None:
+    def __init__(self, base: str) -> None:
         self.base = base
         self.pages: dict[str, None] = {}
         self.sitemaps: dict[str, None] = {}
         self.too_long = 0
-        self._max_urls = max_urls
         self._chars = 0
 
     def add(self, into: dict[str, None], reference: str, base: str) -> None:
@@ -100,7 +90,7 @@ class _Found:
         if url is None or url in into:
             return
         self._chars += len(url)
-        if len(self.pages) + len(self.sitemaps) >= self._max_urls or self._chars > MAX_CHARS:
+        if len(self.pages) + len(self.sitemaps) >= MAX_URLS or self._chars > MAX_CHARS:
             raise Stop
         into[url] = None
 

@@ -6,6 +6,7 @@ import tracemalloc
 
 import pytest
 
+from fscrawl.parse import bounded_xml, sitemaps
 from fscrawl.parse.sitemaps import Sitemap, read
 from fscrawl.urls import MAX_URL_CHARS
 
@@ -25,8 +26,8 @@ def pages(*names, truncated=False, too_long=0):
     return Sitemap(tuple(url(name) for name in names), (), truncated, too_long)
 
 
-def given(text, **limits):
-    return read(text if isinstance(text, bytes) else text.encode(), BASE, **limits)
+def given(text):
+    return read(text if isinstance(text, bytes) else text.encode(), BASE)
 
 
 # XML
@@ -267,21 +268,27 @@ def test_empty(body):
 # Limits
 
 
-def test_max_urls():
+def test_max_urls(monkeypatch):
     """Reading ends where one URL more than the limit would be found, of pages and sitemaps together."""
-    assert given(urlset("1", "2", "1"), max_urls=2) == pages("1", "2")
-    assert given(urlset("1", "2", "3"), max_urls=2) == pages("1", "2", truncated=True)
+    monkeypatch.setattr(sitemaps, "MAX_URLS", 2)
+    assert given(urlset("1", "2", "1")) == pages("1", "2")
+    assert given(urlset("1", "2", "3")) == pages("1", "2", truncated=True)
+    monkeypatch.setattr(sitemaps, "MAX_URLS", 1)
     body = f"<x><sitemap><loc>http://a.example/s</loc></sitemap>{urlset('1')}</x>"
-    assert given(body, max_urls=1) == Sitemap((), (url("s"),), truncated=True)
+    assert given(body) == Sitemap((), (url("s"),), truncated=True)
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_max_bytes(pack):
+def test_max_bytes(pack, monkeypatch):
     """What lies beyond the limit is not read, and a URL that it cuts is none."""
     xml, text = urlset("1", "234").encode(), f"{url('1')}\n{url('234')}\n".encode()
-    assert given(pack(xml), max_bytes=len(xml)) == pages("1", "234")
-    assert given(pack(xml), max_bytes=xml.index(b"34")) == pages("1", truncated=True)
-    assert given(pack(text), max_bytes=len(text) - 2) == pages("1", truncated=True)
+    for body, max_bytes, found in (
+        (xml, len(xml), pages("1", "234")),
+        (xml, xml.index(b"34"), pages("1", truncated=True)),
+        (text, len(text) - 2, pages("1", truncated=True)),
+    ):
+        monkeypatch.setattr(bounded_xml, "MAX_BYTES", max_bytes)
+        assert given(pack(body)) == found
 
 
 # gzip

@@ -3,9 +3,11 @@
 import gzip
 from xml.sax.saxutils import escape
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fscrawl.parse import bounded_xml, sitemaps
 from fscrawl.parse.sitemaps import Sitemap, read
 from fscrawl.urls import normalise
 from tests.support.effort import tries
@@ -35,11 +37,15 @@ def test_any_bytes(body, pack, max_urls, max_bytes):
     for urls in (every.pages, every.sitemaps):
         assert len(set(urls)) == len(urls)
         assert all(normalise(url) == url for url in urls)
-    few = read(pack(body), BASE, max_urls=max_urls)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sitemaps, "MAX_URLS", max_urls)
+        few = read(pack(body), BASE)
     assert len(few.pages) + len(few.sitemaps) <= max_urls
     assert few.pages == every.pages[: len(few.pages)]
     assert few.truncated or few == every
-    cut = read(pack(body), BASE, max_bytes=max_bytes)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bounded_xml, "MAX_BYTES", max_bytes)
+        cut = read(pack(body), BASE)
     assert cut.truncated or cut == every
 
 
