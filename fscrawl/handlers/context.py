@@ -33,13 +33,12 @@ from fscrawl.handlers.rendering import Render, Rendering
 from fscrawl.handlers.sessions import Opened, Sessions, asking
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.cookies import Jar
-from fscrawl.http.dates import rest_s
 from fscrawl.http.fetch import Fetcher
 from fscrawl.parse import media_types, pdf
 from fscrawl.parse.directives import directives_of
 from fscrawl.parse.documents import References, page_of
 from fscrawl.parse.follow import chosen
-from fscrawl.parse.headers import first, is_final, media_type
+from fscrawl.parse.headers import first, is_final, media_type, rest_s
 from fscrawl.parse.links import ParsedPage
 from fscrawl.parse.media_types import NO_MEANING, Ranges
 from fscrawl.politeness.redirects import Hops

@@ -29,9 +29,8 @@ from fscrawl.handlers.meaning import bad_status
 from fscrawl.handlers.sessions import Asking
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.cookies import Jar
-from fscrawl.http.dates import parse_date, rest_s
 from fscrawl.http.fetch import Fetcher
-from fscrawl.parse.headers import listed, pairs
+from fscrawl.parse.headers import listed, pairs, parse_date, rest_s
 from fscrawl.render.may_ask import Whom, refused_to, whom
 from fscrawl.render.messages import MAX_BYTES, Answer, Ask, Pairs
 from fscrawl.request import Request

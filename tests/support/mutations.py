@@ -126,7 +126,7 @@ MUTATIONS = {
         "tests/unit/test_pace.py",
     ),
     "Retry-After": Mutation(
-        "http/dates.py",
+        "parse/headers.py",
         'if not headers or "retry-after" not in headers:',
         "if True:",
         "tests/component/worker/test_worker_failures.py",
