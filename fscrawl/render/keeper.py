@@ -1,7 +1,7 @@
 """A process that renders pages in a browser, one at a time, and renews the browser.
 
-The keepers of a machine share listening sockets, one for each lane (`lanes`), and each takes a page when it has none.
-So the pages that wait do so in the kernel, and no keeper waits while another one has too many.
+The keepers of a machine share listening sockets, one for each lane, and each takes a page when it has none. So the
+pages that wait do so in the kernel, and no keeper waits while another one has too many.
 
 A browser that has rendered a page in time, and is small still, renders another one, in a new context. In all other
 cases it is ended with its page, and the next page gets a new one. So whatever a page does to its browser, and by
@@ -27,7 +27,6 @@ from typing import Any
 from fscrawl.render import page
 from fscrawl.render.chromium import Chromium, remove_left_directories
 from fscrawl.render.devtools import DevToolsError
-from fscrawl.render.lanes import Lane, is_quick
 from fscrawl.render.messages import (
     LENGTH,
     NO_BROWSER,
@@ -37,10 +36,12 @@ from fscrawl.render.messages import (
     GaveWay,
     Job,
     KeeperSetup,
+    Lane,
     Listening,
     Rendered,
     Trouble,
     is_ours,
+    is_quick,
     packed,
 )
 from fscrawl.util.processes import SIGNALS, end_with_parent
