@@ -24,7 +24,6 @@ import msgspec
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from fscrawl.parse.html_limits import limit_html
-from fscrawl.parse.inline_style import declared
 from fscrawl.parse.links import readable
 from fscrawl.parse.trees import tree
 
@@ -168,23 +167,23 @@ def _prepare(body: LexborNode) -> None:
             _remove_invisible(node, looked_into)
 
 
+_DECLARATION = re.compile(r"(?:\A|;)\s*+(display|visibility)\s*+:\s*+([a-z-]++)\s*+(!\s*+important)?")
+
+
 def _style_of(node: LexborNode) -> dict[str, str]:
-    style = node.attributes.get("style")
-    return declared(style) if style else {}
+    """Give `display` and `visibility` as a style attribute says: the last one counts, or the last important one."""
+    found: dict[str, str] = {}
+    important: dict[str, str] = {}
+    for name, value, mark in _DECLARATION.findall((node.attributes.get("style") or "").lower()):
+        (important if mark else found)[name] = value
+    return found | important
 
 
 def _is_hidden(node: LexborNode, style: dict[str, str]) -> bool:
-    """Tell whether an element has no box, or one in which nothing is shown. `style`: what its attribute declares."""
-    attributes, tag = node.attributes, node.tag or ""
-    is_until_found = (attributes.get("hidden") or "").lower() == "until-found"
     if "display" in style:  # it counts more than the style sheet of the browser
-        if style["display"] == "none":
-            return True
-    elif ("hidden" in attributes and not is_until_found) or (tag == "dialog" and "open" not in attributes):
-        return True
-    # What is inline cannot have its content hidden: https://www.w3.org/TR/css-contain-2/#content-visibility
-    is_empty = style.get("content-visibility", "hidden" if is_until_found else "visible") == "hidden"
-    return is_empty and _BREAK.match(f"<{tag}>".encode()) is not None
+        return style["display"] == "none"
+    attributes = node.attributes
+    return "hidden" in attributes or (node.tag == "dialog" and "open" not in attributes)
 
 
 def _remove_invisible(root: LexborNode, looked_into: set[int]) -> None:
