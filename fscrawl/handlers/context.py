@@ -17,7 +17,7 @@ from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.fresh_links import FreshLinks
 from fscrawl.handlers.meaning import health_of
 from fscrawl.handlers.outcome import Exchange, ReturnedError
-from fscrawl.handlers.page_network import Network, NetworkRules
+from fscrawl.handlers.page_network import Network
 from fscrawl.handlers.reading import (
     FEED,
     NO_LINKS,
@@ -91,7 +91,7 @@ class Context:
         self.sites = Sites(settings.rules)
         by_itself = asking(self.fetcher, self.hops, self.robots_cache, obey=settings.politeness.robots)
         self.sessions = Sessions(by_itself, opened, identity)
-        network = Network(NetworkRules(self.fetcher, by_itself, scope, settings.politeness))
+        network = Network(self.fetcher, by_itself, scope, settings.politeness)
         self.rendering = Rendering(settings, network, render)
         fetch = settings.fetch
         self.accept = Ranges(fetch.accept)

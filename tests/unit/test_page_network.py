@@ -9,7 +9,7 @@ import pytest
 
 from fscrawl.config.settings import PolitenessSettings
 from fscrawl.handlers import page_network
-from fscrawl.handlers.page_network import Network, NetworkRules, PageNetwork
+from fscrawl.handlers.page_network import Network, PageNetwork
 from fscrawl.handlers.sessions import Asking
 from fscrawl.http.answers import Failed, Fetched, Limits
 from fscrawl.http.cookies import SharedJar
@@ -48,7 +48,7 @@ def network(
 ) -> Network:
     asking = Asking(lambda request, jar: Failed("timeout", "", retry=True), refuses, lambda url: waits)
     politeness = PolitenessSettings(delay=delay_s, max_rest=MAX_REST_S, adaptive=adaptive)
-    return Network(NetworkRules(web, asking, _Scope(), politeness))  # type: ignore[arg-type]
+    return Network(web, asking, _Scope(), politeness)  # type: ignore[arg-type]
 
 
 class _Scope:
