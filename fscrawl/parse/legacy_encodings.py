@@ -24,6 +24,7 @@ from urllib.parse import quote
 
 import webencodings
 
+_PIECE_CHARS = 65_536
 _MOST_WRONG = 100_000  # of a page; each takes half a microsecond
 _WRONG = "\ufffd"
 
@@ -150,7 +151,8 @@ def _webencoding(name: str) -> webencodings.Encoding:
 def decode_pieces(pieces: Iterable[bytes], name: str) -> Iterator[str]:
     """Decode a document piece by piece; as a whole if characters have two bytes, since hardly any large one is such."""
     if name in _CODECS or name in ("iso-2022-jp", "replacement"):
-        yield decode(b"".join(pieces), name)
+        text = decode(b"".join(pieces), name)
+        yield from (text[begin : begin + _PIECE_CHARS] for begin in range(0, len(text), _PIECE_CHARS))
     elif name.startswith("utf-"):
         decoder = _webencoding(name).codec_info.incrementaldecoder("replace")
         yield from map(decoder.decode, pieces)
