@@ -24,7 +24,6 @@ from fscrawl.handlers.reading import (
     PDF,
     SITEMAP,
     OfSite,
-    ParsedSitemap,
     Reader,
     Reading,
     UnreadableError,
@@ -41,6 +40,7 @@ from fscrawl.parse.follow import chosen
 from fscrawl.parse.headers import first, is_final, media_type, rest_s
 from fscrawl.parse.links import ParsedPage
 from fscrawl.parse.media_types import NO_MEANING, Ranges
+from fscrawl.parse.sitemaps import Sitemap
 from fscrawl.politeness.redirects import Hops
 from fscrawl.politeness.robots import product_token
 from fscrawl.politeness.robots_cache import RobotsCache
@@ -210,10 +210,10 @@ class Context:
         unread = References(truncated=reader != NO_LINKS)
         return page_of(unread, reading.url, self.joiner, robots_tag=reading.robots_tag)
 
-    def sitemap(self, body: bytes, url: str, content_type: str | None) -> ParsedSitemap:
+    def sitemap(self, body: bytes, url: str, content_type: str | None) -> Sitemap:
         """Read a sitemap. UnreadableError if it takes too long. `url`: its own; `content_type`: of its answer."""
         found = self.read(Reading(body, url, content_type, None, SITEMAP), self.joiner)
-        assert isinstance(found, ParsedSitemap)
+        assert isinstance(found, Sitemap)
         return found
 
     def _reader_of(self, type_: str) -> str:

@@ -57,12 +57,6 @@ class Reading(NamedTuple):
     query_encoding: str = ""
 
 
-class ParsedSitemap(ParsedPage, frozen=True):
-    """The URLs of a sitemap, as its links, and the further sitemaps that it names."""
-
-    sitemaps: tuple[str, ...] = ()
-
-
 class UnreadableError(Exception):
     """A page cannot be read within its limits."""
 
@@ -90,7 +84,8 @@ def read_if_usual(reading: Reading, joiner: Joiner) -> ParsedPage | None:
 
 def _read(reading: Reading, joiner: Joiner, *, only_usual: bool = False) -> ParsedPage:
     if reading.parser == SITEMAP:
-        return _sitemap(reading)
+        # What it names is meant to be found, whatever X-Robots-Tag says.
+        return sitemaps.read(reading.body, reading.url, content_type=reading.content_type)
     if reading.parser in (FEED, PDF, NO_LINKS):
         found = _references(reading)
         return page_of(found, reading.url, joiner, robots_tag=reading.robots_tag, is_plain=reading.is_plain)
@@ -116,12 +111,6 @@ def _references(reading: Reading) -> References:
     if reading.parser == FEED:
         return feeds.read(reading.body, reading.content_type)
     return pdf.read(reading.body) if reading.parser == PDF else References()
-
-
-def _sitemap(reading: Reading) -> ParsedSitemap:
-    """Read a sitemap. What it names is meant to be found, whatever X-Robots-Tag says."""
-    found = sitemaps.read(reading.body, reading.url, content_type=reading.content_type)
-    return ParsedSitemap(links=found.pages, truncated=found.truncated, too_long=found.too_long, sitemaps=found.sitemaps)
 
 
 def understood(page: ParsedPage, reading: Reading, site: OfSite, joiner: Joiner) -> ParsedPage:

@@ -20,9 +20,8 @@ import re
 from collections.abc import Iterator
 from itertools import chain
 
-import msgspec
-
 from fscrawl.parse.bounded_xml import BLANK, ERRORS, MAX_DEPTH, Source, Stop, local, read_xml, texts_of
+from fscrawl.parse.links import ParsedPage
 from fscrawl.urls import MAX_URL_CHARS, TOO_LONG, normalised
 
 MAX_URLS = 50_000  # in one sitemap, by the protocol
@@ -37,19 +36,15 @@ _PAGES = frozenset({("url", "loc"), ("item", "link")})
 _SITEMAPS = frozenset({("sitemap", "loc")})
 
 
-class Sitemap(msgspec.Struct, frozen=True):
+class Sitemap(ParsedPage, frozen=True):
     """The URLs that a sitemap lists: normal forms, unique, in its order.
 
-    pages       from <url>, from the entries of a feed, or from a text sitemap
+    links       from <url>, from the entries of a feed, or from a text sitemap
     sitemaps    from a sitemapindex
     truncated   there may be more: a limit was reached, or the XML or gzip is broken
-    too_long    how many references were left out since they, or the URLs that they mean, are longer than MAX_URL_CHARS
     """
 
-    pages: tuple[str, ...]
-    sitemaps: tuple[str, ...]
-    truncated: bool
-    too_long: int = 0
+    sitemaps: tuple[str, ...] = ()
 
 
 def read(body: bytes, base: str, *, content_type: str | None = None) -> Sitemap:
@@ -57,9 +52,9 @@ def read(body: bytes, base: str, *, content_type: str | None = None) -> Sitemap:
 
     Everything but http(s) URLs is left out. Nothing is raised, whatever the bytes.
 
-    >>> read(b"<urlset><url><loc>http://a.example/?a&amp;b</loc></url></urlset>", "http://a.example/sitemap.xml")
-    Sitemap(pages=('http://a.example/?a&b',), sitemaps=(), truncated=False, too_long=0)
-    >>> read(b"http://a.example/1\\nabout us\\n", "http://a.example/sitemap.txt").pages
+    >>> read(b"<urlset><url><loc>http://a.example/?a&amp;b</loc></url></urlset>", "http://a.example/sitemap.xml").links
+    ('http://a.example/?a&b',)
+    >>> read(b"http://a.example/1\\nabout us\\n", "http://a.example/sitemap.txt").links
     ('http://a.example/1',)
     """
     found = _Found(base)
@@ -72,7 +67,8 @@ def read(body: bytes, base: str, *, content_type: str | None = None) -> Sitemap:
         truncated = not source.whole
     except ERRORS:
         truncated = True
-    return Sitemap(tuple(found.pages), tuple(found.sitemaps), truncated, found.too_long)
+    pages, sitemaps = tuple(found.pages), tuple(found.sitemaps)
+    return Sitemap(links=pages, sitemaps=sitemaps, truncated=truncated, too_long=found.too_long)
 
 
 class _Found:

@@ -132,7 +132,7 @@ MUTATIONS = {
         "tests/component/worker/test_worker_failures.py",
     ),
     "log-in of another host": Mutation(
-        "http/fetch.py",
+        "http/outgoing.py",
         "(login := self._authorizations.get(urls.origin(url))):",
         "(login := next(iter(self._authorizations.values()), None)):",
         "tests/component/fetch/test_fetch_session.py",

@@ -214,9 +214,9 @@ def _sitemaps(data: bytes) -> None:
     body = zlib.compress(data[1:], 1, 31) if data[:1] == b"\1" else data[1:]
     with patch.object(bounded_xml, "MAX_BYTES", 1 << 20):
         found = sitemaps.read(body, "http://a.example/sitemap.xml")
-    for url in (*found.pages[:20], *found.sitemaps[:20]):
+    for url in (*found.links[:20], *found.sitemaps[:20]):
         assert urls.normalise(url) == url, url
-    assert len(found.pages) + len(found.sitemaps) <= sitemaps.MAX_URLS
+    assert len(found.links) + len(found.sitemaps) <= sitemaps.MAX_URLS
 
 
 def _feeds(data: bytes) -> None:
