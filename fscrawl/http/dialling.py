@@ -54,12 +54,20 @@ def not_allowed(host: str, address: str, exchange: Exchange) -> str:
     return private(host, address)
 
 
+class _Answer(NamedTuple):
+    """The answer of the resolver. `error`: of a failure. `until`: how long it holds, in seconds of `time.monotonic`."""
+
+    entries: Sequence[Entry]
+    error: OSError | None
+    until: float
+
+
 class Dialler:
     """Resolves names, guards and connects, so that the address checked is the address connected to."""
 
     def __init__(self, fetch: FetchSettings) -> None:
         self._permits = addresses.permits(fetch.allow_addresses)
-        self._names = Names()
+        self._known: Lru[str, _Answer] = Lru(MOST_ADDRESSES)
 
     def dial(
         self, host: str, port: int, connect_s: float, exchange: Exchange, *, guarded: bool = True
@@ -71,7 +79,7 @@ class Dialler:
 
         Raises UnresolvedError, BlockedAddressError, or an OSError.
         """
-        found = self._names.look_up(host)
+        found = self.look_up(host)
         permitted = [each for each in found if not guarded or self.may_reach(str(each[4][0]), exchange)]
         if not permitted:
             raise BlockedAddressError(not_allowed(host, str(found[0][4][0]), exchange))
@@ -81,7 +89,7 @@ class Dialler:
         except OSError:
             self.forget(host)
             raise
-        self._names.prefer(host, address)
+        self._prefer(host, address)
         return sock, address
 
     def may_reach(self, address: str, exchange: Exchange) -> bool:
@@ -90,22 +98,7 @@ class Dialler:
 
     def forget(self, host: str) -> None:
         """Look a host up anew for its next connection: its address may be another host's by now."""
-        self._names.forget(host)
-
-
-class _Answer(NamedTuple):
-    """The answer of the resolver. `error`: of a failure. `until`: how long it holds, in seconds of `time.monotonic`."""
-
-    entries: Sequence[Entry]
-    error: OSError | None
-    until: float
-
-
-class Names:
-    """The names that one worker has looked up; threads share it."""
-
-    def __init__(self) -> None:
-        self._known: Lru[str, _Answer] = Lru(MOST_ADDRESSES)
+        self._known.pop(host)
 
     def look_up(self, host: str) -> Sequence[Entry]:
         """Give the addresses of a host, as getaddrinfo does, for no port. UnresolvedError if there are none."""
@@ -118,16 +111,12 @@ class Names:
             raise UnresolvedError(f"{host} cannot be resolved: {answer.error}") from answer.error
         return answer.entries
 
-    def prefer(self, host: str, address: str) -> None:
+    def _prefer(self, host: str, address: str) -> None:
         """Let an address of a host be the first one: it has answered."""
         answer = self._known.get(host)
         if answer is not None and answer.entries and answer.entries[0][4][0] != address:
             entries = sorted(answer.entries, key=lambda entry: entry[4][0] != address)  # stable
             self._known.put(host, answer._replace(entries=entries), len(entries))
-
-    def forget(self, host: str) -> None:
-        """Look a host up anew for its next connection: none of its addresses can be connected to."""
-        self._known.pop(host)
 
 
 def _look_up(host: str) -> _Answer:

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from fscrawl.config.settings import FetchSettings
 from fscrawl.http import dialling
 from fscrawl.http.answers import UnresolvedError
-from fscrawl.http.dialling import Names
+from fscrawl.http.dialling import Dialler
 
 
 class Resolver:
@@ -41,7 +42,7 @@ def addresses(found: Sequence[Any]) -> list[Any]:
 def test_one_look_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """A name is looked up once."""
     resolver = Resolver(monkeypatch, ["192.0.2.1", "2001:db8::1"])
-    known = Names()
+    known = Dialler(FetchSettings())
     assert addresses(known.look_up("a.example")) == ["192.0.2.1", "2001:db8::1"]
     assert addresses(known.look_up("a.example")) == ["192.0.2.1", "2001:db8::1"]
     assert known.look_up("b.example")
@@ -52,7 +53,7 @@ def test_an_answer_holds_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     """When its time is over, a name is looked up anew."""
     resolver = Resolver(monkeypatch, ["192.0.2.1"])
     monkeypatch.setattr(dialling, "KEPT_S", 0.0)
-    known = Names()
+    known = Dialler(FetchSettings())
     known.look_up("a.example")
     resolver.answer = ["192.0.2.2"]
     assert addresses(known.look_up("a.example")) == ["192.0.2.2"]
@@ -61,7 +62,7 @@ def test_an_answer_holds_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_forgetting(monkeypatch: pytest.MonkeyPatch) -> None:
     """A name that is forgotten is looked up anew; one that is not known may be forgotten, too."""
     resolver = Resolver(monkeypatch, ["192.0.2.1"])
-    known = Names()
+    known = Dialler(FetchSettings())
     known.forget("a.example")
     known.look_up("a.example")
     known.forget("a.example")
@@ -81,7 +82,7 @@ def test_forgetting(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_failures(monkeypatch: pytest.MonkeyPatch, error: Exception, times: int) -> None:
     """That there is no such name is kept; another failure says nothing about the name, and is not."""
     resolver = Resolver(monkeypatch, error)
-    known = Names()
+    known = Dialler(FetchSettings())
     for _ in range(3):
         with pytest.raises(UnresolvedError) as raised:
             known.look_up("nowhere.example")
@@ -94,7 +95,7 @@ def test_a_name_that_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
     assert dialling.KEPT_WITHOUT_S < dialling.KEPT_S / 10
     resolver = Resolver(monkeypatch, socket.gaierror(socket.EAI_NONAME, "Name or service not known"))
     monkeypatch.setattr(dialling, "KEPT_WITHOUT_S", 0.0)
-    known = Names()
+    known = Dialler(FetchSettings())
     with pytest.raises(UnresolvedError):
         known.look_up("new.example")
     resolver.answer = ["192.0.2.1"]
@@ -104,10 +105,10 @@ def test_a_name_that_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_has_answered_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """The address of a host that has answered is the first one, as long as the answer of the resolver holds."""
     Resolver(monkeypatch, ["192.0.2.1", "192.0.2.2", "192.0.2.3"])
-    known = Names()
-    known.prefer("a.example", "192.0.2.3")
+    known = Dialler(FetchSettings())
+    known._prefer("a.example", "192.0.2.3")
     known.look_up("a.example")
-    known.prefer("a.example", "192.0.2.3")
+    known._prefer("a.example", "192.0.2.3")
     assert addresses(known.look_up("a.example")) == ["192.0.2.3", "192.0.2.1", "192.0.2.2"]
 
 
@@ -115,7 +116,7 @@ def test_memory_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of all hosts together so many addresses are kept; what was not asked for longest is looked up anew."""
     monkeypatch.setattr(dialling, "MOST_ADDRESSES", 10)
     resolver = Resolver(monkeypatch, ["192.0.2.1", "192.0.2.2"])
-    known = Names()
+    known = Dialler(FetchSettings())
     for host in "abcdefabcdef":
         known.look_up(host)
     assert resolver.asked == list("abcdefabcdef")
