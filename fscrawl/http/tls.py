@@ -52,7 +52,7 @@ class Trust:
             return
         try:
             if ca_file is not None and not Path(ca_file).is_file():
-                raise OSError("it is no regular file")  # a pipe would be waited for
+                raise OSError("there is no regular file")  # a pipe would be waited for
             self.context()
         except OSError as error:
             what = f"fetch.ca_file: no certificates can be read from {ca_file!a}" if ca_file else "SSLKEYLOGFILE"
