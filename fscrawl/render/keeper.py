@@ -76,10 +76,12 @@ class _Keeper:
         self._ahead_s = 0.0  # by which slow pages have had more of this browser than quick ones
         self._is_useless = False
         self._has_started = False  # some browser has
-        self._no_network = NoNetwork()
+        self._proxy = ""  # address of the browsers' proxy, host:port
 
     async def run(self) -> None:
-        await self._no_network.start()
+        no_network = await refuse_all()
+        host, port = no_network.sockets[0].getsockname()
+        self._proxy = f"{host}:{port}"
         for each in self._listening:
             each.setblocking(False)
         while not self._is_useless:
@@ -185,7 +187,7 @@ class _Keeper:
 
     async def _started(self) -> Chromium:
         longest_bytes = _AS_JSON * self._setup.max_bytes + 1_000_000
-        chromium = Chromium(self._setup.executable, self._no_network.address, longest_bytes)
+        chromium = Chromium(self._setup.executable, self._proxy, longest_bytes)
         try:
             await chromium.devtools.start()
             async with asyncio.timeout(_STARTS_S):
@@ -248,23 +250,13 @@ _PATIENCE_S = 5.0
 _HEAD_BYTES = 16_384
 
 
-class NoNetwork:
-    """The browser's proxy: a port on loopback that refuses everything. No name is resolved, and nothing connected to.
+async def refuse_all() -> asyncio.Server:
+    """Start the browser's proxy: a port on loopback that refuses everything: no name is resolved, nothing connected to.
 
     What the browser loads by DevTools never comes here. What comes here has tried another way, such as a WebSocket, and
     gets the answer 403.
-
-    `address`: where it listens, host:port. It does so for as long as the keeper lives.
     """
-
-    def __init__(self) -> None:
-        self.address = ""
-        self._server: asyncio.Server | None = None
-
-    async def start(self) -> None:
-        self._server = await asyncio.start_server(_refuse, "127.0.0.1", 0, limit=_HEAD_BYTES)
-        host, port = self._server.sockets[0].getsockname()
-        self.address = f"{host}:{port}"
+    return await asyncio.start_server(_refuse, "127.0.0.1", 0, limit=_HEAD_BYTES)
 
 
 async def _refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
