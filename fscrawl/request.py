@@ -12,7 +12,7 @@ Vocabulary:
   spelling   the one text that stands for a request: ASCII, without blanks
   plain      a GET without body, headers of its own, session and fragment
   session    the name of a session (see `fscrawl.site`); requests of one name share its cookies
-  fragment   what stands behind the # of a page's address: servers do not see it, but scripts do (`parse.hash_routes`)
+  fragment   what stands behind the # of a page's address: servers do not see it, but scripts do (`parse.resolving`)
 
 Promise: `read(spelling(request)) == request`, and only what `spelling` writes is read.
 """

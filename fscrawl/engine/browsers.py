@@ -21,13 +21,13 @@ from fscrawl import interrupts
 from fscrawl.config.settings import RenderSettings
 from fscrawl.errors import NoBrowserError
 from fscrawl.render.executable import VARIABLE, find
-from fscrawl.render.lanes import Lanes
 from fscrawl.render.messages import (
     MAX_BYTES,
     MEMORY_BYTES,
     NO_BROWSER,
     Flag,
     KeeperSetup,
+    Lanes,
     Listening,
     listen,
     new_address,

@@ -48,8 +48,7 @@ from fscrawl.handlers.records import error_record
 from fscrawl.handlers.sessions import Opened
 from fscrawl.http.answers import Failed
 from fscrawl.http.cookies import Cookies
-from fscrawl.render.lanes import Lanes
-from fscrawl.render.messages import GaveWay, Job, Rendered, Trouble
+from fscrawl.render.messages import GaveWay, Job, Lanes, Rendered, Trouble
 from fscrawl.sites.rules import SiteFault
 from fscrawl.util.processes import SIGNALS, end_with_parent, keep_freed_memory, look_for_cycles_rarely, pin
 from fscrawl.worker import Worker

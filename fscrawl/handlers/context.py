@@ -11,44 +11,39 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from fscrawl import urls
-from fscrawl.config.settings import Settings
 from fscrawl.fleet.heartbeat import Permit
-from fscrawl.frontier.places import ADDRESS_DELAY_S
-from fscrawl.frontier.scope import Scope
 from fscrawl.handlers import costs
 from fscrawl.handlers.crawl_config import CrawlConfig
 from fscrawl.handlers.fresh_links import FreshLinks
 from fscrawl.handlers.meaning import health_of
 from fscrawl.handlers.outcome import Exchange, ReturnedError
-from fscrawl.handlers.page_network import Network, NetworkRules
+from fscrawl.handlers.page_network import Network
 from fscrawl.handlers.reading import (
     FEED,
     NO_LINKS,
     PDF,
     SITEMAP,
     OfSite,
-    ParsedSitemap,
     Reader,
     Reading,
     UnreadableError,
 )
 from fscrawl.handlers.rendering import Render, Rendering
-from fscrawl.handlers.sessions import Asking, Opened, Sessions, asking
+from fscrawl.handlers.sessions import Opened, Sessions, asking
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.cookies import Jar
-from fscrawl.http.dates import rest_s
 from fscrawl.http.fetch import Fetcher
 from fscrawl.parse import media_types, pdf
 from fscrawl.parse.directives import directives_of
-from fscrawl.parse.documents import page_of
+from fscrawl.parse.documents import References, page_of
 from fscrawl.parse.follow import chosen
-from fscrawl.parse.headers import first, is_final, media_type
+from fscrawl.parse.headers import first, is_final, media_type, rest_s
 from fscrawl.parse.links import ParsedPage
 from fscrawl.parse.media_types import NO_MEANING, Ranges
+from fscrawl.parse.sitemaps import Sitemap
 from fscrawl.politeness.redirects import Hops
 from fscrawl.politeness.robots import product_token
 from fscrawl.politeness.robots_cache import RobotsCache
-from fscrawl.render.messages import MAX_BYTES
 from fscrawl.request import Request, names_session, read, url_of
 from fscrawl.sites.rules import Sites
 from fscrawl.store import Tree
@@ -96,7 +91,8 @@ class Context:
         self.sites = Sites(settings.rules)
         by_itself = asking(self.fetcher, self.hops, self.robots_cache, obey=settings.politeness.robots)
         self.sessions = Sessions(by_itself, opened, identity)
-        self.rendering = Rendering(settings, Network(_network_rules(self.fetcher, by_itself, scope, settings)), render)
+        network = Network(self.fetcher, by_itself, scope, settings.politeness)
+        self.rendering = Rendering(settings, network, render)
         fetch = settings.fetch
         self.accept = Ranges(fetch.accept)
         self._accept_links = frozenset(fetch.accept_links) - (set() if pdf.is_installed() else {media_types.PDF})
@@ -211,12 +207,13 @@ class Context:
         if reader != NO_LINKS:
             with contextlib.suppress(UnreadableError):
                 return self.read(reading, self.joiner)
-        return page_of((), reading.url, self.joiner, robots_tag=reading.robots_tag, truncated=reader != NO_LINKS)
+        unread = References(truncated=reader != NO_LINKS)
+        return page_of(unread, reading.url, self.joiner, robots_tag=reading.robots_tag)
 
-    def sitemap(self, body: bytes, url: str, content_type: str | None) -> ParsedSitemap:
+    def sitemap(self, body: bytes, url: str, content_type: str | None) -> Sitemap:
         """Read a sitemap. UnreadableError if it takes too long. `url`: its own; `content_type`: of its answer."""
         found = self.read(Reading(body, url, content_type, None, SITEMAP), self.joiner)
-        assert isinstance(found, ParsedSitemap)
+        assert isinstance(found, Sitemap)
         return found
 
     def _reader_of(self, type_: str) -> str:
@@ -232,22 +229,6 @@ def _is_wanted(accept: Ranges, unnamed: frozenset[str], status: int, headers: di
     """Tell whether the body is read: if the answer is good, and its type is wanted or says nothing."""
     named = media_type(headers)
     return is_final(status, headers) and (named in accept or named in unnamed)
-
-
-def _network_rules(fetcher: Fetcher, by_itself: Asking, scope: Scope, settings: Settings) -> NetworkRules:
-    """Give what holds for all that rendered pages load."""
-    politeness = settings.politeness
-    return NetworkRules(
-        fetcher,
-        by_itself,
-        lambda url: scope.refuses(url) == "deny",
-        scope.names,
-        politeness.delay,
-        min(ADDRESS_DELAY_S, politeness.delay),
-        politeness.max_rest,
-        politeness.adaptive,
-        MAX_BYTES,
-    )
 
 
 def _always() -> bool:

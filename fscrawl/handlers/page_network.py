@@ -17,20 +17,21 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
 
 from fscrawl import urls
 from fscrawl.config import addresses
+from fscrawl.config.settings import PolitenessSettings
+from fscrawl.frontier.places import ADDRESS_DELAY_S
+from fscrawl.frontier.scope import Scope
 from fscrawl.handlers.meaning import bad_status
 from fscrawl.handlers.sessions import Asking
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.cookies import Jar
-from fscrawl.http.dates import parse_date, rest_s
 from fscrawl.http.fetch import Fetcher
-from fscrawl.parse.headers import listed, pairs
+from fscrawl.parse.headers import listed, pairs, parse_date, rest_s
 from fscrawl.render.may_ask import Whom, refused_to, whom
-from fscrawl.render.messages import Answer, Ask, Pairs
+from fscrawl.render.messages import MAX_BYTES, Answer, Ask, Pairs
 from fscrawl.request import Request
 from fscrawl.util.lru import Lru
 
@@ -43,27 +44,6 @@ _NOT_SENT = frozenset(
     {"host", "connection", "content-length", "accept-encoding", "cookie", "user-agent", "expect", "te"}
 )
 _NOT_SENT_BEGINNINGS = ("sec-ch-", "proxy-", ":")
-
-
-class NetworkRules(NamedTuple):
-    """What holds for all pages of a worker.
-
-    asking         how a worker asks by itself; of the page's own host
-    denies         tells whether `crawl.deny` names a URL
-    names          tells whether the scope names the host of a URL
-    delay_s, max_rest_s, adaptive     settings
-    address_delay_s, max_bytes        between requests to a host that is crawled; as in `render.messages.KeeperSetup`
-    """
-
-    fetcher: Fetcher
-    asking: Asking
-    denies: Callable[[str], bool]
-    names: Callable[[str], bool]
-    delay_s: float
-    address_delay_s: float
-    max_rest_s: float
-    adaptive: bool
-    max_bytes: int
 
 
 class _Turn:
@@ -82,8 +62,12 @@ class _Turn:
 class Network:
     """What all pages of a worker share."""
 
-    def __init__(self, rules: NetworkRules) -> None:
-        self.rules = rules
+    def __init__(self, fetcher: Fetcher, asking: Asking, scope: Scope, politeness: PolitenessSettings) -> None:
+        """`asking`: how a worker asks by itself; of the page's own host."""
+        self.fetcher = fetcher
+        self.asking = asking
+        self.scope = scope
+        self.politeness = politeness
         self.cache = ResourceCache()
         self._turns: Lru[str, _Turn] = Lru(_MOST_HOSTS)
 
@@ -105,7 +89,6 @@ class PageNetwork:
     def __init__(self, network: Network, page: Request, jar: Jar | None, timeout_s: float, address: str) -> None:
         """`address`: IP address that the page came from; "" if a proxy has it."""
         self._network = network
-        self._rules = network.rules
         self._url = url = page.url
         # A proxy resolves names, so the name must do.
         is_public = addresses.is_public
@@ -134,7 +117,7 @@ class PageNetwork:
         kept = self._network.cache.get(self._cache_prefix + url, time.time()) if _may_be_kept(ask) else None
         if kept is not None:
             return _answer(ask, kept)
-        to = whom(url, self._url, self._rules.names)
+        to = whom(url, self._url, self._network.scope.names)
         is_own = to is Whom.OWN
         turn = self._own if is_own else self._network.turn(urls.host(url))
         with turn.lock:
@@ -150,7 +133,8 @@ class PageNetwork:
             if is_own:
                 self.asked_at = turn.last_at
             if isinstance(answer, Fetched) and answer.status in _NOT_NOW:
-                turn.rests_until = turn.last_at + min(rest_s(answer.headers) or _RESTS_S, self._rules.max_rest_s)
+                asked_s = rest_s(answer.headers) or _RESTS_S
+                turn.rests_until = turn.last_at + min(asked_s, self._network.politeness.max_rest)
                 self.not_now = answer if is_own else self.not_now
         if isinstance(answer, Failed):
             return self._refuse(ask, answer.class_)
@@ -175,32 +159,34 @@ class PageNetwork:
             return "over"
         if time.monotonic() < turn.rests_until:
             return "rest"
-        if self.loaded >= self._rules.max_bytes:
+        if self.loaded >= MAX_BYTES:
             return "max_bytes"
         if to is not Whom.OWN:
-            made = self.requests[urls.shown_host(urls.host(url))]
-            return "deny" if self._rules.denies(url) else refused_to(to, ask.method, ask.headers, made)
-        refusal = self._rules.asking.refuses(url)
+            if self._network.scope.refuses(url) == "deny":
+                return "deny"
+            return refused_to(to, ask.method, ask.headers, self.requests[urls.shown_host(urls.host(url))])
+        refusal = self._network.asking.refuses(url)
         return "" if refusal is None else "robots" if refusal.class_ == "robots" else "scope"
 
     def _wait(self, url: str, to: Whom, turn: _Turn) -> bool:
         """Wait until a host may be asked; tell whether the page and this machine may still ask."""
-        rules = self._rules
-        of_settings_s = {Whom.OWN: 0.0, Whom.CRAWLED: rules.address_delay_s, Whom.OTHER: rules.delay_s}[to]
-        delay_s = max(of_settings_s, turn.took_s if rules.adaptive else 0.0)
+        politeness = self._network.politeness
+        of_crawled_s = min(ADDRESS_DELAY_S, politeness.delay)
+        of_settings_s = {Whom.OWN: 0.0, Whom.CRAWLED: of_crawled_s, Whom.OTHER: politeness.delay}[to]
+        delay_s = max(of_settings_s, turn.took_s if politeness.adaptive else 0.0)
         if turn.last_at + delay_s > self._until:
             return False
-        may_ask = rules.asking.wait(url) if to is Whom.OWN else True
+        may_ask = self._network.asking.wait(url) if to is Whom.OWN else True
         time.sleep(max(0.0, turn.last_at + delay_s - time.monotonic()))
         return may_ask and not self._is_over and time.monotonic() < self._until
 
     def _fetch(self, ask: Ask, url: str, jar: _RequestJar) -> Fetched | Failed:
-        left_s, left_bytes = self._until - time.monotonic(), self._rules.max_bytes - self.loaded
-        limits = self._rules.fetcher.limits.within(max(0.1, left_s), max(1, left_bytes), _ALL)
+        left_s, left_bytes = self._until - time.monotonic(), MAX_BYTES - self.loaded
+        limits = self._network.fetcher.limits.within(max(0.1, left_s), max(1, left_bytes), _ALL)
         type_, headers = _sent(ask.headers)
         is_own = urls.origin(url) == urls.origin(self._url)
         asked = Request(url, ask.method, type_, ask.body)
-        answer = self._rules.fetcher.send(
+        answer = self._network.fetcher.send(
             asked, headers, limits, jar=jar, logs_in=is_own, public_only=self._public_only
         )
         with self._counting:

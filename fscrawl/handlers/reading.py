@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from fscrawl.http.answers import Failed
 from fscrawl.parse import feeds, links, pdf, sitemaps
-from fscrawl.parse.documents import page_of
+from fscrawl.parse.documents import References, page_of
 from fscrawl.parse.links import ParsedPage
 from fscrawl.parse.trees import UnusualPageError
 from fscrawl.sites.rules import SiteRules
@@ -57,12 +57,6 @@ class Reading(NamedTuple):
     query_encoding: str = ""
 
 
-class ParsedSitemap(ParsedPage, frozen=True):
-    """The URLs of a sitemap, as its links, and the further sitemaps that it names."""
-
-    sitemaps: tuple[str, ...] = ()
-
-
 class UnreadableError(Exception):
     """A page cannot be read within its limits."""
 
@@ -89,26 +83,21 @@ def read_if_usual(reading: Reading, joiner: Joiner) -> ParsedPage | None:
 
 
 def _read(reading: Reading, joiner: Joiner, *, only_usual: bool = False) -> ParsedPage:
-    body, url = reading.body, reading.url
-    robots_tag, is_plain = reading.robots_tag, reading.is_plain
-    if reading.parser == FEED:
-        type_ = reading.content_type
-        return feeds.extract(body, url, joiner, content_type=type_, robots_tag=robots_tag, is_plain=is_plain)
-    if reading.parser == PDF:
-        return pdf.extract(body, url, joiner, robots_tag=robots_tag, is_plain=is_plain)
     if reading.parser == SITEMAP:
-        return _sitemap(reading)
-    if reading.parser == NO_LINKS:
-        return page_of((), url, joiner, robots_tag=robots_tag, is_plain=is_plain)
+        # What it names is meant to be found, whatever X-Robots-Tag says.
+        return sitemaps.read(reading.body, reading.url, content_type=reading.content_type)
+    if reading.parser in (FEED, PDF, NO_LINKS):
+        found = _references(reading)
+        return page_of(found, reading.url, joiner, robots_tag=reading.robots_tag, is_plain=reading.is_plain)
     return links.extract(
-        body,
-        url,
+        reading.body,
+        reading.url,
         joiner,
         content_type=reading.content_type,
-        robots_tag=robots_tag,
+        robots_tag=reading.robots_tag,
         parser=reading.parser,
         follow=reading.follow,
-        is_plain=is_plain,
+        is_plain=reading.is_plain,
         with_routes=reading.with_routes,
         agent=reading.agent,
         refresh=reading.refresh,
@@ -117,21 +106,11 @@ def _read(reading: Reading, joiner: Joiner, *, only_usual: bool = False) -> Pars
     )
 
 
-def _sitemap(reading: Reading) -> ParsedSitemap:
-    """Read a sitemap. What it names is meant to be found, whatever X-Robots-Tag says."""
-    found = sitemaps.read(reading.body, reading.url, content_type=reading.content_type)
-    return ParsedSitemap(
-        encoding="",
-        encoding_source="",
-        title=None,
-        links=found.pages,
-        nofollow=(),
-        canonical=None,
-        robots=(),
-        truncated=found.truncated,
-        too_long=found.too_long,
-        sitemaps=found.sitemaps,
-    )
+def _references(reading: Reading) -> References:
+    """Read a document that is not HTML."""
+    if reading.parser == FEED:
+        return feeds.read(reading.body, reading.content_type)
+    return pdf.read(reading.body) if reading.parser == PDF else References()
 
 
 def understood(page: ParsedPage, reading: Reading, site: OfSite, joiner: Joiner) -> ParsedPage:

@@ -23,7 +23,7 @@ from fscrawl.hostnames import pattern_covers, url_pattern
 from fscrawl.http.answers import Failed, Fetched
 from fscrawl.http.cookies import Cookie as CookieOfSite
 from fscrawl.http.cookies import Jar
-from fscrawl.parse.links import ParsedPage
+from fscrawl.parse.links import ParsedPage, readable
 from fscrawl.render.messages import (
     MAX_BYTES,
     Answer,
@@ -242,14 +242,14 @@ class Rendering:
 
 
 def _text(source: Source) -> str:
-    from fscrawl.parse import links, text  # noqa: PLC0415 - as for `seems_empty`
+    from fscrawl.parse.text import visible  # noqa: PLC0415 - as below
 
-    return text.visible(links.readable(source.body, source.encoding, source.type_))
+    return visible(readable(source.body, source.encoding, source.type_))
 
 
 def seems_empty(source: Source) -> bool:
     """Tell whether a page has scripts, and hardly any text or links without them."""
-    from fscrawl.parse.emptiness import is_empty  # noqa: PLC0415 - most crawls need not load it
+    from fscrawl.parse.text import is_empty  # noqa: PLC0415 - most crawls need not load it
 
     return is_empty(source.body, source.encoding, source.type_)
 

@@ -14,7 +14,7 @@ from fscrawl.handlers.context import Context
 from fscrawl.handlers.meaning import is_silence
 from fscrawl.handlers.outcome import Exchange, FailedForGood, FailedForNow, Health, Returned, RobotsKnown
 from fscrawl.http.answers import Failed
-from fscrawl.http.dates import rest_s
+from fscrawl.parse.headers import rest_s
 from fscrawl.politeness.robots import ROBOTS_PATH
 from fscrawl.politeness.robots_cache import forbidden
 from fscrawl.request import url_of

@@ -22,7 +22,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
@@ -38,21 +38,16 @@ from fscrawl.politeness.robots import Rules
 from fscrawl.politeness.robots_cache import RobotsCache, forbidden
 from fscrawl.request import Request, flaw, read, spelling
 from fscrawl.sites.rules import SiteFault
-from fscrawl.sites.site import Answer, NoAnswer, Send, Unexpected
+from fscrawl.sites.site import Answer, NoAnswer, Unexpected
 from fscrawl.util.lru import Lru
 from fscrawl.util.time_limit import ThreadLimit, TookTooLongError
+
+if TYPE_CHECKING:  # it loads the parsers of rules, which most crawls do not need
+    from fscrawl.sites.code import Code
 
 MOST_SESSIONS = 1000  # in one worker; those unused for the longest time are opened anew when they are needed
 MOST_SENT = 20  # requests of one opening
 MOST_OWN_S = 30.0  # that a site file may take between two of them
-
-
-class Opener(Protocol):
-    """What is asked of a site: see `sites.code.Code`."""
-
-    @property
-    def renew_after(self) -> int | None: ...
-    def open_session(self, session: str, send: Send) -> None: ...
 
 
 class Asking(NamedTuple):
@@ -98,13 +93,6 @@ class _Session:
         self.served = 0
 
 
-class _Host:
-    """`in_vain`: how many of its sessions were."""
-
-    def __init__(self) -> None:
-        self.in_vain = 0
-
-
 class _Given(threading.local):
     """The cookies that a thread was given last."""
 
@@ -121,7 +109,7 @@ class Opened:
         """`told`: is called with a line for each request that opens a session, without its body."""
         self.told = told
         self._sessions: Lru[tuple[str, str, str], _Session] = Lru(most)
-        self._hosts: Lru[tuple[str, str], _Host] = Lru(most)
+        self._in_vain: Lru[tuple[str, str], int] = Lru(most)
         self._without = "", SharedJar()  # the identity, and its cookies
 
     def jar_of(self, identity: str) -> Jar:
@@ -147,9 +135,12 @@ class Opened:
         """Give the session of a request, which may be a new one."""
         return self._sessions.get_or_make((identity, urls.host(request.url), request.session), _Session)
 
-    def host_of(self, identity: str, request: Request) -> _Host:
-        """Give what is known of the sessions of a request's host."""
-        return self._hosts.get_or_make((identity, urls.host(request.url)), _Host)
+    def in_vain(self, identity: str, request: Request) -> int:
+        """Give how many sessions of a request's host were in vain."""
+        return self._in_vain.get((identity, urls.host(request.url))) or 0
+
+    def note_in_vain(self, identity: str, request: Request, number: int) -> None:
+        self._in_vain.put((identity, urls.host(request.url)), number)
 
 
 class Sessions:
@@ -162,7 +153,7 @@ class Sessions:
         self._identity = identity
         self._given = _Given()
 
-    def jar(self, request: Request, site: Opener | None) -> Jar | Failed:
+    def jar(self, request: Request, site: Code | None) -> Jar | Failed:
         """Give the cookies of a request's session, which is opened if need be; the failure if that is not possible.
 
         `site`: that of the request's host; None: its sessions begin without cookies.
@@ -193,18 +184,20 @@ class Sessions:
         """
         if not request.session:
             return 0
-        session, host = self._opened.of(self._identity, request), self._opened.host_of(self._identity, request)
+        session = self._opened.of(self._identity, request)
         with session.lock:
+            in_vain = self._opened.in_vain(self._identity, request)
             if session.jar is self._given.jar:
                 session.jar = None
-                host.in_vain += 1
-        return host.in_vain
+                in_vain += 1
+                self._opened.note_in_vain(self._identity, request, in_vain)
+        return in_vain
 
     def approve(self, request: Request) -> None:
         """Note that a page of a session was as expected."""
-        self._opened.host_of(self._identity, request).in_vain = 0
+        self._opened.note_in_vain(self._identity, request, 0)
 
-    def _open(self, request: Request, site: Opener, jar: Jar) -> Failed | None:
+    def _open(self, request: Request, site: Code, jar: Jar) -> Failed | None:
         limit = ThreadLimit(MOST_OWN_S)
         opening = _Opening(self._asking, request.url, jar, limit, self._opened.told)
         name = f"session {request.session[:60]!r} cannot be opened"

@@ -21,10 +21,9 @@ from fscrawl.handlers.reading import UnreadableError
 from fscrawl.handlers.records import error_record, page_record, reason_of
 from fscrawl.handlers.rendering import Shown, Source, of_both, seems_empty
 from fscrawl.http.answers import MAX_MESSAGE_CHARS, Failed, Fetched
-from fscrawl.http.dates import rest_s
 from fscrawl.parse import media_types
 from fscrawl.parse.extensions import extension
-from fscrawl.parse.headers import is_final, locations, media_type
+from fscrawl.parse.headers import is_final, locations, media_type, rest_s
 from fscrawl.parse.links import ParsedPage
 from fscrawl.request import names_session, read, spelling, url_of
 from fscrawl.storage.layout import PICTURE

@@ -204,48 +204,30 @@ _DECODERS: dict[str, type[_Inflater | _Brotli | _Zstd]] = {
 }
 
 
-class _Stream:
-    """One coding of a body, which may have several parts. Bytes behind the last part are ignored, as in browsers."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._part: _Inflater | _Brotli | _Zstd | None = None
-        self._parts = 0
-        self._has_output = False  # of the present part
-        self._over = False
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        while data and not self._over:
-            if self._part is None or self._part.ended:
-                self._begin(data)
-                continue
-            try:
-                for piece in self._part.feed(data):
-                    self._has_output = self._has_output or bool(piece)
-                    yield piece
-            except self._part.errors as error:
-                if self._parts == 1 or self._has_output:
-                    raise CodingError(f"{self._name}: {error}") from error
-                self._over = True
-            data = self._part.unused
-
-    def _begin(self, data: bytes) -> None:
-        if self._parts and self._name in ("deflate", "br"):
-            self._over = True
-            return
-        self._part, self._has_output = _DECODERS[self._name](data), False
-        self._parts += 1
-        if self._parts > _MAX_PARTS:
-            raise CodingError(f"the body has more than {_MAX_PARTS} {self._name} streams in a row")
-
-    def finish(self) -> None:
-        unfinished = self._part is not None and not self._part.ended
-        if unfinished and (self._parts == 1 or self._has_output):
-            raise ProtocolError(f"the body ended in the middle of its {self._name} coding")
-
-
 def _decoded(pieces: Iterable[bytes], name: str) -> Iterator[bytes]:
-    stream = _Stream(name)
+    """Undo one coding, which may have several parts. Bytes behind the last part are ignored, as in browsers."""
+    part: _Inflater | _Brotli | _Zstd | None = None
+    parts = 0
+    has_output = False  # of the present part
+    is_over = False
     for piece in pieces:
-        yield from stream.feed(piece)
-    stream.finish()
+        left = piece
+        while left and not is_over:
+            if part is None or part.ended:
+                if parts and name in ("deflate", "br"):
+                    is_over = True
+                    break
+                part, has_output, parts = _DECODERS[name](left), False, parts + 1
+                if parts > _MAX_PARTS:
+                    raise CodingError(f"the body has more than {_MAX_PARTS} {name} streams in a row")
+            try:
+                for decoded in part.feed(left):
+                    has_output = has_output or bool(decoded)
+                    yield decoded
+            except part.errors as error:
+                if parts == 1 or has_output:
+                    raise CodingError(f"{name}: {error}") from error
+                is_over = True
+            left = part.unused
+    if part is not None and not part.ended and (parts == 1 or has_output):
+        raise ProtocolError(f"the body ended in the middle of its {name} coding")

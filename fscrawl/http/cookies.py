@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from fscrawl import urls
-from fscrawl.http.dates import parse_date
+from fscrawl.parse.headers import parse_date
 
 MAX_SITES = 1000
 MAX_PER_SITE = 50

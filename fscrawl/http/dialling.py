@@ -15,9 +15,9 @@ Vocabulary:
   guard     decides about each address after the name has been resolved and before the socket connects. So a name that
             resolves to another address the next time cannot get around it
 
-Promise: no socket connects to an address that the guard refuses: it is asked for each connection, whatever is kept.
-Threads that need one name at the same time wait for one look-up. Of the sockets of a race, the connected one is given,
-and all others are closed. Of a name, `MOST_TRIED` addresses are tried: its owner may name thousands, also of others.
+Promise: no socket connects to an address that the guard refuses: it is asked for each connection, whatever is kept. Of
+the sockets of a race, the connected one is given, and all others are closed. Of a name, `MOST_TRIED` addresses are
+tried: its owner may name thousands, also of others.
 """
 
 from __future__ import annotations
@@ -25,10 +25,8 @@ from __future__ import annotations
 import os
 import selectors
 import socket
-import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from itertools import chain, zip_longest
 from typing import Any, NamedTuple
 
@@ -56,12 +54,20 @@ def not_allowed(host: str, address: str, exchange: Exchange) -> str:
     return private(host, address)
 
 
+class _Answer(NamedTuple):
+    """The answer of the resolver. `error`: of a failure. `until`: how long it holds, in seconds of `time.monotonic`."""
+
+    entries: Sequence[Entry]
+    error: OSError | None
+    until: float
+
+
 class Dialler:
     """Resolves names, guards and connects, so that the address checked is the address connected to."""
 
     def __init__(self, fetch: FetchSettings) -> None:
         self._permits = addresses.permits(fetch.allow_addresses)
-        self._names = Names()
+        self._known: Lru[str, _Answer] = Lru(MOST_ADDRESSES)
 
     def dial(
         self, host: str, port: int, connect_s: float, exchange: Exchange, *, guarded: bool = True
@@ -73,7 +79,7 @@ class Dialler:
 
         Raises UnresolvedError, BlockedAddressError, or an OSError.
         """
-        found = self._names.look_up(host, exchange.left_s())
+        found = self.look_up(host)
         permitted = [each for each in found if not guarded or self.may_reach(str(each[4][0]), exchange)]
         if not permitted:
             raise BlockedAddressError(not_allowed(host, str(found[0][4][0]), exchange))
@@ -83,7 +89,7 @@ class Dialler:
         except OSError:
             self.forget(host)
             raise
-        self._names.prefer(host, address)
+        self._prefer(host, address)
         return sock, address
 
     def may_reach(self, address: str, exchange: Exchange) -> bool:
@@ -92,68 +98,25 @@ class Dialler:
 
     def forget(self, host: str) -> None:
         """Look a host up anew for its next connection: its address may be another host's by now."""
-        self._names.forget(host)
+        self._known.pop(host)
 
-
-class _Answer(NamedTuple):
-    """The answer of the resolver. `error`: of a failure. `until`: how long it holds, in seconds of `time.monotonic`."""
-
-    entries: Sequence[Entry]
-    error: OSError | None
-    until: float
-
-
-class Names:
-    """The names that one worker has looked up; threads share it."""
-
-    def __init__(self) -> None:
-        self._known: Lru[str, _Answer] = Lru(MOST_ADDRESSES)
-        self._asked: dict[str, Future[_Answer]] = {}
-        self._lock = threading.Lock()
-
-    def look_up(self, host: str, wait_s: float) -> Sequence[Entry]:
-        """Give the addresses of a host, as getaddrinfo does, for no port.
-
-        Raises UnresolvedError if there are none, or TimeoutError if another thread's look-up takes more than `wait_s`.
-        One of its own takes as long as the resolver likes.
-        """
-        with self._lock:
-            answer = self._known.get(host)
-            if answer is not None and time.monotonic() >= answer.until:
-                answer = None
-            others = self._asked.get(host)
-            if answer is None and others is None:
-                own = self._asked[host] = Future()
-        if answer is None:
-            answer = self._ask(host, own) if others is None else _result(others, wait_s)
+    def look_up(self, host: str) -> Sequence[Entry]:
+        """Give the addresses of a host, as getaddrinfo does, for no port. UnresolvedError if there are none."""
+        answer = self._known.get(host)
+        if answer is None or time.monotonic() >= answer.until:
+            answer = _look_up(host)
+            if answer.until:
+                self._known.put(host, answer, max(1, len(answer.entries)))
         if answer.error is not None:
             raise UnresolvedError(f"{host} cannot be resolved: {answer.error}") from answer.error
         return answer.entries
 
-    def _ask(self, host: str, asked: Future[_Answer]) -> _Answer:
-        answer = _Answer((), socket.gaierror(socket.EAI_AGAIN, "the look-up was interrupted"), 0.0)
-        try:
-            answer = _look_up(host)
-        finally:
-            with self._lock:
-                if answer.until:
-                    self._known.put(host, answer, max(1, len(answer.entries)))
-                del self._asked[host]
-            asked.set_result(answer)
-        return answer
-
-    def prefer(self, host: str, address: str) -> None:
+    def _prefer(self, host: str, address: str) -> None:
         """Let an address of a host be the first one: it has answered."""
-        with self._lock:
-            answer = self._known.get(host)
-            if answer is not None and answer.entries[0][4][0] != address:
-                entries = sorted(answer.entries, key=lambda entry: entry[4][0] != address)  # stable
-                self._known.put(host, answer._replace(entries=entries), len(entries))
-
-    def forget(self, host: str) -> None:
-        """Look a host up anew for its next connection: none of its addresses can be connected to."""
-        with self._lock:
-            self._known.pop(host)
+        answer = self._known.get(host)
+        if answer is not None and answer.entries and answer.entries[0][4][0] != address:
+            entries = sorted(answer.entries, key=lambda entry: entry[4][0] != address)  # stable
+            self._known.put(host, answer._replace(entries=entries), len(entries))
 
 
 def _look_up(host: str) -> _Answer:
@@ -165,13 +128,6 @@ def _look_up(host: str) -> _Answer:
         is_kept = failure.errno in _NO_SUCH_NAME
         return _Answer((), failure.with_traceback(None), time.monotonic() + KEPT_WITHOUT_S if is_kept else 0.0)
     return _Answer(entries, None, time.monotonic() + KEPT_S)
-
-
-def _result(asked: Future[_Answer], wait_s: float) -> _Answer:
-    try:
-        return asked.result(wait_s)
-    except TimeoutError:
-        raise TimeoutError("the look-up of the name takes longer than fetch.timeout") from None
 
 
 def in_turn(found: Sequence[Entry]) -> list[Entry]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from fscrawl import urls
@@ -155,14 +155,13 @@ class SiteHeaders:
         """Raise SettingsError if a variable is missing, or may not be named."""
         sites = [site for site in sites if site.headers or not site.code]  # a table has those of a class without
         self._sites = Sites(sites)
-        self._by_name = {
-            site.name: {name: expand(text, variables, f"{site.name} headers") for name, text in site.headers.items()}
-            for site in sites
-            if site.headers
-        }
-        self._secret = {
-            site.name: {name for name, text in site.headers.items() if names_variable(text)} for site in sites
-        }
+        self._by_name: dict[str, tuple[dict[str, str], dict[str, str]]] = {}  # all, and those that are no secrets
+        for site in sites:
+            if site.headers:
+                what = f"{site.name} headers"
+                headers = {name: expand(text, variables, what) for name, text in site.headers.items()}
+                public = {name: text for name, text in headers.items() if not names_variable(site.headers[name])}
+                self._by_name[site.name] = headers, public
 
     def __bool__(self) -> bool:
         return bool(self._by_name)
@@ -170,12 +169,14 @@ class SiteHeaders:
     def of(self, url: str) -> Mapping[str, str]:
         """Give the headers for a normal form."""
         site = self._sites.of(url)
-        headers = {} if site is None else self._by_name.get(site.name, {})
-        if site is None or not headers or any(_names(pattern, url) for pattern in site.hosts):
+        if site is None or site.name not in self._by_name:
+            return {}
+        headers, public = self._by_name[site.name]
+        if any(_names(pattern, url) for pattern in site.hosts):
             return headers
         if _PORT.search(urls.origin(url)):  # a normal form has no default port
             return {}
-        return headers if url.startswith("https:") else _without(headers, self._secret[site.name])
+        return headers if url.startswith("https:") else public
 
 
 def _names(pattern: str, url: str) -> bool:
@@ -187,7 +188,3 @@ def _names(pattern: str, url: str) -> bool:
     (True, False)
     """
     return pattern_covers(pattern, url) and (_PORT.search(pattern) is not None or is_address(pattern))
-
-
-def _without(headers: Mapping[str, str], names: Collection[str]) -> Mapping[str, str]:
-    return {name: value for name, value in headers.items() if name not in names}

@@ -21,11 +21,8 @@ import contextlib
 import os
 import socket
 import ssl
-import stat
 import struct
-import sys
 import threading
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -39,77 +36,48 @@ _BYTES_RECEIVED = struct.Struct("128xQ")  # in Linux's struct tcp_info
 
 Host = tuple[str, int]  # name and port
 
-_reading = threading.Lock()
-
 
 class Trust:
     """Whom connections trust: the usual certificate authorities, or those of a user.
 
-    To read them takes 15 ms of processor time. So those of a user are read again only if their file has changed, and
-    the usual ones when the first connection needs them. A user's are read at once: then a mistake in them is named.
+    To read the usual ones takes 15 ms, so that is done when the first connection needs them. A user's are read at once:
+    then a mistake in them is named.
     """
 
     def __init__(self, ca_file: str | None) -> None:
         self._file = ca_file
-        self._version: tuple[int, ...] = ()
         self._context: ssl.SSLContext | None = None
+        self._making = threading.Lock()
+        if ca_file is None and not os.environ.get("SSLKEYLOGFILE"):
+            return
         try:
-            if ca_file is not None:
-                self._version = _version_of(ca_file)
-            if ca_file is not None or os.environ.get("SSLKEYLOGFILE"):
-                self.context()
-        except (OSError, ValueError) as error:
-            what = f"fetch.ca_file: no certificates can be read from {ca_file!a}: {error}" if ca_file else str(error)
-            raise SettingsError(what) from error
+            if ca_file is not None and not Path(ca_file).is_file():
+                raise OSError("there is no regular file")  # a pipe would be waited for
+            self.context()
+        except OSError as error:
+            what = f"fetch.ca_file: no certificates can be read from {ca_file!a}" if ca_file else "SSLKEYLOGFILE"
+            raise SettingsError(f"{what}: {error}") from error
 
     def context(self) -> ssl.SSLContext:
         """Give the context of all connections. OSError if the usual authorities cannot be read: they may be again."""
-        with _reading:
-            self._context = self._context or _context_of(self._file, self._version)
+        with self._making:
+            self._context = self._context or _context_of(self._file)
             return self._context
 
 
-def _version_of(path: str) -> tuple[int, ...]:
-    status = Path(path).stat()
-    if not stat.S_ISREG(status.st_mode):  # a pipe would be waited for, and a device may have no end
-        raise ValueError("it is no regular file")
-    return status.st_ino, status.st_size, status.st_mtime_ns
-
-
-@lru_cache(maxsize=1)
-def _context_of(path: str | None, version: tuple[int, ...]) -> ssl.SSLContext:  # noqa: ARG001 - another version is another key
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # certificates are needed, and must be for the host's name
+def _context_of(path: str | None) -> ssl.SSLContext:
+    if path is None:
+        try:
+            import certifi  # noqa: PLC0415 - a crawl of http hosts does not need it
+        except ImportError as error:  # an upgrade may remove it for a moment
+            raise OSError(f"the usual certificate authorities cannot be read: {error}") from error
+        path = certifi.where()
+    context = ssl.create_default_context(cafile=path)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.hostname_checks_common_name = False
-    if sys.version_info >= (3, 13):  # the defaults of Python there
-        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN | ssl.VERIFY_X509_STRICT
     context.post_handshake_auth = True
     context.set_alpn_protocols(["http/1.1"])
-    _log_keys(context)
-    if path is None:
-        _trust_usual(context)
-    else:
-        context.load_verify_locations(path)
     return context
-
-
-def _trust_usual(context: ssl.SSLContext) -> None:
-    try:
-        import certifi  # noqa: PLC0415 - a crawl of http hosts does not need it
-
-        context.load_verify_locations(certifi.where())
-    except (OSError, ImportError) as error:  # an upgrade may remove them for a moment
-        raise OSError(f"the usual certificate authorities cannot be read: {error}") from error
-
-
-def _log_keys(context: ssl.SSLContext) -> None:
-    """Write the keys of connections where a user wants them, who looks at what goes over the wire."""
-    path = os.environ.get("SSLKEYLOGFILE")
-    if path:
-        try:
-            context.keylog_filename = path
-        except OSError as error:
-            raise SettingsError(f"SSLKEYLOGFILE: no keys can be written to {path!a}: {error}") from error
 
 
 def is_heavy(sock: socket.socket) -> bool:

@@ -16,6 +16,7 @@ from xml.parsers import expat  # safe here: declarations of entities, which make
 from fscrawl.parse.encoding import sniff_xml
 from fscrawl.parse.legacy_encodings import decode_pieces
 
+MAX_BYTES = 52_428_800  # of a body, inflated: what the protocol of sitemaps allows
 MAX_DEPTH = 256  # expat keeps every open element
 _PIECE_BYTES = 65_536
 _COMPRESSED_BYTES = 16_384  # zlib copies the input that it has not used
@@ -51,13 +52,12 @@ def texts_of(source: Source, content_type: str | None = None) -> Iterator[str]:
 class Source:
     """A body in pieces, inflated if it is gzip. `whole`: after the last piece, whether nothing was left out."""
 
-    def __init__(self, body: bytes, max_bytes: int) -> None:
+    def __init__(self, body: bytes) -> None:
         self.whole = True
         self._body = body
-        self._max_bytes = max_bytes
 
     def pieces(self) -> Iterator[bytes]:
-        left = self._max_bytes
+        left = MAX_BYTES
         for piece in self._inflated() if self._body.startswith(_GZIP) else self._plain():
             if len(piece) > left:
                 self.whole = False

@@ -6,60 +6,27 @@ What X-Robots-Tag says holds for every document.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from fscrawl.parse.directives import directives_of
-from fscrawl.parse.links import MAX_LINKS, MAX_TITLE_CHARS, ParsedPage
+from fscrawl.parse.links import MAX_LINKS, ParsedPage, shown_title
 from fscrawl.parse.resolving import MAX_CHARS, LinkBudget, base_of, resolve_all
 from fscrawl.urls import MAX_URL_CHARS, Joiner
 
 
-def page_of(
-    references: Iterable[str],
-    url: str,
-    joiner: Joiner,
-    *,
-    robots_tag: str | None,
-    is_plain: bool = True,
-    base: str | None = None,
-    title: str | None = None,
-    truncated: bool = False,
-    max_links: int = MAX_LINKS,
-) -> ParsedPage:
-    """Give what a document says. `url`: its normal form; `base`: what its references are relative to, as it says;
-    `is_plain`: as for `links.extract`.
-
-    `truncated`: it may have more references.
-
-    >>> page_of(["b", "b#c"], "http://a.example/", Joiner(), robots_tag=None).links
-    ('http://a.example/b',)
-    """
-    budget = LinkBudget()
-    robots = directives_of([], robots_tag)
-    from_here = base_of(base, joiner, url, budget)
-    links, cut = resolve_all(
-        list(references), joiner, from_here, budget, url=url if is_plain else "", encoding="utf-8", limit=max_links
-    )
-    nofollow = "nofollow" in robots or "none" in robots
-    return ParsedPage(
-        encoding="",
-        encoding_source="",
-        title=" ".join(title.split())[:MAX_TITLE_CHARS].rstrip() or None if title else None,
-        links=() if nofollow else tuple(links),
-        nofollow=tuple(links) if nofollow else (),
-        canonical=None,
-        robots=robots,
-        truncated=cut or truncated,
-        too_long=budget.too_long,
-    )
-
-
 class References:
-    """The references of a document while it is read: no more than a page may have, and none that is too long."""
+    """What is found in a document while it is read.
 
-    def __init__(self) -> None:
+    found      its references: no more than a page may have, and none that is too long
+    is_full    there were more
+    title, base    as the document says; references are relative to the base
+    truncated  it could not be read to its end
+    """
+
+    def __init__(self, *, truncated: bool = False) -> None:
         self.found: dict[str, None] = {}
         self.is_full = False
+        self.title: str | None = None
+        self.base: str | None = None
+        self.truncated = truncated
         self._chars = 0
 
     def add(self, reference: str) -> None:
@@ -72,3 +39,31 @@ class References:
         reference = reference[: MAX_URL_CHARS + 1]  # enough to see that it is too long
         self._chars += len(reference)
         self.found[reference] = None
+
+
+def page_of(
+    references: References, url: str, joiner: Joiner, *, robots_tag: str | None, is_plain: bool = True
+) -> ParsedPage:
+    """Give what a document says. `url`: its normal form; `robots_tag`, `is_plain`: as for `links.extract`.
+
+    >>> references = References()
+    >>> for each in ("b", "b#c"):
+    ...     references.add(each)
+    >>> page_of(references, "http://a.example/", Joiner(), robots_tag=None).links
+    ('http://a.example/b',)
+    """
+    budget = LinkBudget()
+    robots = directives_of([], robots_tag)
+    base, itself = base_of(references.base, joiner, url, budget), url if is_plain else ""
+    found, cut = resolve_all(
+        list(references.found), joiner, base, budget, url=itself, encoding="utf-8", limit=MAX_LINKS
+    )
+    nofollow = "nofollow" in robots or "none" in robots
+    return ParsedPage(
+        title=shown_title(references.title),
+        links=() if nofollow else tuple(found),
+        nofollow=tuple(found) if nofollow else (),
+        robots=robots,
+        truncated=cut or references.truncated or references.is_full,
+        too_long=budget.too_long,
+    )

@@ -14,47 +14,27 @@ from __future__ import annotations
 from urllib.parse import urljoin
 
 from fscrawl.parse.bounded_xml import ERRORS, MAX_DEPTH, Source, Stop, local, read_xml, texts_of
-from fscrawl.parse.documents import References, page_of
-from fscrawl.parse.links import ParsedPage
-from fscrawl.urls import Joiner
+from fscrawl.parse.documents import References
 
-MAX_BYTES = 52_428_800  # inflated, as of a sitemap
 _MAX_TEXT_CHARS = 10_000
 _OWNERS = frozenset({"channel", "item", "feed", "entry"})
 _RELATIONS = frozenset({"alternate", "next"})
 
 
-def extract(
-    body: bytes,
-    url: str,
-    joiner: Joiner,
-    *,
-    content_type: str | None = None,
-    robots_tag: str | None = None,
-    is_plain: bool = True,
-) -> ParsedPage:
-    """Read a feed. `url`: its normal form; `content_type`, `robots_tag`: HTTP headers.
+def read(body: bytes, content_type: str | None = None) -> References:
+    """Read a feed. `content_type`: the HTTP header.
 
-    >>> extract(b"<rss><channel><item><link>/a</link></item></channel></rss>", "http://a.example/", Joiner()).links
-    ('http://a.example/a',)
+    >>> list(read(b"<rss><channel><item><link>/a</link></item></channel></rss>").found)
+    ['/a']
     """
     handler = _Elements()
-    source = Source(body, MAX_BYTES)
+    source = Source(body)
     try:
         read_xml(texts_of(source, content_type), source, handler)
-        truncated = not source.whole
+        handler.references.truncated = not source.whole
     except ERRORS:
-        truncated = True
-    references = handler.references
-    return page_of(
-        references.found,
-        url,
-        joiner,
-        robots_tag=robots_tag,
-        is_plain=is_plain,
-        title=handler.title,
-        truncated=truncated or references.is_full,
-    )
+        handler.references.truncated = True
+    return handler.references
 
 
 class _Elements:
@@ -62,7 +42,6 @@ class _Elements:
 
     def __init__(self) -> None:
         self.references = References()
-        self.title: str | None = None
         self._open = [("", "")]  # name and xml:base of each open element
         self._parts: list[str] | None = None  # the text of the innermost element, if it matters
         self._chars = 0
@@ -82,7 +61,7 @@ class _Elements:
                 self.references.add(_joined(base, attributes["href"]))
         elif element == "guid":
             self._parts = [] if attributes.get("isPermaLink", "true").lower() == "true" else None
-        elif element == "link" or (element == "title" and owner in ("channel", "feed") and self.title is None):
+        elif element == "link" or (element == "title" and owner in ("channel", "feed")):
             self._parts = []
 
     def text(self, text: str) -> None:
@@ -97,7 +76,7 @@ class _Elements:
         text = "".join(self._parts).strip()
         self._parts = None
         if element == "title":
-            self.title = text
+            self.references.title = self.references.title or text
         elif element == "link" or text.lower().startswith(("http://", "https://")):  # a guid may be any name
             self.references.add(_joined(base, text))
 

@@ -17,7 +17,6 @@ raises nothing. Each value has the type of its column, and texts that cannot be 
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 import re
@@ -29,10 +28,20 @@ from typing import Any
 import msgspec
 
 from fscrawl.parse import selectors
-from fscrawl.parse.columns import OF_ITEMS
 from fscrawl.parse.selectors import KINDS, Css, Document, Found, JsonPath, XPath, fold
 from fscrawl.util.expressions import compiled
 
+# The columns that every dataset has, so that no field may be called so. `dataset.schema` has them with their types, but
+# needs a library that a crawl does not.
+OF_PAGES = frozenset(
+    """
+    url url_surtkey url_host_name url_host_registered_domain key page_version method request_body depth referrer
+    fetch_time fetch_status fetch_redirect skipped content_mime_type content_charset encoding_source content_languages
+    content_digest sha256 bytes elapsed machine check_time check_status rendered rendered_html label title canonical
+    robots noindex outlinks duplicate_of near_duplicate_of headers text html file body ip
+    """.split()  # noqa: SIM905 - a list would fill the screen
+)
+OF_ITEMS = frozenset({"url", "key", "page_version", "position"})
 MOST = 100_000  # items of one page
 _SHOWN_CHARS = 80  # of a bad text, in a report
 _FAULT_CHARS = 200  # of a mistake, with the name of the site file
@@ -251,60 +260,50 @@ def read_fields(table: Any, reserved: frozenset[str] = frozenset()) -> tuple[Fie
     return tuple(_read_field(name, keys, reserved) for name, keys in table.items())
 
 
-def _read_field(name: Any, keys: Any, reserved: frozenset[str], of_kind: str = "") -> Field:
+def _read_field(name: Any, given: Any, reserved: frozenset[str], of_kind: str = "") -> Field:
     """`of_kind`: which selector it must have; "": any."""
     try:
-        kind, text, keys = _in_parts(keys)
+        kind, keys = _keys(given)
         column = read_column(name, keys.get("type", "string"), reserved)
         if of_kind and kind != of_kind:
             raise Mistake(f"must be found by {of_kind}, as the items are")
-        if of_kind == "xpath" and text.lstrip().startswith("/"):
+        selector = _selector(kind, keys)
+        if of_kind and isinstance(selector, XPath) and selector.expression.startswith("/"):
             raise Mistake("a path that begins with / looks at the whole page; begin it with a dot, as in .//b")
-        return Field(column, _selector(kind, text), _read_regex(keys))
+        if "regex" in keys:
+            _selector("regex", keys)
+        return Field(column, selector, keys.get("regex"))
     except Mistake as error:
         shown = name if isinstance(name, str) and name.isprintable() else json.dumps(str(name))
         raise Mistake(f"{shown}: {error}") from None
 
 
-def _in_parts(keys: Any) -> tuple[str, str, Mapping[str, Any]]:
-    """Give kind and text of a field's selector, and its keys."""
-    if isinstance(keys, str):
-        kind, colon, text = keys.partition(":")
-        if not colon or kind not in KINDS:
+def _keys(given: Any) -> tuple[str, Mapping[str, Any]]:
+    """Give the kind of a field's selector, and the field's keys: "css:h1" is short for {css = "h1"}."""
+    if isinstance(given, str):
+        kind, _, text = given.partition(":")
+        if kind not in KINDS:
             raise Mistake(f"must begin with {', '.join(f'{each}:' for each in KINDS)}, for example css:h1")
-        return kind, text, {}
-    if not isinstance(keys, Mapping):
+        given = {kind: text}
+    if not isinstance(given, Mapping):
         raise Mistake('must be a selector, for example "css:h1", or a table, for example {css = "h1", type = "float"}')
-    for key in keys:
+    for key in given:
         if key not in _KEYS:
-            near = difflib.get_close_matches(str(key), _KEYS, 1)
-            hint = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(_KEYS)}"
-            raise Mistake(f"unknown key {json.dumps(str(key))}; {hint}")
-    kinds = [key for key in keys if key in KINDS]
+            raise Mistake(f"unknown key {json.dumps(str(key))}; the keys are {', '.join(_KEYS)}")
+    kinds = [key for key in given if key in KINDS]
     if len(kinds) != 1:
-        raise Mistake(f"must have one of {', '.join(KINDS)}" + (", and one only" if kinds else ""))
-    return kinds[0], keys[kinds[0]], keys
+        raise Mistake(f"must have one of {', '.join(KINDS)}, and one only")
+    return kinds[0], given
 
 
-def _selector(kind: str, text: Any) -> Found:
+def _selector(key: str, keys: Mapping[str, Any]) -> Found:
+    text = keys[key]
     if not isinstance(text, str):
-        raise Mistake(f"{kind}: must be a text")
+        raise Mistake(f"{key}: must be a text")
     try:
-        return selectors.of_kind(kind, text)
+        return selectors.of_kind("re" if key == "regex" else key, text)
     except ValueError as error:
-        raise Mistake(f"{kind} = {_quoted(text)}: {error}") from None
-
-
-def _read_regex(keys: Mapping[str, Any]) -> str | None:
-    text = keys.get("regex")
-    if text is not None and not isinstance(text, str):
-        raise Mistake("regex: must be a text")
-    try:
-        if text is not None:
-            compiled(text)
-    except ValueError as error:
-        raise Mistake(f"regex = {_quoted(str(text))}: must be a regular expression: {error}") from None
-    return text
+        raise Mistake(f"{key} = {_quoted(text)}: {error}") from None
 
 
 def read_items(table: Any) -> ItemRules:

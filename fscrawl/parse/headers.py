@@ -1,4 +1,4 @@
-"""What the headers of an answer mean: each by its own rule. Pure.
+"""What the headers of an answer mean: each by its own rule. Pure but for the time of day in `rest_s`.
 
 Vocabulary:
   headers    names in lower case → text, in answers and in records alike. Lines of the same name are joined by "\\n",
@@ -11,11 +11,14 @@ Promise: any text gives an answer, in a time that hardly depends on it.
 
 from __future__ import annotations
 
+import math
 import re
+import time
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
+MAX_PAUSE_S = 1e9  # some thirty years: practically never, but still small enough for a clock
 _SPACE = " \t"
 _MAX_TYPE_CHARS = 255  # RFC 6838 4.2: type and subtype have at most 127 characters each
 _MOST_CHARS = 4096  # of a Content-Type. A head may have 64 times as much, and each page asks for its type some times
@@ -126,3 +129,54 @@ def is_final(status: int, headers: Mapping[str, str]) -> bool:
     if status in REDIRECTS:
         return not locations(headers)
     return 200 <= status < 400 and status != 304
+
+
+_SECONDS = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*(?:,|\Z)")
+
+
+def parse_date(text: str) -> float | None:
+    """Read a date in one of the forms of HTTP (RFC 9110 5.6.7) or of cookies; None if the text has none.
+
+    >>> parse_date("Sun, 06 Nov 1994 08:49:37 GMT"), parse_date("Sunday, 06-Nov-94 08:49:37 GMT")
+    (784111777.0, 784111777.0)
+    >>> parse_date("Sun Nov  6 08:49:37 1994"), parse_date("tomorrow")
+    (784111777.0, None)
+    """
+    from email.utils import mktime_tz, parsedate_tz  # noqa: PLC0415 - few programs read dates
+
+    try:
+        found = parsedate_tz(text[:200])
+        return None if found is None else float(mktime_tz((*found[:9], found[9] or 0)))  # without a zone: UTC
+    except (ValueError, OverflowError, IndexError, TypeError):  # such as in the month 13
+        return None
+
+
+def retry_after_s(value: str, now: float) -> float:
+    """Return how many seconds a Retry-After asks to wait, from 0 to 1e9; 0 if it cannot be read.
+
+    It has whole seconds (RFC 9110 10.2.3); servers that compute them send fractions, and mean no less.
+    `now`: seconds since 1970, by the wall clock.
+
+    >>> retry_after_s("120", 0.0), retry_after_s("Thu, 01 Jan 1970 00:02:00 GMT", 20.0), retry_after_s("soon", 0.0)
+    (120.0, 100.0, 0.0)
+    >>> retry_after_s("2.7", 0.0)
+    3.0
+    """
+    text = value.strip()
+    if found := _SECONDS.match(text):
+        return float(math.ceil(min(float(found[1]), MAX_PAUSE_S)))
+    date = parse_date(text)
+    pause_s = 0.0 if date is None else date - now
+    return min(pause_s, MAX_PAUSE_S) if pause_s > 0 else 0.0
+
+
+def rest_s(headers: Mapping[str, str] | None) -> float:
+    """Give the seconds that Retry-After asks for, 0 without it. If it asks several times, the longest pause counts.
+
+    A date in it is one of the server's clock, which its Date tells (RFC 9110 10.2.3): the clock here may be wrong.
+    """
+    if not headers or "retry-after" not in headers:
+        return 0.0
+    now = parse_date(headers.get("date", ""))
+    here = time.time() if now is None else now
+    return max((retry_after_s(line, here) for line in lines(headers, "retry-after")), default=0.0)

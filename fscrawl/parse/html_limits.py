@@ -53,7 +53,7 @@ def flatten(body: bytes) -> bytes:
     >>> flatten(b'<div id=">"><a href=x>y</a></div>')
     b' <a href=x>y</a> '
     """
-    return _UNNEEDED.sub(b" ", _FORMATTING_TAG.sub(b"", _TAG.sub(_without_crowd, body)))
+    return _flatten(_FORMATTING_TAG.sub(b"", _TAG.sub(_without_crowd, body)))
 
 
 def suits_html5lib(body: bytes) -> bool:
@@ -263,9 +263,5 @@ def _depth(body: bytes) -> int:
 
 
 def _flatten(body: bytes) -> bytes:
-    """Remove the tags that have no links and no titles, and with them the nesting.
-
-    >>> _flatten(b'<div id=">"><a href=x>y</a></div>')
-    b' <a href=x>y</a> '
-    """
+    """Remove the tags that have no links and no titles, and with them the nesting."""
     return _UNNEEDED.sub(b" ", body)  # a space, so that the words on both sides stay apart

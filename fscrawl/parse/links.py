@@ -25,7 +25,6 @@ from fscrawl.parse.directives import directives_of
 from fscrawl.parse.encoding import decode, sniff
 from fscrawl.parse.follow import references, selector
 from fscrawl.parse.foreign import is_html
-from fscrawl.parse.hash_routes import routes
 from fscrawl.parse.headers import media_type
 from fscrawl.parse.html_limits import limit_html, suits_html5lib
 from fscrawl.parse.media_types import HTML, NO_MEANING, XHTML, type_of
@@ -58,20 +57,20 @@ class ParsedPage(msgspec.Struct, frozen=True):
     nofollow    URLs that only rel=nofollow links lead to; all links, if the robots directives say nofollow
     canonical   the normal form of <link rel=canonical>, which may be the page itself
     robots      the directives of <meta name=robots> and X-Robots-Tag, in lower case, sorted
-    truncated   the page has more than `max_links` links, or too many characters of them, and the rest was cut off
+    truncated   the page has more than MAX_LINKS links, or too many characters of them, and the rest was cut off
     too_long    how many references, the base included, were left out since they, or the URLs that
                 they mean, are longer than MAX_URL_CHARS
     requests, unexpected, renew, fault      what the rules of its site say (see `sites.rules.Understood`)
     """
 
-    encoding: str
-    encoding_source: str
-    title: str | None
-    links: tuple[str, ...]
-    nofollow: tuple[str, ...]
-    canonical: str | None
-    robots: tuple[str, ...]
-    truncated: bool
+    encoding: str = ""
+    encoding_source: str = ""
+    title: str | None = None
+    links: tuple[str, ...] = ()
+    nofollow: tuple[str, ...] = ()
+    canonical: str | None = None
+    robots: tuple[str, ...] = ()
+    truncated: bool = False
     too_long: int = 0
     requests: tuple[str, ...] | None = None
     unexpected: str = ""
@@ -87,7 +86,6 @@ def extract(
     content_type: str | None = None,
     robots_tag: str | None = None,
     parser: str = "lexbor",
-    max_links: int = MAX_LINKS,
     is_plain: bool = True,
     follow: frozenset[str] | None = None,
     with_routes: bool = False,
@@ -103,7 +101,7 @@ def extract(
 
     A link to the page itself is left out, unless the page is not that of a plain GET (`is_plain`). `follow`: the
     elements whose references are links (see `follow`); None: the usual ones. `with_routes`: links to states of an
-    application are links, too (see `hash_routes`). `query_encoding`: of the queries of links; "": the page's.
+    application are links, too (see `resolving`). `query_encoding`: of the queries of links; "": the page's.
     `only_usual`: raise UnusualPageError if this may take long.
 
     >>> page = extract(b"<title>A  b</title><a href=c#d>", "http://a.example/", Joiner())
@@ -126,17 +124,16 @@ def extract(
     base = base_of(found.base, joiner, url, budget)
     queries = query_encoding or encoding
     itself = url if is_plain else ""
-    links, cut = resolve_all(found.follow, joiner, base, budget, url=itself, encoding=queries, limit=max_links)
-    if with_routes:
-        of_routes, cut_routes = routes(found.follow, joiner, base, budget, encoding=queries, limit=max_links)
-        links, cut = links | of_routes, cut or cut_routes
-    nofollow, cut_too = resolve_all(found.nofollow, joiner, base, budget, url=itself, encoding=queries, limit=max_links)
+    links, cut = resolve_all(
+        found.follow, joiner, base, budget, url=itself, encoding=queries, limit=MAX_LINKS, with_routes=with_routes
+    )
+    nofollow, cut_too = resolve_all(found.nofollow, joiner, base, budget, url=itself, encoding=queries, limit=MAX_LINKS)
     if "nofollow" in robots or "none" in robots:
         links, nofollow = {}, links | nofollow
     return ParsedPage(
         encoding=encoding,
         encoding_source=source,
-        title=" ".join(title.split())[:MAX_TITLE_CHARS].rstrip() or None if title else None,
+        title=shown_title(title),
         links=tuple(links),
         nofollow=tuple(link for link in nofollow if link not in links),
         canonical=_canonical(found, joiner, base, queries),
@@ -144,6 +141,10 @@ def extract(
         truncated=cut or cut_too,
         too_long=budget.too_long,
     )
+
+
+def shown_title(title: str | None) -> str | None:
+    return " ".join(title.split())[:MAX_TITLE_CHARS].rstrip() or None if title else None
 
 
 def _canonical(found: _Found, joiner: Joiner, base: str, encoding: str) -> str | None:
@@ -156,32 +157,6 @@ def _most_usual_bytes(encoding: str, *, is_more: bool) -> float:
     if encoding != "utf-8":
         return _MOST_ENCODED_BYTES
     return _MOST_OTHER_BYTES if is_more else math.inf
-
-
-def resolve(
-    references: list[str],
-    url: str,
-    joiner: Joiner,
-    *,
-    base: str | None = None,
-    encoding: str = "utf-8",
-    with_routes: bool = False,
-) -> tuple[tuple[str, ...], bool]:
-    """Make references of a page absolute: normal forms, each once, without the page, within the bounds of its links.
-
-    `url`: of the page; `base`: the href of its `<base>`; `with_routes`: as in `extract`. Return them, and whether there
-    were more.
-
-    >>> resolve(["b", "/c#d", "mailto:e"], "http://a.example/x/", Joiner())
-    (('http://a.example/x/b', 'http://a.example/c'), False)
-    """
-    budget = LinkBudget()
-    based = base_of(base, joiner, url, budget)
-    found, is_cut = resolve_all(references, joiner, based, budget, url=url, encoding=encoding, limit=MAX_LINKS)
-    if with_routes:
-        of_routes, cut_routes = routes(references, joiner, based, budget, encoding=encoding, limit=MAX_LINKS)
-        found, is_cut = found | of_routes, is_cut or cut_routes
-    return tuple(found), is_cut
 
 
 def readable(body: bytes, encoding: str, content_type: str | None) -> bytes:
@@ -226,6 +201,7 @@ def _number(name: str) -> int:
 
 
 _A = _number("a")  # to compare numbers takes half the time of reading names
+_OTHER_MEANINGS = frozenset({"base", "link", "meta", "template"})  # than that of a reference
 _OTHERS = {_number(name): name for name in ("area", "base", "link", "meta", "template")}
 
 
@@ -239,7 +215,7 @@ def _read_lexbor(
         raise UnusualPageError
     known: dict[int, str] = {}
     title = _title(page, known)
-    found = _collect_nodes(nodes, known) if follow is None else _collect_chosen(_elements(nodes, known), follow)
+    found = _collect_nodes(nodes, known) if follow is None else _collect(_elements(nodes, known), follow)
     if found.has_roots and has_roots:
         if only_usual and len(body) > _MOST_ENCODED_BYTES:
             raise UnusualPageError
@@ -298,7 +274,7 @@ def _read_html5lib(
         elif tag.name in {"a", "area"}:
             elements.append((tag.name, _with_href(attributes) if tag.name == "a" else attributes))
     titles = (tag.get_text() for tag in soup.find_all("title") if tag.namespace == _XHTML)
-    return next(titles, None), _collect(elements) if follow is None else _collect_chosen(elements, follow)
+    return next(titles, None), _collect(elements, follow)
 
 
 # Elements to links
@@ -315,15 +291,23 @@ class _Found(msgspec.Struct):
     has_roots: bool = False
 
 
-def _collect(elements: Iterable[_Element]) -> _Found:
+def _collect(elements: Iterable[_Element], follow: frozenset[str] | None) -> _Found:
+    """Give what elements say. `follow`: those that are followed; None: the usual ones."""
     found = _Found()
     for tag, attributes in elements:
-        _collect_one(tag, attributes, found)
+        if follow is None or tag in _OTHER_MEANINGS:
+            number = len(found.follow)
+            _collect_one(tag, attributes, found)
+            if follow is not None and tag not in follow:
+                del found.follow[number:]
+        elif tag in follow:
+            is_nofollow = "nofollow" in (attributes.get("rel") or "").lower().split()
+            (found.nofollow if is_nofollow else found.follow).extend(references(tag, attributes))
     return found
 
 
 def _collect_nodes(nodes: list[LexborNode], known: dict[int, str]) -> _Found:
-    """Do what `_collect` does, with what `_USUAL` selects."""
+    """Do what `_collect` does with what `_USUAL` selects, in less time."""
     found = _Found()
     follow = found.follow.append
     for node in nodes:
@@ -364,28 +348,6 @@ def _collect_one(tag: str, attributes: dict[str, str | None], found: _Found) -> 
             _collect_link(href, attributes, found)
         elif found.base is None:
             found.base = href.partition("#")[0].strip(SPACE)
-
-
-def _collect_chosen(elements: Iterable[_Element], follow: frozenset[str]) -> _Found:
-    """Do what `_collect` does, with other elements than the usual ones."""
-    found = _Found()
-    for tag, attributes in elements:
-        number = len(found.follow)
-        found.has_roots |= tag == "template"
-        if tag in {"base", "link", "meta"}:
-            one = _collect([(tag, attributes)])
-            found.base = one.base if found.base is None else found.base
-            found.follow += one.follow
-            found.canonical += one.canonical
-            for name, contents in one.robots.items():
-                found.robots.setdefault(name, []).extend(contents)
-        elif tag in follow and "nofollow" in (attributes.get("rel") or "").lower().split():
-            found.nofollow += references(tag, attributes)
-        else:
-            found.follow += references(tag, attributes)
-        if tag not in follow:
-            del found.follow[number:]
-    return found
 
 
 def _collect_link(href: str, attributes: dict[str, str | None], found: _Found) -> None:

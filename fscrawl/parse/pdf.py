@@ -16,9 +16,7 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from fscrawl.parse.documents import References, page_of
-from fscrawl.parse.links import ParsedPage
-from fscrawl.urls import Joiner
+from fscrawl.parse.documents import References
 
 EXTRA = "pdf"
 MAX_TEXT_CHARS = 50_000_000
@@ -30,34 +28,21 @@ def is_installed() -> bool:
     return importlib.util.find_spec("pypdf") is not None
 
 
-def extract(
-    body: bytes, url: str, joiner: Joiner, *, robots_tag: str | None = None, is_plain: bool = True
-) -> ParsedPage:
-    """Read the links of a PDF: the URIs of its annotations. `url`: its normal form; `robots_tag`: of HTTP."""
-    references = References()
-    base = title = None
-    whole = False
+def read(body: bytes) -> References:
+    """Read the links of a PDF: the URIs of its annotations."""
+    references = References(truncated=True)
     with _tolerant():
         reader = _reader(body)
         with _tolerant():
-            title = _text(reader.metadata.title) if reader.metadata is not None else None
+            references.title = _text(reader.metadata.title) if reader.metadata is not None else None
         with _tolerant():
-            base = _base(reader)
+            references.base = _base(reader)
         for reference in _uris(reader):
             references.add(reference)
             if references.is_full:
                 break
-        whole = not references.is_full
-    return page_of(
-        references.found,
-        url,
-        joiner,
-        robots_tag=robots_tag,
-        is_plain=is_plain,
-        base=base,
-        title=title,
-        truncated=not whole,
-    )
+        references.truncated = False
+    return references
 
 
 @contextlib.contextmanager

@@ -1,4 +1,10 @@
-"""References of a page or document → links, within bounds. Pure."""
+"""References of a page or document → links, within bounds. Pure.
+
+Vocabulary:
+  route     a state of an application. Applications that cannot choose what their server answers keep it behind the `#`
+            of their URL: `#/item/3`, or, in older ones, `#!/item/3` and `#!item=3`. A fragment that begins otherwise is
+            a place in a page
+"""
 
 from __future__ import annotations
 
@@ -7,10 +13,12 @@ from collections.abc import Iterable
 import msgspec
 
 from fscrawl.parse.legacy_encodings import encode_query
+from fscrawl.request import Request, route_of, spelling
 from fscrawl.urls import MAX_URL_CHARS, TOO_LONG, Joiner
 
 SPACE = " \t\n\f\r"  # ASCII white space of the HTML standard; str.strip() alone would take more
 _FEW = 2000  # references that are joined at once: they are no more than 4,000,000 characters of links
+_MARKS = "#/", "#!"  # of routes
 MAX_CHARS = 8_000_000  # of all links of a page: short references may stand below a base of 2,000 characters
 
 
@@ -29,9 +37,19 @@ def base_of(reference: str | None, joiner: Joiner, url: str, budget: LinkBudget)
 
 
 def resolve_all(
-    hrefs: list[str], joiner: Joiner, base: str, budget: LinkBudget, *, url: str, encoding: str, limit: int
+    hrefs: list[str],
+    joiner: Joiner,
+    base: str,
+    budget: LinkBudget,
+    *,
+    url: str,
+    encoding: str,
+    limit: int,
+    with_routes: bool = False,
 ) -> tuple[dict[str, None], bool]:
     """Return the unique links of `hrefs` without `url`, at most `limit`, and whether there were more.
+
+    `with_routes`: routes are links of their own, too.
 
     Fragments and repeats are removed first: of 2,454 anchors in the index of a manual, 60 references remain to join.
     Most of these are known from other pages. So many are looked up together, and what then is within all bounds is not
@@ -41,6 +59,7 @@ def resolve_all(
         return {}, False
     references = list(dict.fromkeys([href.partition("#")[0] if "#" in href else href for href in hrefs]))
     links: dict[str, None] = {}
+    is_cut = False
     for begin in range(0, len(references), _FEW):
         some = references[begin : begin + _FEW]
         found = dict.fromkeys(_joined(some, joiner, base, url, encoding))
@@ -50,10 +69,12 @@ def resolve_all(
         chars = sum(map(len, more))
         if TOO_LONG in found or chars > budget.chars or len(links) + len(more) > limit:
             is_cut = _bounded(references[begin:], joiner, base, budget, links, url=url, encoding=encoding, limit=limit)
-            return links, is_cut
+            break
         budget.chars -= chars
         links |= more
-    return links, False
+    if with_routes:
+        is_cut = _add_routes(hrefs, joiner, base, budget, links, encoding=encoding, limit=limit) or is_cut
+    return links, is_cut
 
 
 def _joined(references: list[str], joiner: Joiner, base: str, url: str, encoding: str) -> list[str]:
@@ -104,4 +125,29 @@ def _bounded(
                 return True
             budget.chars -= len(link)
             links[link] = None
+    return False
+
+
+def _add_routes(
+    references: Iterable[str],
+    joiner: Joiner,
+    base: str,
+    budget: LinkBudget,
+    links: dict[str, None],
+    *,
+    encoding: str,
+    limit: int,
+) -> bool:
+    """Add the spellings of the routes among references; return whether there were more than the bounds allow."""
+    for reference in dict.fromkeys(each for each in references if any(mark in each for mark in _MARKS)):
+        fragment = route_of(reference)
+        url = _join(reference.partition("#")[0], joiner, base, "", encoding)
+        if not fragment or url in ("", TOO_LONG):
+            continue
+        route = spelling(Request(url, fragment=fragment))
+        if route not in links:
+            if len(links) == limit or len(route) > budget.chars:
+                return True
+            budget.chars -= len(route)
+            links[route] = None
     return False

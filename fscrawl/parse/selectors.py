@@ -18,6 +18,7 @@ pickled: what is large is compiled once in each process, where it is needed.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import html
 import json
@@ -32,7 +33,6 @@ from msgspec.structs import replace
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from fscrawl.parse.html_limits import limit_html
-from fscrawl.parse.json_values import read_documents
 from fscrawl.parse.trees import tree
 from fscrawl.util.expressions import compiled
 from fscrawl.util.installed import to_install
@@ -402,7 +402,39 @@ def xpath(expression: str) -> XPath:
     return xpath
 
 
-# JSON paths
+# JSON: values, and paths into them
+
+
+def read_json(text: str) -> Any:
+    r"""Read JSON. ValueError or RecursionError if it is none.
+
+    It may hold half of a surrogate pair: a server that cuts texts may cut an emoji in the middle. Neither a URL nor a
+    dataset can hold one, so it becomes a question mark.
+
+    >>> read_json('["a", 1, "\\ud83d", "\\ud83d\\ude00"]')
+    ['a', 1, '?', '😀']
+    """
+    value = json.loads(text)
+    if "\\ud" in text or "\\uD" in text:
+        value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+    return value
+
+
+def read_documents(text: str) -> tuple[Any, ...]:
+    r"""Read JSON, which is one value, or lines of JSON (NDJSON), which are several. It raises what `read_json` does.
+
+    >>> read_documents('{"a": 1}'), read_documents('{"a": 1}\n{"a": 2}\n')
+    (({'a': 1},), ({'a': 1}, {'a': 2}))
+    """
+    try:
+        return (read_json(text),)
+    except ValueError:
+        # Lines end with a line feed only: texts in JSON may have the other characters that `splitlines` splits at.
+        lines = [line for line in text.split("\n") if line and not line.isspace()]
+        with contextlib.suppress(ValueError):
+            if len(lines) > 1:
+                return tuple(map(read_json, lines))
+        raise
 
 
 def json_path(path: str) -> JsonPath:

@@ -20,13 +20,11 @@ import re
 from collections.abc import Iterator
 from itertools import chain
 
-import msgspec
-
 from fscrawl.parse.bounded_xml import BLANK, ERRORS, MAX_DEPTH, Source, Stop, local, read_xml, texts_of
+from fscrawl.parse.links import ParsedPage
 from fscrawl.urls import MAX_URL_CHARS, TOO_LONG, normalised
 
 MAX_URLS = 50_000  # in one sitemap, by the protocol
-MAX_BYTES = 52_428_800  # likewise, inflated
 # Of all URLs together, so 320 for each of 50,000. Without it, short references below an xml:base of 2,000 characters
 # would make a hundred megabytes of a hundred kilobytes.
 MAX_CHARS = 16_000_000
@@ -38,41 +36,29 @@ _PAGES = frozenset({("url", "loc"), ("item", "link")})
 _SITEMAPS = frozenset({("sitemap", "loc")})
 
 
-class Sitemap(msgspec.Struct, frozen=True):
+class Sitemap(ParsedPage, frozen=True):
     """The URLs that a sitemap lists: normal forms, unique, in its order.
 
-    pages       from <url>, from the entries of a feed, or from a text sitemap
+    links       from <url>, from the entries of a feed, or from a text sitemap
     sitemaps    from a sitemapindex
     truncated   there may be more: a limit was reached, or the XML or gzip is broken
-    too_long    how many references were left out since they, or the URLs that they mean, are longer than MAX_URL_CHARS
     """
 
-    pages: tuple[str, ...]
-    sitemaps: tuple[str, ...]
-    truncated: bool
-    too_long: int = 0
+    sitemaps: tuple[str, ...] = ()
 
 
-def read(
-    body: bytes,
-    base: str,
-    *,
-    content_type: str | None = None,
-    max_urls: int = MAX_URLS,
-    max_bytes: int = MAX_BYTES,
-) -> Sitemap:
-    """Read a sitemap, gzipped or not. `base`: its URL, a normal form; `content_type`: the HTTP header; `max_bytes`: of
-    the inflated sitemap.
+def read(body: bytes, base: str, *, content_type: str | None = None) -> Sitemap:
+    """Read a sitemap, gzipped or not. `base`: its URL, a normal form; `content_type`: the HTTP header.
 
     Everything but http(s) URLs is left out. Nothing is raised, whatever the bytes.
 
-    >>> read(b"<urlset><url><loc>http://a.example/?a&amp;b</loc></url></urlset>", "http://a.example/sitemap.xml")
-    Sitemap(pages=('http://a.example/?a&b',), sitemaps=(), truncated=False, too_long=0)
-    >>> read(b"http://a.example/1\\nhttp://a.example/2\\n", "http://a.example/sitemap.txt", max_urls=1)
-    Sitemap(pages=('http://a.example/1',), sitemaps=(), truncated=True, too_long=0)
+    >>> read(b"<urlset><url><loc>http://a.example/?a&amp;b</loc></url></urlset>", "http://a.example/sitemap.xml").links
+    ('http://a.example/?a&b',)
+    >>> read(b"http://a.example/1\\nabout us\\n", "http://a.example/sitemap.txt").links
+    ('http://a.example/1',)
     """
-    found = _Found(base, max_urls)
-    source = Source(body, max_bytes)
+    found = _Found(base)
+    source = Source(body)
     try:
         texts = texts_of(source, content_type)
         first = next(texts, "")
@@ -81,18 +67,18 @@ def read(
         truncated = not source.whole
     except ERRORS:
         truncated = True
-    return Sitemap(tuple(found.pages), tuple(found.sitemaps), truncated, found.too_long)
+    pages, sitemaps = tuple(found.pages), tuple(found.sitemaps)
+    return Sitemap(links=pages, sitemaps=sitemaps, truncated=truncated, too_long=found.too_long)
 
 
 class _Found:
     """The URLs found so far."""
 
-    def __init__(self, base: str, max_urls: int) -> None:
+    def __init__(self, base: str) -> None:
         self.base = base
         self.pages: dict[str, None] = {}
         self.sitemaps: dict[str, None] = {}
         self.too_long = 0
-        self._max_urls = max_urls
         self._chars = 0
 
     def add(self, into: dict[str, None], reference: str, base: str) -> None:
@@ -100,7 +86,7 @@ class _Found:
         if url is None or url in into:
             return
         self._chars += len(url)
-        if len(self.pages) + len(self.sitemaps) >= self._max_urls or self._chars > MAX_CHARS:
+        if len(self.pages) + len(self.sitemaps) >= MAX_URLS or self._chars > MAX_CHARS:
             raise Stop
         into[url] = None
 

@@ -18,12 +18,13 @@ import logging
 import re
 from collections.abc import Callable
 from functools import cache
+from itertools import islice
 
 import msgspec
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from fscrawl.parse.html_limits import limit_html
-from fscrawl.parse.inline_style import declared
+from fscrawl.parse.links import readable
 from fscrawl.parse.trees import tree
 
 
@@ -166,23 +167,23 @@ def _prepare(body: LexborNode) -> None:
             _remove_invisible(node, looked_into)
 
 
+_DECLARATION = re.compile(r"(?:\A|;)\s*+(display|visibility)\s*+:\s*+([a-z-]++)\s*+(!\s*+important)?")
+
+
 def _style_of(node: LexborNode) -> dict[str, str]:
-    style = node.attributes.get("style")
-    return declared(style) if style else {}
+    """Give `display` and `visibility` as a style attribute says: the last one counts, or the last important one."""
+    found: dict[str, str] = {}
+    important: dict[str, str] = {}
+    for name, value, mark in _DECLARATION.findall((node.attributes.get("style") or "").lower()):
+        (important if mark else found)[name] = value
+    return found | important
 
 
 def _is_hidden(node: LexborNode, style: dict[str, str]) -> bool:
-    """Tell whether an element has no box, or one in which nothing is shown. `style`: what its attribute declares."""
-    attributes, tag = node.attributes, node.tag or ""
-    is_until_found = (attributes.get("hidden") or "").lower() == "until-found"
     if "display" in style:  # it counts more than the style sheet of the browser
-        if style["display"] == "none":
-            return True
-    elif ("hidden" in attributes and not is_until_found) or (tag == "dialog" and "open" not in attributes):
-        return True
-    # What is inline cannot have its content hidden: https://www.w3.org/TR/css-contain-2/#content-visibility
-    is_empty = style.get("content-visibility", "hidden" if is_until_found else "visible") == "hidden"
-    return is_empty and _BREAK.match(f"<{tag}>".encode()) is not None
+        return style["display"] == "none"
+    attributes = node.attributes
+    return "hidden" in attributes or (node.tag == "dialog" and "open" not in attributes)
 
 
 def _remove_invisible(root: LexborNode, looked_into: set[int]) -> None:
@@ -222,6 +223,39 @@ def _preformatted(text: str, *, literal: bool) -> str:
 def _trimmed(text: str) -> str:
     lines = _OTHER_SPACE.sub(" ", text).split("\n")
     return "\n".join(map(str.rstrip, lines)).strip("\n")
+
+
+# Emptiness. A page is empty until its scripts have run if it has a script, few links, and little text that is visible
+# without scripts; and if it does not send the reader elsewhere at once.
+
+_LITTLE_CHARS = 250
+_FEW_LINKS = 10
+_MOST_BYTES = 2_000_000  # what is larger is not looked through: its text alone makes it a page
+_SCRIPT = re.compile(rb"<script\b", re.IGNORECASE)
+_LINK = re.compile(rb"<a\s[^<>]*\bhref\s*=", re.IGNORECASE)
+_REFRESH = re.compile(rb"\bhttp-equiv\s*=\s*[\"']?refresh\b", re.IGNORECASE)
+
+
+def is_empty(body: bytes, encoding: str, content_type: str) -> bool:
+    """Tell whether a page is empty until its scripts have run.
+
+    >>> is_empty(b"<div id=app></div><script src=/app.js></script>", "utf-8", "text/html")
+    True
+    >>> is_empty(b"<p>Short, but by a person.</p>", "utf-8", "text/html")
+    False
+    """
+    if len(body) > _MOST_BYTES or _SCRIPT.search(body) is None or _leads_elsewhere(body):
+        return False
+    has_few_links = len(list(islice(_LINK.finditer(body), _FEW_LINKS))) < _FEW_LINKS
+    return has_few_links and len(visible(readable(body, encoding, content_type))) < _LITTLE_CHARS
+
+
+def _leads_elsewhere(html: bytes) -> bool:
+    found = _REFRESH.search(html)
+    if found is None:
+        return False
+    before = html[: found.start()].lower()
+    return before.rfind(b"<noscript") <= before.rfind(b"</noscript")  # else it is for browsers without scripts
 
 
 # Main content

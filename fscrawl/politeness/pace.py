@@ -33,15 +33,15 @@ SIZE_BYTES = _PACKED.size
 
 
 class Pace:
-    """The pace of one host."""
+    """The pace of one host. `failures`: in a row. `robots_delay_s`: the delay that robots.txt asks for."""
 
-    __slots__ = ("_failing_since", "_failures", "_hangs", "_latency_s", "_pauses", "_trouble", "robots_delay_s")
+    __slots__ = ("_failing_since", "_hangs", "_pauses", "_trouble", "failures", "latency_s", "robots_delay_s")
 
     def __init__(self) -> None:
-        self.robots_delay_s = 0.0  # the delay that robots.txt asks for
-        self._latency_s = 0.0
+        self.robots_delay_s = 0.0
+        self.latency_s = 0.0
         self._trouble = 0.0
-        self._failures = 0
+        self.failures = 0
         self._failing_since: float | None = None
         self._pauses = 0
         self._hangs = False  # the last request timed out
@@ -50,7 +50,7 @@ class Pace:
         least = max(settings.delay, min(self.robots_delay_s, settings.max_delay))
         if not settings.adaptive or not least:
             return least
-        grown: float = max(least, self._latency_s) * 2.0**self._trouble
+        grown: float = max(least, self.latency_s) * 2.0**self._trouble
         return max(least, min(grown, settings.max_delay))
 
     def set_by(self, settings: PolitenessSettings) -> str:
@@ -66,14 +66,14 @@ class Pace:
 
     def answered(self, latency_s: float) -> None:
         """Note that the host answered, with any status."""
-        weight = _SMOOTHING if self._latency_s else 1.0
-        self._latency_s += weight * (latency_s - self._latency_s)
+        weight = _SMOOTHING if self.latency_s else 1.0
+        self.latency_s += weight * (latency_s - self.latency_s)
         self._trouble = max(0.0, self._trouble - _RELIEF)
         self.forget_failures()
 
     def forget_failures(self) -> None:
         """Forget the failures in a row, for example because the network was down."""
-        self._failures = self._pauses = 0
+        self.failures = self._pauses = 0
         self._failing_since = None
         self._hangs = False
 
@@ -87,11 +87,11 @@ class Pace:
         thread waiting for as long as it may.
         """
         self._hangs = timed_out
-        self._failures += 1
+        self.failures += 1
         self._trouble = min(_MAX_TROUBLE, self._trouble + 1.0)
         if self._failing_since is None:
             self._failing_since = now
-        if self._failures < _BREAK_AFTER and not self._pauses and not at_once:
+        if self.failures < _BREAK_AFTER and not self._pauses and not at_once:
             return 0.0
         self._pauses += 1
         pause: float = min(_FIRST_PAUSE_S * 2.0 ** min(self._pauses - 1, _MAX_DOUBLINGS), settings.max_rest)
@@ -117,15 +117,15 @@ class Pace:
         """
         since = -1.0 if self._failing_since is None else self._failing_since
         quarters = round(self._trouble / _RELIEF)
-        counts = min(self._failures, _MOST_FAILURES), quarters, min(self._pauses, _MOST_PAUSES), self._hangs
-        return _PACKED.pack(self.robots_delay_s, self._latency_s, since, *counts)
+        counts = min(self.failures, _MOST_FAILURES), quarters, min(self._pauses, _MOST_PAUSES), self._hangs
+        return _PACKED.pack(self.robots_delay_s, self.latency_s, since, *counts)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Pace:
         """Read what `to_bytes` gave."""
         pace = cls()
-        *waits, pace._failures, quarters, pace._pauses, pace._hangs = _PACKED.unpack(data)
-        pace.robots_delay_s, pace._latency_s, since = waits
+        *waits, pace.failures, quarters, pace._pauses, pace._hangs = _PACKED.unpack(data)
+        pace.robots_delay_s, pace.latency_s, since = waits
         pace._failing_since = None if since < 0 else since
         pace._trouble = quarters * _RELIEF
         return pace
@@ -133,16 +133,7 @@ class Pace:
     @property
     def is_quick(self) -> bool:
         """Whether the host answers soon enough not to keep a thread waiting, and has not just failed to do so."""
-        return 0.0 < self._latency_s <= _QUICK_S and not self._hangs and self._failures < _FAILING
-
-    @property
-    def latency_s(self) -> float:
-        return self._latency_s
-
-    @property
-    def failures(self) -> int:
-        """Failures in a row."""
-        return self._failures
+        return 0.0 < self.latency_s <= _QUICK_S and not self._hangs and self.failures < _FAILING
 
 
 def backoff_s(attempt: int, settings: PolitenessSettings, rng: random.Random) -> float:

@@ -20,9 +20,8 @@ from msgspec.structs import replace
 
 from fscrawl import urls
 from fscrawl.http.answers import Failed, Fetched, Limits
-from fscrawl.http.dates import rest_s
 from fscrawl.http.fetch import Fetcher
-from fscrawl.parse.headers import REDIRECTS, locations
+from fscrawl.parse.headers import REDIRECTS, locations, rest_s
 from fscrawl.politeness.robots import ROBOTS_PATH
 
 MOST_HOPS = 5  # RFC 9309 2.3.1.2

@@ -44,7 +44,16 @@ _LINE = re.compile(
 
 
 class Rules:
-    """The rules of one robots.txt for one crawler."""
+    """The rules of one robots.txt for one crawler.
+
+    delay_s    seconds between requests: the longer one of Crawl-delay and Request-rate, or 0
+    sitemaps   what the `Sitemap:` lines name, as written. What is too long for a URL is left out
+
+    >>> Rules("User-agent: *\\nCrawl-delay: 2.5", "fscrawl").delay_s
+    2.5
+    >>> Rules("User-agent: *\\nRequest-rate: 1/10s", "fscrawl").delay_s
+    10.0
+    """
 
     def __init__(self, text: str, user_agent: str) -> None:
         """`user_agent`: the header of the crawler. Its product token (the letters before the slash) selects the group.
@@ -54,8 +63,8 @@ class Rules:
         >>> Rules("", "fscrawl/1.0").allows("http://a.example/")
         True
         """
-        group, self._sitemaps = _read(text, product_token(user_agent))
-        self._delay_s = _delay_s(group.requests)
+        group, self.sitemaps = _read(text, product_token(user_agent))
+        self.delay_s = _delay_s(group.requests)
         # Most files forbid nothing: then no URL needs to be matched.
         rules = group.rules if any(not rule.allow for rule in group.rules) else []
         self._rules = tuple(sorted(rules, key=lambda rule: (rule.octets, rule.allow), reverse=True))
@@ -89,26 +98,10 @@ class Rules:
         return None
 
     @property
-    def delay_s(self) -> float:
-        """Seconds between requests: the longer one of Crawl-delay and Request-rate, or 0.
-
-        >>> Rules("User-agent: *\\nCrawl-delay: 2.5", "fscrawl").delay_s
-        2.5
-        >>> Rules("User-agent: *\\nRequest-rate: 1/10s", "fscrawl").delay_s
-        10.0
-        """
-        return self._delay_s
-
-    @property
-    def sitemaps(self) -> tuple[str, ...]:
-        """What the `Sitemap:` lines name, as written. What is too long for a URL is left out."""
-        return self._sitemaps
-
-    @property
     def size_bytes(self) -> int:
         """About how much memory the lines take; 0 for a file without rules and sitemaps."""
         rules = sum(_RULE_BYTES + rule.strings_bytes for rule in self._rules)
-        return rules + sum(_SITEMAP_BYTES + len(line) for line in self._sitemaps)
+        return rules + sum(_SITEMAP_BYTES + len(line) for line in self.sitemaps)
 
 
 # Groups: RFC 9309 2.2.1

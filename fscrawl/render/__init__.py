@@ -11,5 +11,5 @@ worker decides and fetches by the rules that hold for all its requests (`handler
 nor its keeper knows a password, and what the guard of `http` refuses is not connected to.
 
 The browser's proxy is a port of the keeper that refuses everything, and it resolves no names: what does not come
-through DevTools, such as WebSockets, leads nowhere (`keeper.NoNetwork`).
+through DevTools, such as WebSockets, leads nowhere (`keeper.refuse_all`).
 """

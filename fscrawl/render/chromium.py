@@ -29,20 +29,9 @@ _LOW = 5  # as nice(1): a third of what others get
 _BEGINS_S = 60.0  # a younger directory may be of a browser that is being started: its lock comes a moment later
 _KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "FONTCONFIG_PATH", "FONTCONFIG_FILE")
 _FEATURES_OFF = (
-    *(
-        "AcceptCHFrame",
-        "AutofillServerCommunication",
-        "CertificateTransparencyComponentUpdater",
-        "DialMediaRouteProvider",
-    ),
-    *("GlobalMediaControls", "InterestFeedContentSuggestions", "MediaRouter", "OptimizationHints", "Prerender2"),
-    *(
-        "SpeculationRulesPrefetchFuture",
-        "Translate",
-        "WebTransport",
-        "HttpsUpgrades",
-        "HttpsFirstBalancedModeAutoEnable",
-    ),
+    "AcceptCHFrame,AutofillServerCommunication,CertificateTransparencyComponentUpdater,DialMediaRouteProvider,"
+    "GlobalMediaControls,InterestFeedContentSuggestions,MediaRouter,OptimizationHints,Prerender2,"
+    "SpeculationRulesPrefetchFuture,Translate,WebTransport,HttpsUpgrades,HttpsFirstBalancedModeAutoEnable"
 )
 _ARGUMENTS = (
     *("--headless", "--remote-debugging-pipe", "--no-first-run", "--no-default-browser-check", "--disable-gpu"),
@@ -58,7 +47,7 @@ _ARGUMENTS = (
         "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     ),
     *("--host-resolver-rules=MAP * ~NOTFOUND", "--proxy-bypass-list=<-loopback>", "--window-size=1280,2000"),
-    *("--hide-scrollbars", "--disable-site-isolation-trials", f"--disable-features={','.join(_FEATURES_OFF)}"),
+    *("--hide-scrollbars", "--disable-site-isolation-trials", f"--disable-features={_FEATURES_OFF}"),
 )
 
 

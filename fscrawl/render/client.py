@@ -15,17 +15,18 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from fscrawl import urls
-from fscrawl.render.lanes import Lanes, is_quick
 from fscrawl.render.messages import (
     Answer,
     Ask,
     GaveWay,
     GivenUpError,
     Job,
+    Lanes,
     Rendered,
     Trouble,
     address_of,
     is_ours,
+    is_quick,
     packed,
     receive,
 )

@@ -1,7 +1,7 @@
 """A process that renders pages in a browser, one at a time, and renews the browser.
 
-The keepers of a machine share listening sockets, one for each lane (`lanes`), and each takes a page when it has none.
-So the pages that wait do so in the kernel, and no keeper waits while another one has too many.
+The keepers of a machine share listening sockets, one for each lane, and each takes a page when it has none. So the
+pages that wait do so in the kernel, and no keeper waits while another one has too many.
 
 A browser that has rendered a page in time, and is small still, renders another one, in a new context. In all other
 cases it is ended with its page, and the next page gets a new one. So whatever a page does to its browser, and by
@@ -27,7 +27,6 @@ from typing import Any
 from fscrawl.render import page
 from fscrawl.render.chromium import Chromium, remove_left_directories
 from fscrawl.render.devtools import DevToolsError
-from fscrawl.render.lanes import Lane, is_quick
 from fscrawl.render.messages import (
     LENGTH,
     NO_BROWSER,
@@ -37,10 +36,12 @@ from fscrawl.render.messages import (
     GaveWay,
     Job,
     KeeperSetup,
+    Lane,
     Listening,
     Rendered,
     Trouble,
     is_ours,
+    is_quick,
     packed,
 )
 from fscrawl.util.processes import SIGNALS, end_with_parent
@@ -75,10 +76,12 @@ class _Keeper:
         self._ahead_s = 0.0  # by which slow pages have had more of this browser than quick ones
         self._is_useless = False
         self._has_started = False  # some browser has
-        self._no_network = NoNetwork()
+        self._proxy = ""  # address of the browsers' proxy, host:port
 
     async def run(self) -> None:
-        await self._no_network.start()
+        no_network = await refuse_all()
+        host, port = no_network.sockets[0].getsockname()
+        self._proxy = f"{host}:{port}"
         for each in self._listening:
             each.setblocking(False)
         while not self._is_useless:
@@ -184,7 +187,7 @@ class _Keeper:
 
     async def _started(self) -> Chromium:
         longest_bytes = _AS_JSON * self._setup.max_bytes + 1_000_000
-        chromium = Chromium(self._setup.executable, self._no_network.address, longest_bytes)
+        chromium = Chromium(self._setup.executable, self._proxy, longest_bytes)
         try:
             await chromium.devtools.start()
             async with asyncio.timeout(_STARTS_S):
@@ -247,23 +250,13 @@ _PATIENCE_S = 5.0
 _HEAD_BYTES = 16_384
 
 
-class NoNetwork:
-    """The browser's proxy: a port on loopback that refuses everything. No name is resolved, and nothing connected to.
+async def refuse_all() -> asyncio.Server:
+    """Start the browser's proxy: a port on loopback that refuses everything: no name is resolved, nothing connected to.
 
     What the browser loads by DevTools never comes here. What comes here has tried another way, such as a WebSocket, and
     gets the answer 403.
-
-    `address`: where it listens, host:port. It does so for as long as the keeper lives.
     """
-
-    def __init__(self) -> None:
-        self.address = ""
-        self._server: asyncio.Server | None = None
-
-    async def start(self) -> None:
-        self._server = await asyncio.start_server(_refuse, "127.0.0.1", 0, limit=_HEAD_BYTES)
-        host, port = self._server.sockets[0].getsockname()
-        self.address = f"{host}:{port}"
+    return await asyncio.start_server(_refuse, "127.0.0.1", 0, limit=_HEAD_BYTES)
 
 
 async def _refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

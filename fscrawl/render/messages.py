@@ -1,5 +1,10 @@
 """What a worker and a keeper send each other, and how it goes over a socket. Both ends are processes of one machine.
 
+A page waits for a browser in one of two lanes, so that hosts whose pages cost much do not keep the others waiting. It
+waits among the quick ones, unless the last page of its host took longer than `QUICK_S`, or more of the processor than
+`QUICK_PROCESSOR_S`, or has failed. One that is not quick gives way while others wait that may be, and then waits among
+the slow ones. The first browser of a machine takes quick pages only, if there is another one.
+
 A message is a pickled value behind its length. Promise: `receive` raises EOFError when the other end is gone, and
 TimeoutError at the deadline; a message is received whole, or not at all.
 """
@@ -12,9 +17,10 @@ import socket
 import struct
 import time
 from collections.abc import Mapping
+from enum import IntEnum
 from typing import Any, NamedTuple, Protocol
 
-from fscrawl.render.lanes import Lane
+from fscrawl.util.lru import Lru
 
 LENGTH = struct.Struct("!Q")
 _CRED = struct.Struct("3i")  # pid, uid, gid
@@ -24,6 +30,33 @@ Listening = tuple[socket.socket, ...]  # one for each lane
 
 MEMORY_BYTES = 1 << 30
 MAX_BYTES = 20 << 20
+QUICK_S = 3.0
+QUICK_PROCESSOR_S = 1.5
+_HOSTS = 10_000
+
+
+class Lane(IntEnum):
+    QUICK = 0
+    SLOW = 1
+
+
+class Lanes:
+    """In which lane the next page of each host waits. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._next: Lru[str, Lane] = Lru(_HOSTS)
+
+    def of(self, host: str) -> Lane:
+        return self._next.get(host) or Lane.QUICK
+
+    def note(self, host: str, *, is_quick: bool) -> None:
+        """Note whether a page was quick."""
+        self._next.put(host, Lane.QUICK if is_quick else Lane.SLOW)
+
+
+def is_quick(took_s: float, processor_s: float) -> bool:
+    """Tell whether a page is quick that has been in its browser for so long, and has taken so much of the processor."""
+    return took_s <= QUICK_S and processor_s <= QUICK_PROCESSOR_S
 
 
 class Flag(Protocol):

@@ -15,12 +15,10 @@ from fscrawl import urls
 from fscrawl.errors import SettingsError
 from fscrawl.hostnames import url_pattern
 from fscrawl.parse import selectors
-from fscrawl.parse.columns import OF_ITEMS, OF_PAGES
-from fscrawl.parse.fields import Column, Mistake, read_column, read_fields, read_items
+from fscrawl.parse.fields import OF_ITEMS, OF_PAGES, Column, Mistake, read_column, read_fields, read_items
 from fscrawl.request import FORBIDDEN_HEADERS, Request, flaw
 from fscrawl.sites import seeds
 from fscrawl.sites.rules import Expected, Follow, NoRedirect, SiteRules, of_two_types, too_many, twice
-from fscrawl.util.expressions import compiled
 from fscrawl.util.user_text import TomlFile, one_line, shown
 
 if TYPE_CHECKING:
@@ -182,8 +180,5 @@ def read_expected(text: str) -> Expected | NoRedirect:
         raise ValueError("a redirect can only be unexpected: write !redirect:, for example !redirect:/login")
     if not pattern.strip():
         raise ValueError('behind !redirect: there must be a regular expression, for example "!redirect:/login"')
-    try:
-        compiled(pattern)
-    except ValueError as error:
-        raise ValueError(f"must be a regular expression: {error}") from None
+    selectors.of_kind("re", pattern)
     return NoRedirect(text, pattern)

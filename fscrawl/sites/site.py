@@ -17,6 +17,7 @@ from fscrawl import urls
 from fscrawl.parse import links
 from fscrawl.parse.encoding import decode, sniff_encoding
 from fscrawl.parse.headers import first, media_type
+from fscrawl.parse.resolving import LinkBudget, base_of, resolve_all
 from fscrawl.request import Request, route_of, url_of
 from fscrawl.request import read as read_request
 from fscrawl.urls import Joiner
@@ -159,20 +160,25 @@ class Answer:
 
         What is no http or https URL is left out, and so is the page itself.
         """
-        encoding = self._query_encoding or self.encoding
-        return links.resolve(references, self.url, self._joiner, base=self._base, encoding=encoding)[0]
+        return tuple(self._resolved(references, with_routes=False)[0])
 
     def join_all(self, references: list[str]) -> tuple[tuple[str, ...], bool]:
         """For the crawler: do what `join` does, and find routes, too. Tell whether there were more than are kept."""
-        found, is_cut = links.resolve(
+        found, is_cut = self._resolved(references, with_routes=self._with_routes)
+        return self._without_foreign_routes(tuple(found)), is_cut
+
+    def _resolved(self, references: list[str], *, with_routes: bool) -> tuple[dict[str, None], bool]:
+        budget = LinkBudget()
+        return resolve_all(
             references,
-            self.url,
             self._joiner,
-            base=self._base,
+            base_of(self._base, self._joiner, self.url, budget),
+            budget,
+            url=self.url,
             encoding=self._query_encoding or self.encoding,
-            with_routes=self._with_routes,
+            limit=links.MAX_LINKS,
+            with_routes=with_routes,
         )
-        return self._without_foreign_routes(found), is_cut
 
     def route(self, reference: str, url: str) -> str:
         """For the crawler: give the route in a reference that leads to `url`; "" if it has none that is a page."""

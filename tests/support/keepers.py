@@ -7,8 +7,7 @@ from collections.abc import Callable
 from fscrawl.config.settings import RenderSettings
 from fscrawl.engine.browsers import Browsers
 from fscrawl.render.client import render
-from fscrawl.render.lanes import Lanes
-from fscrawl.render.messages import Answer, Ask, Cookie, GaveWay, Job, Options, Rendered, Trouble
+from fscrawl.render.messages import Answer, Ask, Cookie, GaveWay, Job, Lanes, Options, Rendered, Trouble
 
 URL = "http://127.0.69.1/"
 HEADERS = {"content-type": "text/html; charset=utf-8"}

@@ -126,13 +126,13 @@ MUTATIONS = {
         "tests/unit/test_pace.py",
     ),
     "Retry-After": Mutation(
-        "http/dates.py",
+        "parse/headers.py",
         'if not headers or "retry-after" not in headers:',
         "if True:",
         "tests/component/worker/test_worker_failures.py",
     ),
     "log-in of another host": Mutation(
-        "http/fetch.py",
+        "http/outgoing.py",
         "(login := self._authorizations.get(urls.origin(url))):",
         "(login := next(iter(self._authorizations.values()), None)):",
         "tests/component/fetch/test_fetch_session.py",

@@ -8,7 +8,7 @@ import pytest
 from fscrawl.dataset import schema
 from fscrawl.dataset.options import FORMATS, Filters, Options, choose, expression, one_of, since, status, tables_as_text
 from fscrawl.errors import SettingsError, UsageError
-from fscrawl.parse.columns import OF_ITEMS, OF_PAGES
+from fscrawl.parse.fields import OF_ITEMS, OF_PAGES
 from fscrawl.storage.records import ErrorRecord, PageRecord
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -3,14 +3,18 @@
 import pytest
 
 from fscrawl.parse import documents
-from fscrawl.parse.feeds import extract
+from fscrawl.parse.feeds import read
 from fscrawl.urls import Joiner
 
 URL = "http://a.example/feeds/news.xml"
 
 
-def links(body, **more):
-    return [url.removeprefix("http://a.example") for url in extract(body, URL, Joiner(), **more).links]
+def page_of(body, header=None, robots_tag=None):
+    return documents.page_of(read(body, header), URL, Joiner(), robots_tag=robots_tag)
+
+
+def links(body):
+    return [url.removeprefix("http://a.example") for url in page_of(body).links]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +47,7 @@ def test_links(body, found):
 def test_title():
     """The title is that of the feed, not of an item."""
     body = b"<rss><channel><item><title>no</title></item><title> The \n news </title><title>x</title></channel></rss>"
-    assert extract(body, URL, Joiner()).title == "The news"
+    assert page_of(body).title == "The news"
 
 
 @pytest.mark.parametrize(
@@ -59,12 +63,12 @@ def test_title():
 def test_encoding(head, header, title):
     """The charset of HTTP counts before the XML declaration (RFC 7303, 3)."""
     body = head + b"<rss><channel><title>\xa4\xa2</title></channel></rss>"
-    assert extract(body, URL, Joiner(), content_type=header).title == title
+    assert page_of(body, header).title == title
 
 
 def test_robots():
     """X-Robots-Tag holds for a feed: its links are not to be followed."""
-    page = extract(b"<rss><channel><link>/a</link></channel></rss>", URL, Joiner(), robots_tag="nofollow")
+    page = page_of(b"<rss><channel><link>/a</link></channel></rss>", robots_tag="nofollow")
     assert (page.links, page.nofollow, page.robots) == ((), ("http://a.example/a",), ("nofollow",))
 
 
@@ -78,7 +82,7 @@ def test_robots():
 )
 def test_dangerous(body):
     """Declarations of entities and deep nesting end the reading."""
-    page = extract(body, URL, Joiner())
+    page = page_of(body)
     assert (page.links, page.truncated) == ((), True)
 
 
@@ -86,7 +90,7 @@ def test_many_links(monkeypatch):
     """No more links are kept than of a page, and the record says that there were more."""
     monkeypatch.setattr(documents, "MAX_LINKS", 3)
     body = b"<rss>" + b"".join(b"<item><link>/%d</link></item>" % n for n in range(5))
-    page = extract(body + b"</rss>", URL, Joiner())
+    page = page_of(body + b"</rss>")
     assert (len(page.links), page.truncated) == (3, True)
 
 
@@ -99,14 +103,14 @@ def test_long_references():
         + b"b" * 10**6
         + b"</link></item></channel></rss>"
     )
-    page = extract(body, URL, Joiner())
+    page = page_of(body)
     assert (page.links, page.too_long) == ((), 2)
 
 
 def test_links_of_many_characters():
     """All references together have no more characters than the links of a page."""
     body = b"<rss>" + b"".join(b"<item><link>/%d%s</link></item>" % (n, b"x" * 1900) for n in range(5000)) + b"</rss>"
-    page = extract(body, URL, Joiner())
+    page = page_of(body)
     assert page.truncated
     assert sum(map(len, page.links)) <= 8_000_000
 

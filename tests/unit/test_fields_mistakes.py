@@ -25,7 +25,7 @@ def refusal(rule: str) -> str:
         ("7", 'must be a selector, for example "css:h1", or a table'),
         ("{}", "must have one of css, xpath, json, re"),
         ('{ css = "p", xpath = "//p" }', "and one only"),
-        ('{ ccs = "p" }', 'unknown key "ccs"; did you mean css?'),
+        ('{ ccs = "p" }', 'unknown key "ccs"; the keys are css, xpath'),
         ('{ css = "p", "\\n" = {} }', 'unknown key "\\n"; the keys are css, xpath, json, re, type, regex'),
         ('{ css = "p", type = "int" }', 'type: must be "string", "integer"'),
         ('{ css = "p", type = [] }', 'or a list of one, such as "string[]"'),

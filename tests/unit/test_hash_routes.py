@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fscrawl.parse import links
 from fscrawl.parse.links import ParsedPage, extract
 from fscrawl.parse.resolving import MAX_CHARS
 from fscrawl.request import MAX_FRAGMENT_CHARS, flaw, read, route_of
@@ -48,9 +49,11 @@ def test_routes(dom: str, found: list[str]) -> None:
 
 
 @pytest.mark.gate
-def test_most_routes() -> None:
+def test_most_routes(monkeypatch: pytest.MonkeyPatch) -> None:
     """A page that links to endless routes gives the first ones, by their number and by their length."""
-    found = page("".join(f'<a href="#/{number}">' for number in range(5)), max_links=2)
+    with monkeypatch.context() as patch:
+        patch.setattr(links, "MAX_LINKS", 2)
+        found = page("".join(f'<a href="#/{number}">' for number in range(5)))
     assert (routes(found), found.truncated) == ([f"{SHOP}#/0", f"{SHOP}#/1"], True)
     long = "".join(f'<a href="#/{number:0{MAX_FRAGMENT_CHARS - 1}}">' for number in range(5000))
     found = page(long)

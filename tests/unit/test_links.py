@@ -287,13 +287,15 @@ def test_null_bytes(read):
     assert read(b"<meta charset=utf-8><a href='a\0b'>").links == under("a%EF%BF%BDb")
 
 
-def test_max_links(read):
+def test_max_links(read, monkeypatch):
     """Links beyond the limit are cut, and the page says so; as many as the limit are whole."""
     html = "<a href=1></a><a href=2></a><a href=2></a>"
-    assert read(html, max_links=1).links == under("1")
-    assert read(html, max_links=1).truncated
-    assert not read(html, max_links=2).truncated
-    assert read("<a rel=nofollow href=1></a><a rel=nofollow href=2></a>", max_links=1).truncated
+    monkeypatch.setattr(links, "MAX_LINKS", 2)
+    assert not read(html).truncated
+    monkeypatch.setattr(links, "MAX_LINKS", 1)
+    assert read(html).links == under("1")
+    assert read(html).truncated
+    assert read("<a rel=nofollow href=1></a><a rel=nofollow href=2></a>").truncated
 
 
 @pytest.mark.gate
@@ -403,5 +405,5 @@ def test_usual_elements(parts, with_base):
     quickly = extract(body, URL, Joiner())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(links, "_USUAL", links._CHOSEN)
-        patch.setattr(links, "_collect_nodes", lambda nodes, known: links._collect(links._elements(nodes, known)))
+        patch.setattr(links, "_collect_nodes", lambda nodes, known: links._collect(links._elements(nodes, known), None))
         assert extract(body, URL, Joiner()) == quickly

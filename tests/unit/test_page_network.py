@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from fscrawl.config.settings import PolitenessSettings
 from fscrawl.handlers import page_network
-from fscrawl.handlers.page_network import Network, NetworkRules, PageNetwork
+from fscrawl.handlers.page_network import Network, PageNetwork
 from fscrawl.handlers.sessions import Asking
 from fscrawl.http.answers import Failed, Fetched, Limits
 from fscrawl.http.cookies import SharedJar
@@ -44,17 +45,18 @@ def network(
     waits: bool = True,
     adaptive: bool = False,
     delay_s: float = 0.0,
-    max_bytes: int = 10,
 ) -> Network:
     asking = Asking(lambda request, jar: Failed("timeout", "", retry=True), refuses, lambda url: waits)
-    rules = NetworkRules(
-        web, asking, lambda url: "denied" in url, _named, delay_s, 0.1, MAX_REST_S, adaptive, max_bytes
-    )  # type: ignore[arg-type]
-    return Network(rules)
+    politeness = PolitenessSettings(delay=delay_s, max_rest=MAX_REST_S, adaptive=adaptive)
+    return Network(web, asking, _Scope(), politeness)  # type: ignore[arg-type]
 
 
-def _named(url: str) -> bool:
-    return "//named.example" in url
+class _Scope:
+    def refuses(self, url: str) -> str | None:
+        return "deny" if "denied" in url else None
+
+    def names(self, url: str) -> bool:
+        return "//named.example" in url
 
 
 def ask(url: str, kind: str = "XHR", method: str = "GET", **headers: str) -> Ask:
@@ -109,7 +111,7 @@ def test_little_is_asked_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_network.time, "monotonic", lambda: 100.0)
     monkeypatch.setattr(page_network.time, "sleep", slept.append)
     web = Web(Fetched(200, CACHEABLE, b"x", 0.0, 0.0))
-    page = PageNetwork(network(web, delay_s=2.0, max_bytes=1000), Request(URL), None, 10.0, PUBLIC)
+    page = PageNetwork(network(web, delay_s=2.0), Request(URL), None, 10.0, PUBLIC)
     for n in range(MOST_OF_OTHER + 5):
         page.answer(ask("http://b.example/kept.js", "Script"))
         page.answer(ask(f"http://b.example/{n}"))
@@ -117,7 +119,7 @@ def test_little_is_asked_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
         page.answer(ask(f"http://named.example/{n}"))
     assert page.requests == {"b.example": MOST_OF_OTHER, "c.example": MOST_OF_OTHER, "named.example": MOST_OF_OTHER + 5}
     assert page.lacking == {"too many": 6 + 5}
-    assert sorted({round(each, 3) for each in slept}) == [0.0, 0.1, 2.0]
+    assert sorted({round(each, 3) for each in slept}) == [0.0, 0.125, 2.0]
 
 
 @pytest.mark.parametrize(
@@ -163,8 +165,9 @@ def test_scope_of_the_own_host() -> None:
     assert page.lacking == {"scope": 1}
 
 
-def test_bytes_are_bounded() -> None:
+def test_bytes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each request may take what is left, and when nothing is left, none is made."""
+    monkeypatch.setattr(page_network, "MAX_BYTES", 10)
     web = Web()
     page = PageNetwork(network(web), Request(URL), None, 10.0, PUBLIC)
     assert [page.answer(ask(f"http://b.example/{n}")).status for n in range(4)] == [200, 200, 200, 0]

@@ -11,8 +11,8 @@ from tests.support import pdfs
 URL = "http://a.example/d/paper.pdf"
 
 
-def read(body, **more):
-    return pdf.extract(body, URL, Joiner(), **more)
+def read(body, robots_tag=None):
+    return documents.page_of(pdf.read(body), URL, Joiner(), robots_tag=robots_tag)
 
 
 def test_links():

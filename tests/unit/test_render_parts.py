@@ -11,8 +11,8 @@ from fscrawl.handlers.page_network import ResourceCache, fresh_for_s
 from fscrawl.handlers.rendering import of_both
 from fscrawl.http.answers import Fetched
 from fscrawl.http.cookies import Jar
-from fscrawl.parse.emptiness import is_empty
 from fscrawl.parse.links import ParsedPage
+from fscrawl.parse.text import is_empty
 from fscrawl.storage.layout import page_file_of
 from fscrawl.storage.records import RenderRecord
 

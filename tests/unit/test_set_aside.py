@@ -153,10 +153,10 @@ def test_pace(make):
 def test_pace_in_bytes():
     """A pace is read back as it was, with more failures than there is room for, too."""
     pace = Pace()
-    pace.robots_delay_s, pace._latency_s, pace._trouble, pace._failing_since = 0.1, 0.3, 5.75, 12.34
-    pace._failures, pace._pauses, pace._hangs = 10**6, 10**3, True
+    pace.robots_delay_s, pace.latency_s, pace._trouble, pace._failing_since = 0.1, 0.3, 5.75, 12.34
+    pace.failures, pace._pauses, pace._hangs = 10**6, 10**3, True
     again = Pace.from_bytes(pace.to_bytes())
-    assert [getattr(again, name) for name in ("robots_delay_s", "_latency_s", "_trouble")] == [0.1, 0.3, 5.75]
+    assert [getattr(again, name) for name in ("robots_delay_s", "latency_s", "_trouble")] == [0.1, 0.3, 5.75]
     assert (again._failing_since, again.failures, again._pauses, again._hangs) == (12.34, 65_535, 255, True)
 
 

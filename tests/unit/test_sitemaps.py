@@ -6,6 +6,7 @@ import tracemalloc
 
 import pytest
 
+from fscrawl.parse import bounded_xml, sitemaps
 from fscrawl.parse.sitemaps import Sitemap, read
 from fscrawl.urls import MAX_URL_CHARS
 
@@ -22,11 +23,11 @@ def urlset(*names):
 
 
 def pages(*names, truncated=False, too_long=0):
-    return Sitemap(tuple(url(name) for name in names), (), truncated, too_long)
+    return Sitemap(links=tuple(url(name) for name in names), truncated=truncated, too_long=too_long)
 
 
-def given(text, **limits):
-    return read(text if isinstance(text, bytes) else text.encode(), BASE, **limits)
+def given(text):
+    return read(text if isinstance(text, bytes) else text.encode(), BASE)
 
 
 # XML
@@ -65,13 +66,13 @@ def test_extensions():
 def test_sitemapindex():
     """A sitemapindex lists sitemaps."""
     body = "<sitemapindex><sitemap><loc>http://a.example/1.xml.gz</loc></sitemap></sitemapindex>"
-    assert given(body) == Sitemap((), (url("1.xml.gz"),), truncated=False)
+    assert given(body) == Sitemap(sitemaps=(url("1.xml.gz"),))
 
 
 def test_both():
     """Who mixes pages and sitemaps is understood."""
     body = "<x><sitemap><loc>http://a.example/s</loc></sitemap><url><loc>http://a.example/p</loc></url></x>"
-    assert given(body) == Sitemap((url("p"),), (url("s"),), truncated=False)
+    assert given(body) == Sitemap(links=(url("p"),), sitemaps=(url("s"),))
 
 
 def test_normal_forms():
@@ -79,7 +80,7 @@ def test_normal_forms():
     locs = ["HTTP://A.example:80/x/../1#top", "http://a.example/1", "2", "//b.example", "", " ", "mailto:a@b.example"]
     locs += ["ftp://a.example/", "http://[", "http://a.example/" + "x" * MAX_URL_CHARS, "x" * 20_000, "/é"]
     body = "<urlset>" + "".join(f"<url><loc>{loc}</loc></url>" for loc in locs) + "</urlset>"
-    assert given(body).pages == (url("1"), url("dir/2"), "http://b.example/", url("%C3%A9"))
+    assert given(body).links == (url("1"), url("dir/2"), "http://b.example/", url("%C3%A9"))
 
 
 @pytest.mark.parametrize(
@@ -150,7 +151,7 @@ def test_junk_after():
 @pytest.mark.parametrize("text", ["<!DOCTYPE html><html><p>Not found<br></html>", "<", "<html><a href=/1>x</a></html>"])
 def test_no_sitemap(text):
     """A page that is no sitemap lists nothing."""
-    assert (given(text).pages, given(text).sitemaps) == ((), ())
+    assert (given(text).links, given(text).sitemaps) == ((), ())
 
 
 # What XML can do to its reader
@@ -267,21 +268,27 @@ def test_empty(body):
 # Limits
 
 
-def test_max_urls():
+def test_max_urls(monkeypatch):
     """Reading ends where one URL more than the limit would be found, of pages and sitemaps together."""
-    assert given(urlset("1", "2", "1"), max_urls=2) == pages("1", "2")
-    assert given(urlset("1", "2", "3"), max_urls=2) == pages("1", "2", truncated=True)
+    monkeypatch.setattr(sitemaps, "MAX_URLS", 2)
+    assert given(urlset("1", "2", "1")) == pages("1", "2")
+    assert given(urlset("1", "2", "3")) == pages("1", "2", truncated=True)
+    monkeypatch.setattr(sitemaps, "MAX_URLS", 1)
     body = f"<x><sitemap><loc>http://a.example/s</loc></sitemap>{urlset('1')}</x>"
-    assert given(body, max_urls=1) == Sitemap((), (url("s"),), truncated=True)
+    assert given(body) == Sitemap(sitemaps=(url("s"),), truncated=True)
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_max_bytes(pack):
+def test_max_bytes(pack, monkeypatch):
     """What lies beyond the limit is not read, and a URL that it cuts is none."""
     xml, text = urlset("1", "234").encode(), f"{url('1')}\n{url('234')}\n".encode()
-    assert given(pack(xml), max_bytes=len(xml)) == pages("1", "234")
-    assert given(pack(xml), max_bytes=xml.index(b"34")) == pages("1", truncated=True)
-    assert given(pack(text), max_bytes=len(text) - 2) == pages("1", truncated=True)
+    for body, max_bytes, found in (
+        (xml, len(xml), pages("1", "234")),
+        (xml, xml.index(b"34"), pages("1", truncated=True)),
+        (text, len(text) - 2, pages("1", truncated=True)),
+    ):
+        monkeypatch.setattr(bounded_xml, "MAX_BYTES", max_bytes)
+        assert given(pack(body)) == found
 
 
 # gzip
@@ -298,8 +305,8 @@ def test_gzip_cut():
     """A gzip file that ends early gives what there is."""
     packed = gzip.compress(urlset(*map(str, range(1000))).encode())
     found = given(packed[: len(packed) // 2])
-    assert found == pages(*map(str, range(len(found.pages))), truncated=True)
-    assert 100 < len(found.pages) < 1000
+    assert found == pages(*map(str, range(len(found.links))), truncated=True)
+    assert 100 < len(found.links) < 1000
     assert given(packed[:5]) == pages(truncated=True)
 
 
@@ -309,7 +316,7 @@ def test_gzip_damaged():
     assert given(packed[:-8] + bytes(8)) == pages(*map(str, range(1000)), truncated=True)
     found = given(packed[: len(packed) // 2] + b"\xff" * 100)
     assert found.truncated
-    assert len(found.pages) > 100
+    assert len(found.links) > 100
 
 
 @pytest.mark.gate

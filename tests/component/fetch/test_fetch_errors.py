@@ -38,50 +38,11 @@ def test_reset(make: Make, behave: Callable[[socket.socket], None]) -> None:
     assert (answer.class_, answer.retry) == ("connect", True)
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n.....",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n.....\r\n",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0x5\r\n.....\r\n0\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n.....XX0\r\n\r\n",
-        b"SSH-2.0-OpenSSH_9.2p1\r\n",
-        b"HTTP/1.1 abc\r\n\r\n",
-    ],
-    ids=[
-        "short body",
-        "short chunks",
-        "no chunks",
-        "size",
-        "end of a chunk",
-        "ssh",
-        "status",
-    ],
-)
-def test_what_is_not_http(make: Make, answer: bytes) -> None:
-    """An answer cut short, or that is no HTTP, is a failure worth another try and never a page."""
-    with Raw(answering(answer, times=1)) as server:
-        outcome = failed(make().get(server.url()))
-    assert outcome.class_ in ("protocol", "connect")
-    assert outcome.retry
-    assert "\n" not in outcome.message
-
-
 @pytest.mark.parametrize("status", ["099", "1000", "-1"])
 def test_strange_status(make: Make, status: str) -> None:
     """A status that HTTP does not know raises nothing."""
     with Raw(answering(f"HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n".encode(), times=1)) as server:
         assert isinstance(make().get(server.url()), Fetched | Failed)
-
-
-@pytest.mark.parametrize("length", ["-5", "abc", "5, 5", "5, 6", "\u0665"])
-def test_strange_content_length(make: Make, length: str) -> None:
-    """A Content-Length that is no number raises nothing, and what is read is within the limit."""
-    answer = f"HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n.....".encode()
-    with Raw(answering(answer, times=1)) as server:
-        outcome = make(max_bytes=10).get(server.url())
-    assert isinstance(outcome, Failed) or outcome.body in (b"", b".....")
 
 
 def test_unknown_name(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:

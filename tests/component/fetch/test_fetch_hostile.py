@@ -118,6 +118,9 @@ def test_no_body(make: Make, status: int, body: bytes | None, lie: str) -> None:
         ("Content-Length: 5\r\nContent-Length: 6\r\n", b"<p>..", "protocol"),
         ("Content-Length: 500\r\n", b"<p>..", "protocol"),
         ("Content-Length: 99999999999999999999\r\n", b"<p>..", "too-large"),
+        ("Transfer-Encoding: chunked\r\n", b"5\r\n<p>..\r\n", "protocol"),
+        ("Transfer-Encoding: chunked\r\n", b"0x5\r\n<p>..\r\n0\r\n\r\n", "protocol"),
+        ("Transfer-Encoding: chunked\r\n", b"5\r\n<p>..XX0\r\n\r\n", "protocol"),
         ("Transfer-Encoding: gzip, chunked\r\n", b"0\r\n\r\n", "protocol"),
         ("Content-Encoding: compress\r\nContent-Length: 5\r\n", b"<p>..", "decode"),
         ("Content-Encoding: gzip, gzip, gzip, gzip, gzip, gzip\r\nContent-Length: 5\r\n", b"<p>..", "decode"),
@@ -130,7 +133,7 @@ def test_lie(make: Make, lines: str, sent: bytes, class_: str) -> None:
         assert failed(make().get(server.url())).class_ == class_
 
 
-@pytest.mark.parametrize("length", ["-5", "abc", ""])
+@pytest.mark.parametrize("length", ["-5", "abc", "\u0665", ""])
 def test_length_that_is_none(make: Make, length: str) -> None:
     """A Content-Length that is no number is passed over, and the body goes to the connection's end."""
     with Raw(answering(OK + f"Content-Length: {length}\r\n\r\n<p>..".encode(), times=1)) as server:
@@ -144,6 +147,8 @@ def test_length_that_is_none(make: Make, length: str) -> None:
         (b"\0\1\2\3garbage\r\n" + ok(b"<p>"), "protocol"),
         (b"\r\n\r\n" + ok(b"<p>"), "protocol"),
         (b"HTTP/2.0 200 OK\r\n\r\n", "protocol"),
+        (b"HTTP/1.1 abc\r\n\r\n", "protocol"),
+        (b"SSH-2.0-OpenSSH_9.2p1\r\n", "protocol"),
         (b"\x15\x03\x01\x00\x02\x02\x46", "protocol"),  # what a TLS port answers to plain HTTP
         (b"", "connect"),
     ],

@@ -203,5 +203,5 @@ def test_ca_file_that_is_edited(make: Make, tmp_path: Path) -> None:
 def test_ca_file_that_is_none(make: Make, tmp_path: Path, place: Callable[[Path], None]) -> None:
     """A pipe in the place of the ca_file is not waited for."""
     place(tmp_path / "ca.pem")
-    with pytest.raises(SettingsError, match=r"ca[.]pem': it is no regular file$"):
+    with pytest.raises(SettingsError, match=r"ca[.]pem': there is no regular file$"):
         make(ca_file=f"{tmp_path}/ca.pem")

@@ -9,7 +9,6 @@ import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +45,9 @@ def context(certificate: Path) -> ssl.SSLContext:
 
 
 @pytest.fixture
-def trusted(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def trusted(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the certificate one that is trusted, in place of the usual authorities."""
     monkeypatch.setattr(certifi, "where", lambda: f"{certificate}.crt")
-    tls._context_of.cache_clear()
-    yield
-    tls._context_of.cache_clear()
 
 
 def test_self_signed(make: Make, context: ssl.SSLContext) -> None:
@@ -351,7 +347,7 @@ def test_keys_are_logged(make: Make, context: ssl.SSLContext, tmp_path: Path, mo
 def test_keys_cannot_be_logged(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A place where no keys can be written is an error of one line."""
     monkeypatch.setenv("SSLKEYLOGFILE", str(tmp_path / "missing" / "keys"))
-    with pytest.raises(SettingsError, match=r"^SSLKEYLOGFILE: no keys can be written to '.*keys': .*No such file"):
+    with pytest.raises(SettingsError, match=r"^SSLKEYLOGFILE: .*No such file.*keys'$"):
         make()
 
 
@@ -369,6 +365,5 @@ def test_authorities_that_are_gone(
             gone.setattr(certifi, "where", lambda: str(tmp_path / where))
         answer = failed(fetcher.get(server.url(scheme="https")))
         assert (answer.class_, answer.retry) == ("connect", True)
-        assert "the usual certificate authorities cannot be read" in answer.message
     with Raw(answering(ok(b"<p>")), context) as server:
         fetched(fetcher.get(server.url(scheme="https")))

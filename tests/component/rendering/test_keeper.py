@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.measure import descendants
-from fscrawl.render.lanes import QUICK_S
-from fscrawl.render.messages import Answer, Ask, Cookie, GaveWay, Rendered, Trouble
+from fscrawl.render.messages import QUICK_S, Answer, Ask, Cookie, GaveWay, Rendered, Trouble
 from tests.support.keepers import GOOD, HEADERS, URL, Keeper, done, trouble
 
 OTHER = "http://127.0.69.2/"

@@ -14,8 +14,7 @@ from fscrawl.engine.browsers import Browsers
 from fscrawl.errors import NoBrowserError
 from fscrawl.render.client import render
 from fscrawl.render.executable import VARIABLE, find
-from fscrawl.render.lanes import Lanes
-from fscrawl.render.messages import Answer, GaveWay, Job, Options, Rendered, Trouble
+from fscrawl.render.messages import Answer, GaveWay, Job, Lanes, Options, Rendered, Trouble
 from tests.support.keepers import HEADERS, URL
 
 TWO = RenderSettings(when="always", browsers=2)

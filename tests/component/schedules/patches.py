@@ -37,8 +37,8 @@ from fscrawl.fleet.beat import Hello
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.handlers import context, pages, records, refreshes, robots, writer
 from fscrawl.handlers import robots as probes
-from fscrawl.http import dates
 from fscrawl.http.answers import Failed, Fetched, Limits
+from fscrawl.parse import headers
 from fscrawl.storage import (
     append_log,
     atomic,
@@ -66,7 +66,7 @@ _OF_CLOCKS = (
         heartbeat,
         survey,
         context,
-        dates,
+        headers,
         pages,
         probes,
         records,

@@ -12,7 +12,8 @@ from fscrawl.dataset import formats, options
 from fscrawl.dataset.surt import surt
 from fscrawl.errors import FscrawlError
 from fscrawl.frontier.scope import Scope
-from fscrawl.http import cookies, dates
+from fscrawl.http import cookies
+from fscrawl.parse import headers
 from tests.support.fuzz.target import Target, string, words
 
 _JOINER = urls.Joiner(memory_bytes=100_000)
@@ -64,9 +65,9 @@ def _scope(data: bytes) -> None:
 
 def _dates(data: bytes) -> None:
     text = data.decode("latin-1")
-    date = dates.parse_date(text)
+    date = headers.parse_date(text)
     assert date is None or abs(date) < 1e12
-    assert 0 <= dates.retry_after_s(text, 1e9) <= dates.MAX_PAUSE_S
+    assert 0 <= headers.retry_after_s(text, 1e9) <= headers.MAX_PAUSE_S
 
 
 def _cookies(data: bytes) -> None:

@@ -6,6 +6,7 @@ import io
 import math
 import zlib
 from collections.abc import Iterator
+from unittest.mock import patch
 
 import brotli
 import webencodings
@@ -15,7 +16,19 @@ from fscrawl import urls
 from fscrawl.http import bodies
 from fscrawl.http.answers import ExchangeError, Limits
 from fscrawl.http.framing import content_length
-from fscrawl.parse import encoding, feeds, follow, html_limits, language, links, media_types, sitemaps, text
+from fscrawl.parse import (
+    bounded_xml,
+    encoding,
+    feeds,
+    follow,
+    html_limits,
+    language,
+    links,
+    media_types,
+    sitemaps,
+    text,
+)
+from fscrawl.parse.documents import page_of
 from fscrawl.politeness import robots
 from tests.support.field_rules import found_by, rules
 from tests.support.fuzz.target import Target, words
@@ -199,14 +212,15 @@ def _robots(data: bytes) -> None:
 
 def _sitemaps(data: bytes) -> None:
     body = zlib.compress(data[1:], 1, 31) if data[:1] == b"\1" else data[1:]
-    found = sitemaps.read(body, "http://a.example/sitemap.xml", max_bytes=1 << 20)
-    for url in (*found.pages[:20], *found.sitemaps[:20]):
+    with patch.object(bounded_xml, "MAX_BYTES", 1 << 20):
+        found = sitemaps.read(body, "http://a.example/sitemap.xml")
+    for url in (*found.links[:20], *found.sitemaps[:20]):
         assert urls.normalise(url) == url, url
-    assert len(found.pages) + len(found.sitemaps) <= sitemaps.MAX_URLS
+    assert len(found.links) + len(found.sitemaps) <= sitemaps.MAX_URLS
 
 
 def _feeds(data: bytes) -> None:
-    found = feeds.extract(data, "http://a.example/feed.xml", _JOINER)
+    found = page_of(feeds.read(data), "http://a.example/feed.xml", _JOINER, robots_tag=None)
     for url in found.links[:20]:
         assert urls.normalise(url) == url, url
 

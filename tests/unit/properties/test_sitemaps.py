@@ -3,9 +3,11 @@
 import gzip
 from xml.sax.saxutils import escape
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fscrawl.parse import bounded_xml, sitemaps
 from fscrawl.parse.sitemaps import Sitemap, read
 from fscrawl.urls import normalise
 from tests.support.effort import tries
@@ -32,14 +34,18 @@ references = st.lists(
 def test_any_bytes(body, pack, max_urls, max_bytes):
     """Any bytes give normal forms, each once, at most as many as wanted; and less read is a beginning of more read."""
     every = read(pack(body), BASE)
-    for urls in (every.pages, every.sitemaps):
+    for urls in (every.links, every.sitemaps):
         assert len(set(urls)) == len(urls)
         assert all(normalise(url) == url for url in urls)
-    few = read(pack(body), BASE, max_urls=max_urls)
-    assert len(few.pages) + len(few.sitemaps) <= max_urls
-    assert few.pages == every.pages[: len(few.pages)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sitemaps, "MAX_URLS", max_urls)
+        few = read(pack(body), BASE)
+    assert len(few.links) + len(few.sitemaps) <= max_urls
+    assert few.links == every.links[: len(few.links)]
     assert few.truncated or few == every
-    cut = read(pack(body), BASE, max_bytes=max_bytes)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bounded_xml, "MAX_BYTES", max_bytes)
+        cut = read(pack(body), BASE)
     assert cut.truncated or cut == every
 
 
@@ -57,7 +63,7 @@ def test_as_written(references, encoding, pack):
     locs = "".join(f"<url><loc>{escape(reference)}</loc></url>" for reference in references)
     body = f"<?xml version='1.0' encoding='{encoding}'?><urlset>{locs}</urlset>".encode(encoding)
     expected = [normalise(reference.strip(), BASE) for reference in references]
-    assert read(pack(body), BASE) == Sitemap(tuple(dict.fromkeys(filter(None, expected))), (), truncated=False)
+    assert read(pack(body), BASE) == Sitemap(links=tuple(dict.fromkeys(filter(None, expected))))
 
 
 @given(st.lists(st.integers(0, 99)), st.sampled_from(["\n", "\r\n", "\r"]))
