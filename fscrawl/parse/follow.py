@@ -6,6 +6,7 @@ followed, too: it is the one that other pages name.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 
@@ -28,9 +29,12 @@ _ATTRIBUTES = {
 }
 ELEMENTS = tuple(_ATTRIBUTES)
 _SPACE = " \t\n\f\r"
-# A candidate of a srcset: a URL up to white space; if no comma ends it, what it says of its size up to the next comma.
+# The steps of https://html.spec.whatwg.org/#parsing-a-srcset-attribute: a URL up to white space; if no comma ends it,
+# its descriptors up to a comma that is not in parentheses. One that has none of the three forms makes it invalid.
 _URL = re.compile(r"[ \t\n\f\r,]*+([^ \t\n\f\r]++)")
-_SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,18})?|\.[0-9]{1,18})[wx](?:[ \t\n\f\r]|\Z)")
+_DESCRIPTORS = re.compile(r"(?:[^,(]++|\([^)]*+\)?)*+")
+_DESCRIPTOR = re.compile(r"(?:[^ \t\n\f\r(]++|\([^)]*+\)?)++")
+_SIZE = re.compile(r"[0-9]{1,300}(?=[wh]\Z)|-?(?:[0-9]{1,300}(?:\.[0-9]++)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?(?=x\Z)")
 
 
 def chosen(follow: Iterable[str]) -> frozenset[str] | None:
@@ -67,7 +71,7 @@ def references(tag: str, attributes: Mapping[str, str | None]) -> list[str]:
 
 
 def largest(srcset: str) -> str:
-    """Give the largest of the valid candidates of a `srcset`, "" if there is none. One without a size has the size 1.
+    """Give the largest of the valid candidates of a `srcset`, "" if there is none.
 
     >>> largest("a.png 480w, b.png 800w"), largest("a.png, b.png 2x"), largest(" ,")
     ('b.png', 'b.png', '')
@@ -78,12 +82,30 @@ def largest(srcset: str) -> str:
         position = url.end()
         reference, size = url[1].rstrip(","), 1.0
         if reference == url[1]:
-            comma = srcset.find(",", position)
-            end = len(srcset) if comma < 0 else comma
-            if said := srcset[position:end].strip(_SPACE):
-                found = _SIZE.match(said)
-                size = float(found[1]) if found is not None else 0.0
-            position = end
+            match = _DESCRIPTORS.match(srcset, position)
+            assert match is not None
+            position = match.end()
+            size = _size(_DESCRIPTOR.findall(match[0]))
         if size > most:
             best, most = reference, size
     return best
+
+
+def _size(descriptors: list[str]) -> float:
+    """Give the width or the density that descriptors say; 1 if they say nothing, 0 if they are wrong.
+
+    >>> _size([]), _size(["1e1x"]), _size(["5w", "9h"]), _size(["1x", "3x"]), _size(["9h"])
+    (1.0, 10.0, 5.0, 0.0, 0.0)
+    """
+    sizes: dict[str, float] = {}
+    for descriptor in descriptors:
+        number, unit = _SIZE.match(descriptor), descriptor[-1]
+        if number is None or unit in sizes:
+            return 0.0
+        sizes[unit] = float(number[0])
+        if unit != "x" and not sizes[unit]:
+            return 0.0
+    if sizes.keys() not in ({"x"}, {"w"}, {"w", "h"}, set()):
+        return 0.0
+    size = max(0.0, sizes.get("w", sizes.get("x", 1.0)))
+    return size if math.isfinite(size) else 0.0

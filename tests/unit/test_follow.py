@@ -83,9 +83,17 @@ def test_the_first_base_counts():
         ("a 1.5x,b 2.5x", "b"),
         ("data:image/png;base64,AA 1x, b 2x", "b"),
         ("a 0x", ""),
-        ("a .5x, b .25x", "a"),
-        ("a wide, b 9W, c 9.x, d +9x, e", "e"),
-        ("a 9h, b 0w", ""),
+        (f"a {'9' * 500}w, b 2w", "b"),
+        ("a 1e999x, b 2x", "b"),
+        ("a (b, c 9x ), d 2x", "d"),
+        ("a  (b c), d, e (", "d"),
+        ("a 1x 3x, b", "b"),
+        ("a 9w 1x, b", "b"),
+        ("a 1e1x, b 9x", "a"),
+        ("a .5E+1x, b 4.9x", "a"),
+        ("a 9.x, b +9x, c 1 5x, d", "d"),
+        ("a 9h, b 2w", "b"),
+        ("a 9w 9w, b 9W, c 0w 2h, d 1w 0h, e 3h 1w", "e"),
         ("a, b 2x,,, c 3x ,", "c"),
         ("a,b 1x, c", "a,b"),
         ("a\u00a09x, b 2x", "b"),
@@ -93,7 +101,7 @@ def test_the_first_base_counts():
     ],
 )
 def test_largest(srcset, found):
-    """Of the candidates that are valid, the one with the largest descriptor counts, or the first."""
+    """Of the candidates that are valid by the standard, the one with the largest descriptor counts, or the first."""
     assert largest(srcset) == found
 
 
