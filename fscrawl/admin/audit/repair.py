@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from fscrawl import urls
-from fscrawl.admin.audit.check import Checked
 from fscrawl.admin.audit.fold import Liveness, fingerprint
 from fscrawl.admin.audit.report import EXAMPLES, PAGES, Finding
 from fscrawl.admin.audit.scanner import Scanner
@@ -53,10 +52,6 @@ class Repair:
         self._machinery = Machinery(tree)
         self._written = UrlTable()
         self._in_lines: dict[int, Found] = {}  # URLs of keys, as logs have them
-        self._small_files: dict[str, Callable[[str], Checked]] = {
-            "torn_robots": scanner.check.robots,
-            "torn_leases": scanner.machinery.lease,
-        }
         self._live: frozenset[str] = frozenset()
         self._holders: dict[int, str] = {}
         self._unknown: set[int] = set()  # fingerprints of keys to fetch again whose URL is not known
@@ -245,9 +240,8 @@ class Repair:
             return not self._tree.is_done(host, key)
         if finding.kind == "set_aside":
             return self._tree.is_done(host, key) or self._tree.failure(host, key) is not None
-        name = finding.path.rpartition("/")[2]
-        if finding.kind in self._small_files:
-            return self._small_files[finding.kind](name)[1] is not None
+        if finding.kind in ("torn_robots", "torn_leases"):
+            return self._scanner.machinery.small_file(finding.path) is not None
         if finding.kind == "damaged_errors":
             return check.error(host, key)[1] is not None
         if finding.kind == "errors_beside_pages":

@@ -128,7 +128,7 @@ class Scanner:
         sleep: Callable[[float], None],
     ) -> None:
         self.report = Report(str(tree.root))
-        self.check = Checker(tree, sleep)
+        self.check = Checker(tree)
         self.seeds = seeds
         self.findings = Spool()
         self.temporaries = Spool()
@@ -141,7 +141,7 @@ class Scanner:
         self.damaged: dict[str, Damage] = {}
         self.rules = _rules_of(settings, seeds)
         self.fold = Fold(self.rules)
-        self.machinery = MachineryScan(tree, self.check, self._note_odd)
+        self.machinery = MachineryScan(tree, self._note_odd)
         self._max_hosts = settings.crawl.max_hosts_per_domain
         self._known_hosts: frozenset[str] = frozenset()
         self._hosts_of_site: Counter[str] = Counter()
@@ -173,8 +173,9 @@ class Scanner:
                 self._line.advance()
             self._line.begin("checking .fscrawl", unit="files")
             self._look_at_top()
-            for _, finding in in_turn(pool, self.machinery.checks()):
-                self._note(None, finding)
+            for finding in in_turn(pool, self.machinery.checks()):
+                if finding is not None:
+                    self._find(finding)
                 self._line.advance()
         self._line.begin("looking at doubtful files again", unit="")
         self._decide()
