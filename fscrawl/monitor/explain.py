@@ -13,7 +13,6 @@ Promise: it only reads. It says so if the data cannot show it. It reads only lin
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -22,7 +21,7 @@ import msgspec
 from msgspec.structs import replace
 
 from fscrawl import urls
-from fscrawl.config.seeds import line_of, written_request
+from fscrawl.config.seeds import line_of, read_seed, written_request
 from fscrawl.config.settings import Settings
 from fscrawl.errors import RecordError, UsageError
 from fscrawl.fleet.machinery import Machinery
@@ -170,7 +169,6 @@ def _without_links(record: dict[str, Any]) -> dict[str, Any]:
 
 _RESTS = (Cause.RETRY_AFTER, Cause.COSTLY, Cause.FAILING, Cause.TOLD)
 
-_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):(?!\d)", re.IGNORECASE)  # a.example:80 has none
 _RULES = (BAD_PORT, TRAP, "scope", "allow", "deny", "max_depth", "max_hosts_per_domain")
 _MOST_HOPS = 20  # as browsers do
 _MOST_NUMBERS = 10  # of versions
@@ -230,7 +228,6 @@ class _Inquiry:
         line.begin("looking for its files and lines", unit="")
         self._name()
         if not it.key:
-            it.reasons.append(Reason("no-url", why_no_url(it.asked)))
             return it
         self._read_files()
         if it.url is None:
@@ -267,11 +264,13 @@ class _Inquiry:
             it.key, it.host = urls.key(it.url), urls.host(it.url)
 
     def _asked_for(self) -> str | None:
-        """Give the URL that was asked for, or the spelling of the request."""
+        """Give the URL that was asked for, or the spelling of the request; None, and the reason, if it is neither."""
+        asked = self._it.asked
         try:
-            asked = written_request(self._it.asked.strip()) or self._route()
-            return asked or urls.normalise(self._it.asked) or self._meant()
-        except ValueError:
+            found = written_request(asked.strip()) or self._route() or urls.normalise(asked) or self._meant()
+            return found or read_seed(asked)
+        except ValueError as error:
+            self._it.reasons.append(Reason("no-url", str(error), "give the complete URL, like https://example.org/"))
             return None
 
     def _route(self) -> str | None:
@@ -602,30 +601,6 @@ class _Inquiry:
                 text = f"{link.url} links to it, and its links were read when it was outside: crawl.{rule}"
                 return Reason("links-read-by-other-rules", text, advice)
         return Reason("links-not-read-yet", "pages link to it, and their links are not read (again) yet", advice)
-
-
-def why_no_url(text: str) -> str:
-    """Say why `urls.normalise` gives nothing for a text.
-
-    >>> why_no_url("example.com/x")
-    'it has no scheme; write the full URL: https://example.com/x'
-    >>> why_no_url("mailto:me@example.com")
-    'its scheme is mailto; only http and https are crawled'
-    """
-    try:
-        written_request(text.strip())
-    except ValueError as error:
-        return str(error)
-    scheme = _SCHEME.match(text.strip())
-    if scheme is None and text.strip().startswith("/"):
-        return f"it has no host; write the full URL, like https://example.org{text.strip()}"
-    if scheme is None:
-        return f"it has no scheme; write the full URL: https://{text.strip()}"
-    if scheme[1].lower() not in ("http", "https"):
-        return f"its scheme is {scheme[1].lower()}; only http and https are crawled"
-    if len(text) > urls.MAX_URL_CHARS:
-        return f"it is longer than {urls.MAX_URL_CHARS} characters"
-    return "it cannot be parsed as a URL (https://url.spec.whatwg.org/)"
 
 
 def _troubles(machine: MachineStatus, host: str) -> Iterator[Reason]:
