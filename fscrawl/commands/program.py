@@ -420,13 +420,10 @@ def not_negative(text: str) -> int:
 
 
 def _whole_number(text: str, least: int) -> int:
+    if text.isascii() and text.isdecimal() and len(text) <= _DIGITS and int(text) >= least:
+        return int(text)
     typed = shlex.quote(shown(text))
-    is_whole = text.isascii() and text.isdecimal()
-    if is_whole and len(text) > _DIGITS:
-        raise argparse.ArgumentTypeError(f"{typed}: must be below 1e{_DIGITS}, for example 8")
-    if not (is_whole and int(text) >= least):
-        raise argparse.ArgumentTypeError(f"{typed}: must be a whole number, {least} or more, for example 8")
-    return int(text)
+    raise argparse.ArgumentTypeError(f"{typed}: must be a whole number, {least} or more, for example 8")
 
 
 def open_tree(root: Path, *, writing: bool = False) -> Tree:
@@ -445,7 +442,6 @@ def open_tree(root: Path, *, writing: bool = False) -> Tree:
 
 # -- site files
 
-MAX_FILE_BYTES = 1024 * 1024
 MOST_LOADING_S = 30.0
 
 
@@ -481,10 +477,6 @@ def read_file(path: Path, root: Path | None) -> SiteFile:
 
     check_site_file(path, root)
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
+        return SiteFile(str(path), decode(path.read_bytes()))
     except OSError as error:
         raise UsageError(f"--site {path}: cannot be read: {reason(error)}") from error
-    if len(data) > MAX_FILE_BYTES:
-        raise UsageError(f"--site {path}: must be a Python file of at most {MAX_FILE_BYTES:,} bytes")
-    return SiteFile(str(path), decode(data))
