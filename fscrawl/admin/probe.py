@@ -20,6 +20,7 @@ import contextlib
 import errno
 import time
 from collections.abc import Callable
+from functools import partial
 
 import msgspec
 
@@ -35,6 +36,7 @@ _STEP_S = 0.01
 _NAMES = ("page", "second", "log")
 _OLD, _NEW = b"old\n", b"new\n"  # of the same length: sshfs may cut a replaced file at its old size
 _UNABLE = frozenset({errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL, errno.EEXIST, errno.EMLINK})
+_Wait = Callable[[Callable[[], bool]], float | None]
 _ELSEWHERE = "put the tree on another file system (a local disk, NFS, sshfs of an OpenSSH server, GlusterFS)"
 
 
@@ -76,7 +78,7 @@ def probe(
     with interrupts.later():
         directory.make()
         try:
-            mount = _try_out(directory, kind, where, _Waiting(clock, sleep))
+            mount = _try_out(directory, kind, where, partial(_until, clock=clock, sleep=sleep))
         except TreeError:
             tree.check_there()  # if the share is gone, say that
             raise
@@ -91,31 +93,26 @@ def probe(
     return mount
 
 
-class _Waiting:
-    def __init__(self, clock: Callable[[], float], sleep: Callable[[float], None]) -> None:
-        self._clock = clock
-        self._sleep = sleep
-
-    def until(self, holds: Callable[[], bool]) -> float | None:
-        """Ask until it holds; return the seconds that took, None if it took too long."""
-        began = self._clock()
-        while not holds():
-            if self._clock() - began >= LONGEST_WAIT_S:
-                return None
-            self._sleep(_STEP_S)
-        return self._clock() - began
+def _until(holds: Callable[[], bool], clock: Callable[[], float], sleep: Callable[[float], None]) -> float | None:
+    """Ask until it holds; return the seconds that took, None if it took too long."""
+    began = clock()
+    while not holds():
+        if clock() - began >= LONGEST_WAIT_S:
+            return None
+        sleep(_STEP_S)
+    return clock() - began
 
 
-def _try_out(directory: ProbeDirectory, kind: str, where: str, waiting: _Waiting) -> Mount:
+def _try_out(directory: ProbeDirectory, kind: str, where: str, until: _Wait) -> Mount:
     directory.create("page", _OLD)
     exclusive = not directory.create("page", _NEW)
     directory.append("log", _NEW)
-    append_seen_s = waiting.until(lambda: directory.read("log").endswith(_NEW))
+    append_seen_s = until(lambda: directory.read("log").endswith(_NEW))
     if append_seen_s is None:
         raise TreeError(f"{where} does not show what was appended to a file: {_ELSEWHERE}")
     _link(directory, where)
-    _replace(directory, where, waiting)
-    listing_seen_s = waiting.until(lambda: {"page", "second"} <= set(directory.names()))
+    _replace(directory, where, until)
+    listing_seen_s = until(lambda: {"page", "second"} <= set(directory.names()))
     return Mount(kind, exclusive, append_seen_s, listing_seen_s)
 
 
@@ -131,7 +128,7 @@ def _link(directory: ProbeDirectory, where: str) -> None:
         raise TreeError(f"{where} lets link() create a name twice, so a shard could have two owners: {_ELSEWHERE}")
 
 
-def _replace(directory: ProbeDirectory, where: str, waiting: _Waiting) -> None:
+def _replace(directory: ProbeDirectory, where: str, until: _Wait) -> None:
     refused = TreeError(f"{where} does not replace a file by rename(): {_ELSEWHERE}")
     try:
         directory.rename("log", "page")
@@ -139,7 +136,7 @@ def _replace(directory: ProbeDirectory, where: str, waiting: _Waiting) -> None:
         if not _is_unable(error):
             raise
         raise refused from error
-    if waiting.until(lambda: directory.read("page").endswith(_NEW)) is None:
+    if until(lambda: directory.read("page").endswith(_NEW)) is None:
         raise refused
 
 

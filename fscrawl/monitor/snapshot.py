@@ -54,8 +54,7 @@ class MachineStatus(msgspec.Struct):
     """A machine, as its log shows it.
 
     grown_at    when its log was last seen to grow, by the observer's monotonic clock
-    grew_at     the same by the observer's clock (UNIX time), 0 before
-    proven      it was seen to grow
+    grew_at     the same by the observer's clock (UNIX time); 0: it was not seen to grow yet
     looked_at   when the observer last looked whether it has grown
     status      its status file; `status_is_last`: it will not change any more; `status_read_at`: when it was read
     """
@@ -69,7 +68,6 @@ class MachineStatus(msgspec.Struct):
     grown_at: float = 0.0
     grew_at: float = 0.0
     looked_at: float = float("-inf")
-    proven: bool = False
     status: StatusFile = EMPTY
     status_is_last: bool = False
     status_read_at: float = float("-inf")
@@ -510,7 +508,7 @@ class Observer:
         except TreeError as error:
             return error
         if machine.offset > before and self._looked:
-            machine.grown_at, machine.grew_at, machine.proven = tick, now, True
+            machine.grown_at, machine.grew_at = tick, now
         return None
 
     def _begin(self, machine: MachineStatus, now: float) -> None:
@@ -564,7 +562,7 @@ class Observer:
         dead_after_s = self._dead_after_of(machine)
         if tick - machine.grown_at > dead_after_s:
             return "dead"
-        return "alive" if machine.proven or now - machine.seen_at <= dead_after_s else "dead"
+        return "alive" if machine.grew_at or now - machine.seen_at <= dead_after_s else "dead"
 
 
 def _may_be_rendered(render: RenderSettings, seed: str) -> bool:
