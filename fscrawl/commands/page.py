@@ -45,8 +45,7 @@ if TYPE_CHECKING:
     from fscrawl.handlers.reading import Reader
     from fscrawl.handlers.rendering import Render
     from fscrawl.monitor.attempt import Attempt
-    from fscrawl.monitor.explain import Explanation, Look
-    from fscrawl.monitor.inlinks import Line
+    from fscrawl.monitor.explain import Explanation, Line, Look
     from fscrawl.parse.fields import Extracted, Items
     from fscrawl.storage.records import PageRecord
     from fscrawl.store import Tree

@@ -2,6 +2,7 @@
 
 Vocabulary:
   asked      what the user entered: a URL, a request as in `seeds.txt` or in its spelling, or the 24 digits of a key
+  inlink     a stored page that links to the URL
   line       a URL's line in a log: who discovered it, at which depth, on which page; or in `seeds.txt`
   mark       a line of a log: the page was stored and its links stand in logs, or it failed
   reason     why a URL is not stored, or not yet: a name for programs, a sentence for people, and what to do
@@ -13,8 +14,10 @@ Promise: it only reads. It says so if the data cannot show it. It reads only lin
 
 from __future__ import annotations
 
+import contextlib
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import compress
 from typing import Any
 
 import msgspec
@@ -24,7 +27,9 @@ from fscrawl import urls
 from fscrawl.config.seeds import line_of, read_seed, written_request
 from fscrawl.config.settings import Settings
 from fscrawl.errors import RecordError, UsageError
+from fscrawl.fleet.lines import Found, Told
 from fscrawl.fleet.machinery import Machinery
+from fscrawl.fleet.outside import AllLines
 from fscrawl.fleet.rules import LinkRules
 from fscrawl.frontier.flags import format_flags, labelled, parse_flags
 from fscrawl.frontier.host_figures import SLOW_S, Cause
@@ -32,18 +37,6 @@ from fscrawl.frontier.scope import BAD_PORT, TRAP, WHY_TRAP, Scope
 from fscrawl.hostnames import candidates
 from fscrawl.http.answers import HELP
 from fscrawl.monitor.advice import to_resume
-from fscrawl.monitor.inlinks import (
-    Inlink,
-    Line,
-    Mark,
-    Mentions,
-    ReadLinks,
-    host_of,
-    inlinks,
-    record_at,
-    record_of,
-    rule_against,
-)
 from fscrawl.monitor.snapshot import MachineStatus, Observer, Snapshot
 from fscrawl.politeness.robots import Rules
 from fscrawl.request import Request, body_text, is_spelling, read, route_of, spelling, url_of
@@ -54,7 +47,164 @@ from fscrawl.storage.records import ErrorRecord, PageRecord, Version
 from fscrawl.store import PAUSE, STOP, Tree
 from fscrawl.util.humanize import number_of
 from fscrawl.util.installed import command, path_word
+from fscrawl.util.parallel import READERS, in_turn_if_slow
 from fscrawl.util.progress import SILENT, ProgressLine
+
+# -- who names a URL: link files
+
+
+class Inlink(msgspec.Struct, frozen=True, order=True):
+    """A stored page that links to a URL.
+
+    `how`: "link", "nofollow", "redirect", "sitemap" or "unfollowed"; `depth`: of the URL by this link.
+    """
+
+    url: str
+    how: str
+    depth: int
+
+
+def host_of(tree: Tree, key: str, directory: str, first: str = "") -> str | None:
+    """Find the host that has a file with this key in `directory`, `first` before the others; None if there is none."""
+
+    def has(host: str) -> bool:
+        return tree.files.exists(tree.tree_path(directory, host, key))
+
+    if first and has(first):
+        return first
+    hosts = [host for host in sorted(tree.hosts(directory)) if host != first]
+    with contextlib.closing(in_turn_if_slow(has, hosts, READERS)) as there:
+        return next(compress(hosts, there), None)
+
+
+def record_of(tree: Tree, key: str, first: str = "") -> PageRecord | None:
+    """Find the record of a key, on `first` or another host; None if there is none or it is torn."""
+    host = host_of(tree, key, LINKS, first)
+    return None if host is None else record_at(tree, host, key)
+
+
+def record_at(tree: Tree, host: str, key: str) -> PageRecord | None:
+    """Read the record of a page whose host is known; None if there is none or it is torn."""
+    return _record(tree.files.read_or_torn(tree.tree_path(LINKS, host, key)))
+
+
+def _record(data: bytes | None) -> PageRecord | None:
+    try:
+        return PageRecord.from_json(data or b"")
+    except RecordError:
+        return None
+
+
+def inlinks(tree: Tree, url: str, line: ProgressLine = SILENT) -> Iterator[Inlink]:
+    """Give the stored pages that link to a URL (a normal form), from all link files. `line`: shows how far it is.
+
+    Torn records are skipped: the audit reports them.
+    """
+    quoted = f'"{url}"'.encode()  # a normal form is ASCII, and JSON escapes none of its characters
+    names: list[tuple[str, str]] = []
+    line.begin("listing records")
+    for host in sorted(tree.hosts(LINKS)):
+        names += [(host, key) for key in tree.keys(LINKS, host)]
+        line.reach(len(names))
+
+    def read(name: tuple[str, str]) -> PageRecord | None:
+        data = tree.files.read_or_torn(tree.tree_path(LINKS, *name))
+        return _record(data) if data is not None and quoted in data else None  # most need no parsing
+
+    line.begin("reading records", len(names))
+    for record in in_turn_if_slow(read, names, READERS):
+        line.advance()
+        how = None if record is None or record.url == url else record.names(url)
+        if record is not None and how is not None:
+            yield Inlink(record.url, how, record.depth_of_links)
+
+
+# -- who names a URL: lines of logs
+
+_MOST_LINES = 100
+
+
+class Line(msgspec.Struct, frozen=True):
+    """A line that found a URL: in the log of `machine`, or in `seeds.txt` (then `machine` is "").
+
+    found_on    URL of the page with key `referrer`
+    source      "log", "seeds"
+    """
+
+    machine: str
+    depth: int
+    referrer: str
+    mark: str = ""
+    found_on: str | None = None
+    source: str = "log"
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """What the log of `machine` says has become of a URL: it is done, or failed at `failed_at`.
+
+    depth     at which it was found
+    counts    its links were chosen by rules that cover the present ones; so machines do nothing more for the URL
+    """
+
+    machine: str
+    depth: int
+    failed_at: str = ""
+    counts: bool = False
+
+
+class Mentions:
+    """All lines in which logs mention one URL.
+
+    url      its normal form; None if no line has it
+    lines    who discovered it; a hundred at most
+    marks    who says that it is done, or that it failed; a hundred at most
+    requests of a plain URL: lines that have it as part of a request, in its spelling; a hundred at most
+    """
+
+    def __init__(self, tree: Tree, own: LinkRules, key: str, url: str | None, shard: int | None) -> None:
+        """Read it. `own`: those that the settings ask for. `url`: None if only the key is known; `shard`, too."""
+        self.url = url
+        self.lines: list[Line] = []
+        self.marks: list[Mark] = []
+        self.requests: set[str] = set()
+        self._begin = f"{url}#" if url is not None and "#" not in url else None
+        self._key = key
+        all_lines = AllLines(tree, None if shard is None else {shard})
+        newest = all_lines.generation
+        counts = newest is not None and newest.links is not None and newest.links.covers(own)
+        for machine, line in all_lines.lines():
+            if isinstance(line, Found):
+                self._add(line, machine)
+            elif isinstance(line, Told) and line.key == key and len(self.marks) < _MOST_LINES:
+                is_valid = counts or bool(line.failed_at)
+                self.marks.append(Mark(machine, line.depth, line.failed_at, counts=is_valid))
+
+    def _add(self, found: Found, machine: str) -> None:
+        if self.url is None and urls.key(found.url) == self._key:
+            self.url = found.url
+        if found.url == self.url and len(self.lines) < _MOST_LINES:
+            self.lines.append(Line(machine, found.depth, found.referrer, format_flags(found.flags)))
+        if self._begin is not None and found.url.startswith(self._begin) and len(self.requests) < _MOST_LINES:
+            self.requests.add(found.url)
+
+
+class ReadLinks:
+    """Of which of some pages the links stand in the logs, and by which rules they were chosen (None: by none yet)."""
+
+    def __init__(self, tree: Tree, keys: Iterable[str]) -> None:
+        wanted = set(keys)
+        all_lines = AllLines(tree)
+        self.rules = None if all_lines.generation is None else all_lines.generation.links
+        lines = (line for _, line in all_lines.lines())
+        self.keys = {line.key for line in lines if isinstance(line, Told) and not line.failed_at and line.key in wanted}
+
+
+def rule_against(rules: LinkRules, url: str, depth: int) -> str | None:
+    """Give the setting by which link rules leave a link out, with its value; None if they do not."""
+    if rules.max_depth is not None and depth > rules.max_depth:
+        return f"max_depth = {rules.max_depth}"
+    return rules.scope().explain(url)
+
 
 # -- the facts
 
@@ -289,14 +439,9 @@ class _Inquiry:
         spellings = candidates(self._it.asked)
         return next(filter(self._has_file, spellings), spellings[0] if spellings else None)
 
-    def _has_file(self, url: str) -> bool:
-        return self._is_stored(url) or self._tree.files.exists(self._path(ERRS, url))
-
-    def _is_stored(self, url: str) -> bool:
-        return self._tree.files.exists(self._path(LINKS, url))
-
-    def _path(self, directory: str, url: str) -> str:
-        return self._tree.tree_path(directory, urls.host(url), urls.key(url))
+    def _has_file(self, url: str, directories: Iterable[str] = (LINKS, ERRS)) -> bool:
+        host, key = urls.host(url), urls.key(url)
+        return any(self._tree.files.exists(self._tree.tree_path(directory, host, key)) for directory in directories)
 
     def _find_url(self) -> None:
         """Find the URL of a key: a file name gives the host, and a log or the seeds have the URL."""
@@ -401,7 +546,7 @@ class _Inquiry:
         if self._it.files or self._it.url is None or "#" in self._it.url:
             return
         of_seeds = {seed for seed in self._seeds if seed.startswith(f"{self._it.url}#")}
-        stored = set(filter(self._is_stored, requests | of_seeds))
+        stored = {each for each in requests | of_seeds if self._has_file(each, [LINKS])}
         known = [*sorted(stored), *sorted((requests | of_seeds) - stored)]
         for each in known[:_MOST_REQUESTS]:
             how = "is stored" if each in stored else "is known"
