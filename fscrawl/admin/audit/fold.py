@@ -20,6 +20,7 @@ import hashlib
 from collections.abc import Callable, Iterable
 
 from fscrawl import urls
+from fscrawl.admin.audit.report import EXAMPLES
 from fscrawl.fleet import heartbeat
 from fscrawl.fleet.lines import Found, Line, Told
 from fscrawl.fleet.machinery import Machinery
@@ -169,13 +170,20 @@ class Liveness:
         """Return the machines that are neither dead nor certainly alive: of those with a log, and of `owners`."""
         return {name for name in {*self._fleet.peers, *owners} if not (self.is_dead(name) or self.is_seen(name))}
 
-    def limit_s(self, machines: Iterable[str]) -> float:
-        """Return for how many seconds machines may be silent before they are dead: the longest `dead_after`."""
-        return max(map(self._fleet.dead_after_of, machines))
+    def watch(self, warn: Callable[[str], None], owners: Iterable[str] = ()) -> None:
+        """Watch the logs until no machine is doubtful; at most so long since the first look that each would be dead.
 
-    def watch(self, owners: Iterable[str]) -> None:
-        """Watch the logs until no machine is doubtful, at most `limit_s` seconds since the first look."""
-        while (names := self.doubtful(owners)) and (left_s := self._since + self.limit_s(names) - self._clock()) >= 0:
+        `warn`: is told before whose, and for how long.
+        """
+        if names := sorted(self.doubtful(owners)):
+            which, limit_s = ", ".join(names[:EXAMPLES]), self._limit_s(names)
+            what = f"machines that may be alive: {len(names)} ({which})"
+            warn(f"{what}; watching their heartbeats for up to {limit_s:g} s")
+        while (left := self.doubtful(owners)) and (left_s := self._since + self._limit_s(left) - self._clock()) >= 0:
             self._sleep(min(left_s + 0.01, _GLANCE_S))
             self.look()
         self._watched = True
+
+    def _limit_s(self, machines: Iterable[str]) -> float:
+        """Return for how many seconds machines may be silent before they are dead: the longest `dead_after`."""
+        return max(map(self._fleet.dead_after_of, machines))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from fscrawl import urls
 from fscrawl.admin.audit.fold import Liveness, fingerprint
-from fscrawl.admin.audit.report import EXAMPLES, PAGES, Finding
+from fscrawl.admin.audit.report import PAGES, Finding
 from fscrawl.admin.audit.scanner import Scanner
 from fscrawl.errors import PlantedError
 from fscrawl.fleet.generations import Generations
@@ -62,7 +62,8 @@ class Repair:
         report = self._report
         report.repaired = True
         if set(report.found) - {*_LEFT, *_AT_LAST} or self._scanner.doubtful:
-            self._wait_for_signs_of_life()
+            self._line.begin("watching heartbeats", unit="")
+            self._liveness.watch(self._warn, {owner for _, owner in self._scanner.temporaries})
         self._learn_holders()
         self._line.begin("putting URLs back", unit="URLs")
         self._put_back()
@@ -80,17 +81,6 @@ class Repair:
         if self._live and not report.ok:
             names = ", ".join(sorted(self._live))
             report.notes.append(f"files that live machines may be writing were not changed; live machines: {names}")
-
-    def _wait_for_signs_of_life(self) -> None:
-        owners = {owner for _, owner in self._scanner.temporaries}
-        self._line.begin("watching heartbeats", unit="")
-        doubtful = sorted(self._liveness.doubtful(owners))
-        if doubtful:
-            self._warn(
-                f"machines that may be alive: {len(doubtful)} ({', '.join(doubtful[:EXAMPLES])});"
-                f" watching their heartbeats for up to {self._liveness.limit_s(doubtful):g} s"
-            )
-        self._liveness.watch(owners)
 
     def _learn_holders(self) -> None:
         self._live = self._liveness.live
@@ -259,7 +249,6 @@ class Repair:
             if dead > report.found["dead_temporaries"]:  # only the watch has shown that its machine is dead
                 report.add("dead_temporaries", f"{path}: written by {owner}")
             report.mended["dead_temporaries"] += self._remove_temporary(path, owner)
-        report.notes[:] = [note for note in report.notes if not note.endswith("--repair finds out")]
         if left:
             report.notes.append(f"temporary files of live machines, not removed: {left}")
 

@@ -391,10 +391,6 @@ class Scanner:
                 self.report.add("dead_temporaries", f"{path}: written by {owner}", by_crawl=by_crawl)
             else:
                 self.doubtful += not self._liveness.is_seen(owner)
-        if self.doubtful:
-            self.report.notes.append(
-                f"temporary files of machines that may be alive: {self.doubtful}; --repair finds out"
-            )
 
     def _learn_lines_again(self) -> None:
         """Read what logs say by now; and look for URLs of which the record is gone, though nothing links to them."""
