@@ -73,12 +73,12 @@ def removed(tree: Tree, names: Collection[str]) -> tuple[str, list[str]]:
 
 
 def unknown(tree: Tree, hosts: list[str]) -> list[str]:
-    """Give a line for each host that the tree does not know, with those that are most like it."""
+    """Give a line for each host, or pattern of hosts, that the tree does not know, with those that are most like it."""
     try:
-        known = {*tree.hosts(LINKS), *tree.hosts(ERRS)}
+        known = {*tree.hosts(LINKS), *tree.hosts(ERRS)} if hosts else set()
     except TreeError:  # the signs are there, and that is what was asked for
         return []
-    return hostnames.unmatched([hostnames.option(host) for host in hosts], known)
+    return hostnames.unmatched([hostnames.option(host, globs=True) for host in hosts], known)
 
 
 # -- the verbs of a dashboard

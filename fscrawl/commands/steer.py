@@ -7,15 +7,14 @@ import contextlib
 import textwrap
 from collections.abc import Iterator
 
-from fscrawl import hostnames, interrupts
+from fscrawl import interrupts
 from fscrawl.admin import control
 from fscrawl.commands import COMMANDS
 from fscrawl.commands.program import Program, add_command, add_root, open_tree
 from fscrawl.config.watcher import settings_of
-from fscrawl.errors import EXIT_OK, FscrawlError, UsageError
+from fscrawl.errors import EXIT_OK, UsageError
 from fscrawl.http.answers import CLASSES
 from fscrawl.monitor.advice import to_go_on
-from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.store import Tree
 from fscrawl.util.humanize import number_of
 from fscrawl.util.installed import command
@@ -85,9 +84,9 @@ def _sign(options: argparse.Namespace) -> int:
         return EXIT_OK
     with _whole(options.command):
         names = [control.stop(tree)] if options.command == "stop" else control.pause(tree, options.host)
-    say(f"{control.created(names)}; machines obey within {_delay(tree)}")
+    say(f"{control.created(names)}; machines obey within two heartbeats")
     say(*to_go_on(options.root, names))
-    for line in control.unknown(tree, options.host) if options.command == "pause" and options.host else []:
+    for line in control.unknown(tree, options.host) if options.command == "pause" else []:
         say(f"{line}; the sign counts when such a host is met")
     return EXIT_OK
 
@@ -111,14 +110,6 @@ def _whole(verb: str) -> Iterator[None]:
         interrupts.keeps(f"the machines will {verb}")
 
 
-def _delay(tree: Tree) -> str:
-    """Say how long two heartbeats take. The signs are there: a `crawl.toml` that is wrong or gone is no failure."""
-    try:
-        return f"{2 * settings_of(tree).fleet.beat:g} s"
-    except FscrawlError:
-        return "two heartbeats"
-
-
 # -- failures
 
 
@@ -139,8 +130,7 @@ def _retry(options: argparse.Namespace) -> int:
         say(f"left out: {left_out}; to ask robots.txt again:  {command('retry', options.root)} --class robots")
     if not marked:
         say("no other failed URL matches" if marked.left_out else "no failed URL matches")
-        wanted = [hostnames.option(host, globs=True) for host in options.host]
-        for hint in hostnames.unmatched(wanted, {*tree.hosts(ERRS), *tree.hosts(LINKS)}) if wanted else []:
+        for hint in control.unknown(tree, options.host):
             say(hint)
         return EXIT_OK
     by_class = ", ".join(f"{n:,} {name}" for name, n in marked.most_common())
