@@ -16,7 +16,6 @@ failures whose record is not there.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable
 
 from fscrawl import urls
@@ -60,14 +59,14 @@ class Fold:
 
     def know(self, url: str, depth: int) -> None:
         """Note that a URL within the scope is known at a depth."""
-        number = fingerprint(url)
+        number = urls.fingerprint_of(url)
         if self._rules.own.max_depth is None or depth <= self._rules.own.max_depth:
             before = self.is_pending(number)
             self._table.known(number, depth)
             self.pending += self.is_pending(number) - before
 
     def _add_found(self, found: Found) -> None:
-        number = fingerprint(found.url)
+        number = urls.fingerprint_of(found.url)
         if found.flags.retry_of and not self.is_there(number):
             before = self.is_pending(number)
             self._again.setdefault(number, set()).add(found.flags.retry_of)
@@ -108,11 +107,6 @@ class Fold:
         failures = self._failures.get(number)
         has_failed = failures is not None and not failures <= self._again.get(number, set())
         return has_failed or self._table.settled(number)
-
-
-def fingerprint(url: str) -> int:
-    """Return the number that stands for a text, which need not be a URL."""
-    return int.from_bytes(hashlib.sha224(url.encode("utf-8", "replace")).digest()[:8])
 
 
 _GLANCE_S = 1.0

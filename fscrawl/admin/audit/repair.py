@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from fscrawl import urls
-from fscrawl.admin.audit.fold import Liveness, fingerprint
+from fscrawl.admin.audit.fold import Liveness
 from fscrawl.admin.audit.report import PAGES, Finding
 from fscrawl.admin.audit.scanner import Scanner
 from fscrawl.errors import PlantedError
@@ -98,7 +98,7 @@ class Repair:
         for finding in self._fetched_again():
             self._again.add(urls.fingerprint(finding.key))
             if finding.url:
-                self._again.add(fingerprint(finding.url))
+                self._again.add(urls.fingerprint_of(finding.url))
             if not finding.url or urls.key(finding.url) != finding.key:
                 self._unknown.add(urls.fingerprint(finding.key))
         if self._again:
@@ -120,7 +120,7 @@ class Repair:
     def _lines(self) -> Iterator[Found]:
         """Give the lines that make machines fetch what must be fetched."""
         for url, depth, referrer in self._wanted():
-            number = fingerprint(url)
+            number = urls.fingerprint_of(url)
             if not self._written.known(number, 0):
                 continue  # found twice: as misplaced and as lost
             self._report.put_back += 1
@@ -148,13 +148,13 @@ class Repair:
             if isinstance(line, Found) and (self._unknown or line.flags.label):
                 self._search_found(line)
         for seed in self._scanner.seeds:
-            number = fingerprint(seed)
+            number = urls.fingerprint_of(seed)
             if number in self._unknown:
                 self._unknown.discard(number)  # whoever holds its shard knows it
                 self._in_lines.pop(number, None)
 
     def _search_found(self, found: Found) -> None:
-        number = fingerprint(found.url)
+        number = urls.fingerprint_of(found.url)
         if found.flags.label and number in self._again:
             self._labels[number] = min(found.flags.label, self._labels.get(number, found.flags.label))
         if number in self._unknown:
@@ -166,7 +166,7 @@ class Repair:
         wanted = self._unknown - self._in_lines.keys()
         for record in self._scanner.records() if wanted else ():
             for url in (*record.links, *(record.requests or ())):
-                number = fingerprint(url)
+                number = urls.fingerprint_of(url)
                 if number in wanted and is_normal(url):
                     wanted.discard(number)
                     yield url, record.depth_of_links, record.key

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from fscrawl import urls
 from fscrawl.admin.audit.check import Checked, Checker, MachineryScan
-from fscrawl.admin.audit.fold import Fold, Liveness, fingerprint
+from fscrawl.admin.audit.fold import Fold, Liveness
 from fscrawl.admin.audit.report import PAGES, Finding, Report
 from fscrawl.config.settings import Settings
 from fscrawl.fleet.lines import Found
@@ -325,19 +325,19 @@ class Scanner:
                 self._checked.add(url)
             if self._is_accounted_for(url):
                 continue
-            if not is_marked and not self.fold.is_gone(fingerprint(url)):
+            if not is_marked and not self.fold.is_gone(urls.fingerprint_of(url)):
                 self.fold.know(url, record.depth_of_links)
             else:
                 self._suspect(url, record.depth_of_links, record.key)
 
     def _suspect(self, url: str, depth: int, referrer: str) -> None:
         """Note a URL that may be lost."""
-        if self._lost.known(fingerprint(url), 0):
+        if self._lost.known(urls.fingerprint_of(url), 0):
             self._maybe_lost.add((url, depth, referrer))
 
     def _is_accounted_for(self, url: str) -> bool:
         """Tell whether a link is stored, failed, pending or not to be followed."""
-        number = fingerprint(url)
+        number = urls.fingerprint_of(url)
         if self.fold.is_there(number) or self.fold.is_pending(number):
             return True
         if not is_normal(url) or self.rules.scope.refuses(url) is not None:
@@ -395,11 +395,11 @@ class Scanner:
     def _learn_lines_again(self) -> None:
         """Read what logs say by now; and look for URLs of which the record is gone, though nothing links to them."""
         for seed in self.seeds:
-            if self.fold.is_gone(fingerprint(seed)):
+            if self.fold.is_gone(urls.fingerprint_of(seed)):
                 self._suspect(seed, 0, "")
         for _, line in self._all_lines().lines():
             self.fold.add(line)
-            if isinstance(line, Found) and self.fold.is_gone(fingerprint(line.url)):
+            if isinstance(line, Found) and self.fold.is_gone(urls.fingerprint_of(line.url)):
                 self._suspect(line.url, line.depth, line.referrer)
 
     def _look_at_logs_again(self) -> None:
