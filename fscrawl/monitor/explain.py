@@ -188,24 +188,6 @@ class Mentions:
             self.requests.add(found.url)
 
 
-class ReadLinks:
-    """Of which of some pages the links stand in the logs, and by which rules they were chosen (None: by none yet)."""
-
-    def __init__(self, tree: Tree, keys: Iterable[str]) -> None:
-        wanted = set(keys)
-        all_lines = AllLines(tree)
-        self.rules = None if all_lines.generation is None else all_lines.generation.links
-        lines = (line for _, line in all_lines.lines())
-        self.keys = {line.key for line in lines if isinstance(line, Told) and not line.failed_at and line.key in wanted}
-
-
-def rule_against(rules: LinkRules, url: str, depth: int) -> str | None:
-    """Give the setting by which link rules leave a link out, with its value; None if they do not."""
-    if rules.max_depth is not None and depth > rules.max_depth:
-        return f"max_depth = {rules.max_depth}"
-    return rules.scope().explain(url)
-
-
 # -- the facts
 
 
@@ -321,7 +303,6 @@ _RESTS = (Cause.RETRY_AFTER, Cause.COSTLY, Cause.FAILING, Cause.TOLD)
 
 _RULES = (BAD_PORT, TRAP, "scope", "allow", "deny", "max_depth", "max_hosts_per_domain")
 _MOST_HOPS = 20  # as browsers do
-_MOST_NUMBERS = 10  # of versions
 _MOST_REQUESTS = 5  # for one URL; a site may have thousands of sessions
 
 
@@ -348,18 +329,12 @@ def explain(
     found = _Inquiry(tree, settings, seeds, asked).run(line, all_inlinks=all_inlinks and version is None)
     looks = [Look.of(each) for each in tree.versions(found.host, found.key)] if found.host else []
     if version is not None:
-        there = [str(look.number) for look in looks if look.what != "removed"]
-        if str(version) not in there:
-            raise UsageError(f"--version {version}: it has {_number_list(there)}")
+        if not any(look.number == version and look.what != "removed" for look in looks):
+            raise UsageError(f"--version {version}: there is none of this number; to see which:  --versions")
         view = tree.showing(found.host, found.key, version)
         found = _Inquiry(view, settings, seeds, asked).run(line, all_inlinks=all_inlinks)
     found.versions = looks if versions else None
     return found
-
-
-def _number_list(numbers: list[str]) -> str:
-    more = f", and {len(numbers) - _MOST_NUMBERS} more" if len(numbers) > _MOST_NUMBERS else ""
-    return f"only {', '.join(numbers[-_MOST_NUMBERS:])}{more}" if numbers else "none that was stored"
 
 
 class _Inquiry:
@@ -367,9 +342,9 @@ class _Inquiry:
         self._tree = tree
         self._machinery = Machinery(tree)
         self._settings = settings
-        self._seeds = frozenset(seeds)
-        self._labels = seeds
-        self._own = LinkRules.of(settings, near_to(self._seeds, settings.rules))
+        self._seeds = seeds
+        self._near = near_to(frozenset(seeds), settings.rules)
+        self._own = LinkRules.of(settings, self._near)
         self._it = Explanation(asked)
         self._snapshot: Snapshot
 
@@ -453,17 +428,16 @@ class _Inquiry:
         it.url = it.url or Mentions(self._tree, self._own, it.key, None, None).url
         it.host = urls.host(it.url) if it.url is not None else ""
 
-    def _shard(self) -> int:
-        return self._tree.record.shard_of(self._it.host, self._it.key)
-
     # -- what is stored
 
     def _read_files(self) -> None:
         it = self._it
-        it.shard = self._shard() if it.host else -1
-        for path in self._tree.bodies(it.host, it.key) if it.host else ():
+        if not it.host:
+            return
+        it.shard = self._tree.record.shard_of(it.host, it.key)
+        for path in self._tree.bodies(it.host, it.key):
             it.files[path] = self._tree.files.size(path)
-        for directory in (LINKS, ERRS) if it.host else ():
+        for directory in (LINKS, ERRS):
             path = self._tree.tree_path(directory, it.host, it.key)
             try:
                 data = self._tree.files.read(path)
@@ -475,11 +449,14 @@ class _Inquiry:
                 else:
                     it.error = ErrorRecord.from_json(data)
             except RecordError as error:
-                self._torn(path, error)
+                advice = f"{command('audit', self._tree.root)} --repair"
+                it.reasons.append(Reason("torn", f"{path} cannot be read: {error}", advice))
         record = it.page or it.error
         if record is not None:
             it.url = record.url if it.url is None else it.url
-            self._note_flaw(flaw(record, it.host, it.key))
+            if wrong := flaw(record, it.host, it.key):
+                more = f"to look for all such records:  {command('audit', self._tree.root)}"
+                it.notes.append(f"its record is wrong: {wrong}; a merge leaves it out; {more}")
         if it.page is not None and it.page.sha256:
             self._compare_body(it.page)
 
@@ -492,16 +469,6 @@ class _Inquiry:
             "is missing" if bytes_ is None else f"has {number_of(bytes_, 'byte')}, but the record says {page.bytes:,}"
         )
         self._it.notes.append(f"its body {wrong}; to fetch it again:  {command('audit', self._tree.root)} --repair")
-
-    def _note_flaw(self, wrong: str) -> None:
-        if wrong:
-            more = f"to look for all such records:  {command('audit', self._tree.root)}"
-            self._it.notes.append(f"its record is wrong: {wrong}; a merge leaves it out; {more}")
-
-    def _torn(self, path: str, error: RecordError) -> None:
-        self._it.reasons.append(
-            Reason("torn", f"{path} cannot be read: {error}", f"{command('audit', self._tree.root)} --repair")
-        )
 
     def _chain(self, page: PageRecord) -> Iterator[Hop]:
         """Go along redirects as far as they are stored, once along a loop."""
@@ -532,8 +499,8 @@ class _Inquiry:
 
     def _read_lines(self) -> None:
         it = self._it
-        if it.url in self._seeds:
-            mark = format_flags(labelled(self._labels.get(it.url or "", "")))
+        if it.url is not None and it.url in self._seeds:
+            mark = format_flags(labelled(self._seeds[it.url]))
             it.lines.append(Line("", 0, "", mark, source="seeds"))
         mentions = Mentions(self._tree, self._own, it.key, it.url, it.shard)
         found_on = {referrer: self._url_of(referrer) for referrer in {line.referrer for line in mentions.lines}}
@@ -589,8 +556,7 @@ class _Inquiry:
         """Give the settings and the line of robots.txt that exclude it."""
         crawl = self._settings.crawl
         is_seed = url in self._seeds  # only robots.txt and limits exclude a seed
-        near = near_to(self._seeds, self._settings.rules)
-        rule = None if is_seed else Scope(crawl, near).explain(url)
+        rule = None if is_seed else Scope(crawl, self._near).explain(url)
         if urls.bad_port(url) is not None:
             yield Reason(BAD_PORT, f"port {urls.bad_port(url)} is of another protocol than HTTP, and never asked")
         elif rule == TRAP:
@@ -598,7 +564,7 @@ class _Inquiry:
         elif rule is not None:
             name = rule.partition(" ")[0]
             advice = f"edit crawl.{name} in {self._tree.root}/crawl.toml"
-            if name == "scope" and not near:
+            if name == "scope" and not self._near:
                 advice = "no seed is known: if a site file gives the seeds, add --site FILE"
             yield Reason(name, f"crawl.{rule}: it is outside the scope", advice)
         yield from self._stopped_tasks()
@@ -733,18 +699,24 @@ class _Inquiry:
 
     def _not_in_a_log(self, url: str, followed: list[Inlink]) -> Reason:
         """Say why no log has a URL to which pages link."""
-        root = self._tree.root
-        read = ReadLinks(self._tree, (urls.key(link.url) for link in followed))
-        if read.keys and read.rules is not None and read.rules.covers(self._own):
-            text = "a page links to it, and is marked as done, but no log has the link"
-            return Reason("lost", text, f"{command('audit', root)} --repair")
+        root, all_lines = self._tree.root, AllLines(self._tree)
+        rules = None if all_lines.generation is None else all_lines.generation.links
+        wanted = {urls.key(link.url): link for link in followed}
+        lines = (line for _, line in all_lines.lines())
+        told = {line.key for line in lines if isinstance(line, Told) and not line.failed_at and line.key in wanted}
+        read = [wanted[key] for key in wanted if key in told]
         advice = f"the next crawl reads the page's record again:  {command('crawl', root)}"
-        for link in followed:
-            if read.rules is None or urls.key(link.url) not in read.keys:
-                continue
-            if (rule := rule_against(read.rules, url, link.depth)) is not None:
-                text = f"{link.url} links to it, and its links were read when it was outside: crawl.{rule}"
-                return Reason("links-read-by-other-rules", text, advice)
+        if read and rules is not None:
+            if rules.covers(self._own):
+                text = "a page links to it, and is marked as done, but no log has the link"
+                return Reason("lost", text, f"{command('audit', root)} --repair")
+            for link in read:
+                rule = rules.scope().explain(url)
+                if rules.max_depth is not None and link.depth > rules.max_depth:
+                    rule = f"max_depth = {rules.max_depth}"
+                if rule is not None:
+                    text = f"{link.url} links to it, and its links were read when it was outside: crawl.{rule}"
+                    return Reason("links-read-by-other-rules", text, advice)
         return Reason("links-not-read-yet", "pages link to it, and their links are not read (again) yet", advice)
 
 
