@@ -75,9 +75,9 @@ def test_a_missing_directory_of_pages_is_a_problem(tree, name):
     """The share may not be mounted; if it is, the directory is made by hand, and the audit does the rest."""
     (tree.root / name).rmdir()
     (found,) = directory.missing_directories(tree)
-    assert (found.level, found.what) == (PROBLEM, f"{tree.root}/{name} is missing")
-    assert found.advice.startswith("is the share mounted? ")
-    assert f"mkdir {tree.root}/{name} && " in found.advice
+    assert found.level == PROBLEM
+    assert found.what.startswith(f"{tree.root}/{name}: it is not there; is the share mounted? ")
+    assert f"mkdir {tree.root}/{name} && " in found.what
     assert found in examine(tree.root)[0]
 
 

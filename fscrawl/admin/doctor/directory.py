@@ -44,13 +44,10 @@ def missing_directories(tree: Tree) -> Iterator[CheckResult]:
     missing = tree.missing_directories()
     if not missing:
         yield CheckResult(OK, f"all directories of the tree are in {tree.root}")
-    for directory in missing:
-        if not _is_machinery(directory):
-            repair = f"{command('audit', tree.root)} --repair"
-            made = f"mkdir {path_word(tree.files.absolute(directory))} && {repair}"
-            yield CheckResult(
-                PROBLEM, _message(tree, [directory]), f"is the share mounted? If somebody has removed it:  {made}"
-            )
+    try:
+        tree.check_directories()
+    except TreeError as error:
+        yield CheckResult(PROBLEM, str(error))
     yield from of_machinery(tree, missing)
 
 
@@ -60,20 +57,12 @@ def of_machinery(tree: Tree, missing: list[str]) -> Iterator[CheckResult]:
     The share is there, since `tree.json` was read. An empty directory does not fit the other files, so it is
     safer to make all anew, which costs a look at all records.
     """
-    parts = [directory for directory in missing if _is_machinery(directory)]
+    parts = [tree.files.absolute(directory) for directory in missing if directory.startswith(MACHINERY)]
     if parts:
         removed = f"rm -r {path_word(tree.files.absolute(MACHINERY))} && {command('crawl', tree.root)}"
         again = "the crawl makes it again from what is stored, and fetches nothing twice"
-        yield CheckResult(PROBLEM, _message(tree, parts), f"when no machine runs on this tree:  {removed}    ({again})")
-
-
-def _is_machinery(directory: str) -> bool:
-    return directory.startswith(MACHINERY)
-
-
-def _message(tree: Tree, missing: list[str]) -> str:
-    are = "is" if len(missing) == 1 else "are"
-    return f"{', '.join(map(tree.files.absolute, missing))} {are} missing"
+        what = f"{', '.join(parts)} {'is' if len(parts) == 1 else 'are'} missing"
+        yield CheckResult(PROBLEM, what, f"when no machine runs on this tree:  {removed}    ({again})")
 
 
 _MOST_HOSTS = 200  # directories of hosts that are looked at
