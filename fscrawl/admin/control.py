@@ -5,14 +5,14 @@
     PAUSE.<host>   no machine fetches from this host; with its port (a.example_8080) or without
 
 Signs are empty files in the root. Machines look for them at each heartbeat. You can also create and remove them by
-hand. A verb of the dashboard takes a JSON object and returns one line that says what was done; UsageError if the object
-is wrong.
+hand. A verb of the dashboard takes the bytes of a JSON object, and returns one line that says what was done; UsageError
+if the object is wrong.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
@@ -83,7 +83,7 @@ def unknown(tree: Tree, hosts: list[str]) -> list[str]:
 
 # -- the verbs of a dashboard
 
-_Texts = Annotated[list[str], msgspec.Meta(min_length=1, max_length=1000)]  # a list without any would mean all
+_Texts = Annotated[list[str], msgspec.Meta(min_length=1)]  # a list without any would mean all
 
 
 class _Nothing(msgspec.Struct, forbid_unknown_fields=True):
@@ -105,28 +105,28 @@ class _Seed(_Nothing):
 T = TypeVar("T")
 
 
-def _read(given: dict[str, Any], kind: type[T]) -> T:
+def _read(given: bytes, kind: type[T]) -> T:
     try:
-        return msgspec.convert(given, kind)
-    except msgspec.ValidationError as error:
+        return msgspec.json.decode(given, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(str(error)) from None
 
 
-def _pause(tree: Tree, given: dict[str, Any]) -> str:
+def _pause(tree: Tree, given: bytes) -> str:
     return created(pause(tree, _read(given, _Hosts).hosts))
 
 
-def _resume(tree: Tree, given: dict[str, Any]) -> str:
+def _resume(tree: Tree, given: bytes) -> str:
     message, remaining = removed(tree, resume(tree, _read(given, _Hosts).hosts))
     return message + (f"; still there: {', '.join(remaining)}" if remaining else "")
 
 
-def _stop(tree: Tree, given: dict[str, Any]) -> str:
+def _stop(tree: Tree, given: bytes) -> str:
     _read(given, _Nothing)
     return created([stop(tree)])
 
 
-def _retry(tree: Tree, given: dict[str, Any]) -> str:
+def _retry(tree: Tree, given: bytes) -> str:
     from fscrawl.admin.retry import retry  # noqa: PLC0415 - `pause` and a dashboard that only looks need not load it
 
     asked = _read(given, _Failures)
@@ -140,7 +140,7 @@ def _retry(tree: Tree, given: dict[str, Any]) -> str:
     return "no other failed URL matches" if put.left_out else "no failed URL matches"
 
 
-def _seed(tree: Tree, given: dict[str, Any]) -> str:
+def _seed(tree: Tree, given: bytes) -> str:
     try:
         url, label = read_given(_read(given, _Seed).url)
     except ValueError as error:
@@ -151,7 +151,7 @@ def _seed(tree: Tree, given: dict[str, Any]) -> str:
     return f"added: {line_of(url)}"
 
 
-VERBS: dict[str, Callable[[Tree, dict[str, Any]], str]] = {
+VERBS: dict[str, Callable[[Tree, bytes], str]] = {
     "pause": _pause,
     "resume": _resume,
     "stop": _stop,

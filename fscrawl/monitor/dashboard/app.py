@@ -99,9 +99,8 @@ _FILES = {
 _LOOKS_AT_A_TIME = 8  # own threads: requests that hang on a page's file must not block the state
 _EVERY_S = 1.0
 _STILL_HERE_S = 15.0
-_MOST_BODY_BYTES = 65_536
 
-Verbs = Mapping[str, Callable[[Tree, dict[str, Any]], str]]
+Verbs = Mapping[str, Callable[[Tree, bytes], str]]
 
 
 class Dashboard:
@@ -236,7 +235,7 @@ class Dashboard:
         verb = self._verbs.get(request.path_params["verb"])
         if verb is None:
             raise HTTPException(404, f"must be one of {', '.join(self._verbs)}")
-        given = await _object(request)
+        given = await request.body() or b"{}"
         return _json_response({"done": await to_thread.run_sync(lambda: verb(self._latest.tree, given))})
 
 
@@ -300,21 +299,6 @@ def _page_key(host: str, key: str) -> tuple[str, str]:
     if not is_key(key):
         raise HTTPException(404, "there is no such page")
     return _host(host), key
-
-
-async def _object(request: Request) -> dict[str, Any]:
-    data = b""
-    async for chunk in request.stream():
-        data += chunk
-        if len(data) > _MOST_BODY_BYTES:
-            raise HTTPException(413, "the body is too long")
-    try:
-        given = json.loads(data or b"{}")
-    except (ValueError, RecursionError):
-        given = None
-    if not isinstance(given, dict):
-        raise UsageError("the body must be a JSON object")
-    return given
 
 
 # -- what went wrong
