@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from fscrawl import interrupts
-from fscrawl.commands.program import Program, add_command, add_root, file, not_negative, open_tree
+from fscrawl.commands.program import Program, add_root, file, not_negative, open_tree
 from fscrawl.errors import EXIT_OK, UsageError, tree_error
 from fscrawl.util.humanize import number_of
 from fscrawl.util.installed import to_install
@@ -23,8 +23,7 @@ ssh -L 8712:127.0.0.1:8712 server                    watch from another machine
 
 
 def add(program: Program) -> None:
-    dashboard = add_command(
-        program,
+    dashboard = program.add(
         "dashboard",
         _dashboard,
         description="Serve a web page that shows the crawl: live curves, machines, hosts, pages, failures.",
@@ -43,8 +42,7 @@ def add(program: Program) -> None:
         help="allow everyone who has the printed URL to pause, stop and seed the crawl",
     )
 
-    report = add_command(
-        program,
+    report = program.add(
         "report",
         _report,
         description="Write the views of the dashboard into one HTML file: curves of the whole crawl, machines, labels,"

@@ -18,7 +18,6 @@ from fscrawl import store
 from fscrawl.commands.program import (
     Program,
     add_allow_env,
-    add_command,
     add_root,
     add_settings,
     add_site,
@@ -69,8 +68,7 @@ _MOST_LINKS = 20  # and links
 
 
 def add(program: Program) -> None:
-    show = add_command(
-        program,
+    show = program.add(
         "show",
         _show,
         description="Print what the tree knows about a URL: its files and its record. If it is not stored, say why.",
@@ -87,8 +85,7 @@ def add(program: Program) -> None:
     show.add_argument("--version", type=positive, metavar="N", help="show the page as it was in this version")
     show.add_argument("--json", action="store_true", help="print everything as one JSON object")
 
-    attempt = add_command(
-        program,
+    attempt = program.add(
         "try",
         _try,
         description="Fetch one page by the rules of a crawl, and show what would come of it. Nothing is stored.",

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from fscrawl import interrupts
 from fscrawl.admin import control
 from fscrawl.commands import COMMANDS
-from fscrawl.commands.program import Program, add_command, add_root, open_tree
+from fscrawl.commands.program import Program, add_root, open_tree
 from fscrawl.config.watcher import settings_of
 from fscrawl.errors import EXIT_OK, UsageError
 from fscrawl.http.answers import CLASSES
@@ -37,8 +37,7 @@ _CLASSES = textwrap.fill(f"classes: {', '.join(CLASSES)}", 79, subsequent_indent
 def add(program: Program) -> None:
     for name, flags in _EXAMPLES.items():
         summary = COMMANDS[name][1]
-        parser = add_command(
-            program,
+        parser = program.add(
             name,
             _sign,
             description=f"{summary[0].upper()}{summary[1:]}.{_MORE.get(name, '')}",
@@ -53,8 +52,7 @@ def add(program: Program) -> None:
                 metavar="HOST",
                 help="only this host; repeatable (default: the whole crawl)",
             )
-    parser = add_command(
-        program,
+    parser = program.add(
         "retry",
         _retry,
         description="Put failed URLs back on the to-do list. Running machines fetch them; otherwise the next crawl"
