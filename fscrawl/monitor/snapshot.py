@@ -124,11 +124,6 @@ class MachineStatus(msgspec.Struct):
                 self.goodbye = line if isinstance(line, Goodbye) else None
                 self.history.append(line.counters if isinstance(line, Goodbye) else line)
 
-    def read_ends(self, hello: Hello | None, goodbye: Goodbye) -> None:
-        """Read the first and the last line of its log, in place of all lines."""
-        self.hello, self.goodbye = hello, goodbye
-        self.history.append(goodbye.counters)
-
     def forget_before(self, moment: float) -> None:
         """Forget the beats before a time by its own clock, but never the last one."""
         while len(self.history) > 1 and self.history[0].at < moment:
@@ -521,8 +516,8 @@ class Observer:
         beginning = lines if is_whole else self._machinery.read_heartbeats(machine.name, 0, most=_HELLO_BYTES)
         goodbye = goodbye_of(lines)
         if goodbye is not None and now - goodbye.counters.at > HISTORY_S:
-            machine.read_ends(hello_in(beginning), goodbye)
-            machine.offset = size
+            machine.hello, machine.goodbye, machine.offset = hello_in(beginning), goodbye, size
+            machine.history.append(goodbye.counters)
             return
         if is_whole:
             machine.read(lines)
@@ -539,11 +534,8 @@ class Observer:
         if machine.left or covered_s >= HISTORY_S or now - machine.last.at > HISTORY_S:
             return
         wanted = int(_LAST_BYTES * 1.1 * HISTORY_S / max(covered_s, 1.0))
-        self._read_end(machine, max(0, size - min(wanted, _END_BYTES)))
-
-    def _read_end(self, machine: MachineStatus, offset: int) -> None:
         machine.history.clear()
-        machine.offset = offset
+        machine.offset = max(0, size - min(wanted, _END_BYTES))
         self._read_on(machine)
 
     def _read_on(self, machine: MachineStatus) -> None:

@@ -209,22 +209,17 @@ def holder_of(root: Path) -> Path:
 
 
 def mount(directory: Path, found: Mount | None) -> Iterator[CheckResult]:
-    """Say what is known of the mount."""
+    """Say what is known about a mount of this kind with these options."""
     if found is None:
         yield CheckResult(WARNING, f"{directory}: the mount cannot be found in {TABLE}")
-    else:
-        yield from remarks(found)
-
-
-def remarks(mount: Mount) -> Iterator[CheckResult]:
-    """Say what is known about a mount of this kind with these options."""
-    mounted = f"{mount.point} is {mount.kind} of {mount.source}"
-    if "ro" in mount.options:
+        return
+    mounted = f"{found.point} is {found.kind} of {found.source}"
+    if "ro" in found.options:
         yield CheckResult(PROBLEM, f"{mounted}, mounted read-only", "mount it read-write")
     else:
-        found = known(mount.kind, mount.source)
-        yield CheckResult(found.level, f"{mounted}: {found.what}", found.advice)
-    if mount.kind in NFS and "soft" in mount.options:
+        of_kind = known(found.kind, found.source)
+        yield CheckResult(of_kind.level, f"{mounted}: {of_kind.what}", of_kind.advice)
+    if found.kind in NFS and "soft" in found.options:
         what = "it is mounted with the option soft, so writes fail when the server is slow"
         yield CheckResult(WARNING, what, "mount it with the option hard")
 
