@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import msgspec
 
@@ -28,7 +26,7 @@ from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.storage.records import ErrorRecord
 from fscrawl.store import Tree
 from fscrawl.util.installed import command
-from fscrawl.util.parallel import READERS, in_turn
+from fscrawl.util.parallel import READERS, in_turn_if_slow
 from fscrawl.util.progress import SILENT, ProgressLine
 
 NOT_BY_ITSELF = "robots"  # it would fail again as long as robots.txt stays as it is
@@ -83,25 +81,23 @@ def _failures(
 ) -> Iterator[tuple[ErrorRecord, bool]]:
     """Read the failures of URLs that are not stored, and mark those of the classes. Gives which ones were marked."""
 
-    def take(host: str, key: str) -> tuple[ErrorRecord, bool] | None:
+    def named() -> Iterator[tuple[str, str]]:
+        for host in sorted(tree.hosts(ERRS)):
+            if not hosts or any(each.may_name(host) for each in hosts):
+                stored = frozenset(tree.keys(LINKS, host))
+                yield from ((host, key) for key in sorted(tree.keys(ERRS, host)) if key not in stored)
+
+    def take(name: tuple[str, str]) -> tuple[ErrorRecord, bool] | None:
+        host, key = name
         record = _read(tree, host, key, warn)
-        if record is None or not _is_of(record.url, hosts) or tree.is_done(host, key):
+        if record is None or (hosts and not any(each.has(record.url) for each in hosts)) or tree.is_done(host, key):
             return None
         is_chosen = record.class_ in classes if classes else record.class_ != NOT_BY_ITSELF
         if is_chosen and not record.again:  # at once: by now a machine may have tried it by itself
             tree.put_error(host, msgspec.structs.replace(record, again=True))
         return record, is_chosen
 
-    wanted = [name for name in sorted(tree.hosts(ERRS)) if not hosts or any(host.may_name(name) for host in hosts)]
-    with ThreadPoolExecutor(READERS, thread_name_prefix="retry") as pool:
-        for host in wanted:
-            stored = frozenset(tree.keys(LINKS, host))
-            jobs = (partial(take, host, key) for key in sorted(tree.keys(ERRS, host)) if key not in stored)
-            yield from (taken for taken in in_turn(pool, jobs) if taken is not None)
-
-
-def _is_of(url: str, hosts: Collection[Host]) -> bool:
-    return not hosts or any(host.has(url) for host in hosts)
+    return (taken for taken in in_turn_if_slow(take, named(), READERS) if taken is not None)
 
 
 def _read(tree: Tree, host: str, key: str, warn: Callable[[str], None]) -> ErrorRecord | None:

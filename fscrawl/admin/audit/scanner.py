@@ -43,7 +43,7 @@ from fscrawl.storage.layout import (
 )
 from fscrawl.storage.records import PageRecord
 from fscrawl.store import Tree
-from fscrawl.util.parallel import READERS, in_turn
+from fscrawl.util.parallel import READERS, in_turn, in_turn_if_slow
 from fscrawl.util.progress import ProgressLine
 
 OWN_NAMES = frozenset({SETTINGS, SEEDS, *PAGE_DIRECTORIES})  # in the root, beside the hidden ones
@@ -298,12 +298,11 @@ class Scanner:
     def records(self) -> Iterator[PageRecord]:
         """Read all records again, without their bodies."""
         self._line.begin("reading records again", self.report.records)
-        with ThreadPoolExecutor(READERS, thread_name_prefix="audit") as pool:
-            keys = ((host, key) for host in self._hosts for key in self._tree.keys(LINKS, host))
-            for record in in_turn(pool, (partial(self.check.record, host, key) for host, key in keys)):
-                self._line.advance()
-                if record is not None:
-                    yield record
+        names = ((host, key) for host in self._hosts for key in self._tree.keys(LINKS, host))
+        for record in in_turn_if_slow(lambda name: self.check.record(*name), names, READERS):
+            self._line.advance()
+            if record is not None:
+                yield record
 
     # -- links
 

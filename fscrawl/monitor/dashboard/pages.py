@@ -11,8 +11,6 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any, TypeVar
 
 from msgspec.structs import fields
@@ -28,7 +26,7 @@ from fscrawl.request import shown
 from fscrawl.storage.layout import ERRS, LINKS, is_key
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree
-from fscrawl.util.parallel import READERS, in_turn
+from fscrawl.util.parallel import READERS, in_turn_if_slow
 
 WAYS = ("page", "text", "source", "answer")
 HOST = re.compile(r"(?!\.)[a-z0-9._-]{1,200}\Z")
@@ -40,7 +38,6 @@ _LIKE_LINKS = "<style>:where(a[hr\\200b ef]){color:#0645ad;text-decoration:under
 _EXAMPLES = 5
 _SAMPLE_HOSTS = 100
 _SAMPLE_FILES = 500
-_POOL = ThreadPoolExecutor(READERS, thread_name_prefix="pages")
 
 T = TypeVar("T")
 
@@ -184,8 +181,8 @@ def page_of(tree: Tree, host: str, directory: str, page: int) -> dict[str, Any]:
 def _records(tree: Tree, directory: str, host: str, keys: Iterable[str]) -> Iterator[PageRecord | ErrorRecord]:
     """Read records or failures, several at a time; those that cannot be read are left out."""
     read: Callable[[str, str], PageRecord | ErrorRecord] = tree.page if directory == LINKS else tree.error
-    jobs = (partial(_read, partial(read, host, key), []) for key in keys)
-    return (record for record in in_turn(_POOL, jobs) if record is not None)
+    found = in_turn_if_slow(lambda key: _read(lambda: read(host, key), []), keys, READERS)
+    return (record for record in found if record is not None)
 
 
 def examples(tree: Tree, chance: random.Random | None = None) -> dict[str, Any]:
