@@ -69,15 +69,9 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, dashboard: Dashboard) -> None:
         super().__init__(config)
         self._dashboard = dashboard
-        self._loop: asyncio.AbstractEventLoop | None = None
-
-    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        self._loop = asyncio.get_running_loop()
-        await super().serve(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._dashboard.close)
+        asyncio.get_running_loop().call_soon_threadsafe(self._dashboard.close)
         last = threading.Timer(_LAST_RESORT_S, interrupts.leave, [sig])  # if a thread waits for a share that hangs
         last.daemon = True
         last.start()
