@@ -20,7 +20,6 @@ from fscrawl import hostnames
 from fscrawl.config.seeds import line_of, line_of_seed, read_given, read_seeds
 from fscrawl.errors import TreeError, UsageError
 from fscrawl.fleet.heartbeat import new_machine_id
-from fscrawl.http.answers import CLASSES
 from fscrawl.monitor.advice import host_of
 from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.store import PAUSE, STOP, Tree
@@ -130,9 +129,6 @@ def _retry(tree: Tree, given: bytes) -> str:
     from fscrawl.admin.retry import retry  # noqa: PLC0415 - `pause` and a dashboard that only looks need not load it
 
     asked = _read(given, _Failures)
-    for name in asked.classes:
-        if name not in CLASSES:
-            raise UsageError(f"classes: {name}: must be one of {', '.join(CLASSES)}")
     writer = Tree(tree.root, new_machine_id())  # each retry has a log of its own
     put = retry(writer, asked.classes, asked.hosts, lambda _: None)
     if put:

@@ -15,11 +15,12 @@ from collections.abc import Callable, Collection, Iterator
 import msgspec
 
 from fscrawl import hostnames, urls
-from fscrawl.errors import RecordError, TreeError, about
+from fscrawl.errors import RecordError, TreeError, UsageError, about
 from fscrawl.fleet.lines import Found
 from fscrawl.fleet.outside import write_command_log
 from fscrawl.frontier.flags import Flags, parse_flags
 from fscrawl.hostnames import Host
+from fscrawl.http.answers import CLASSES
 from fscrawl.labels import sound
 from fscrawl.storage.flaws import flaw
 from fscrawl.storage.layout import ERRS, LINKS
@@ -48,9 +49,12 @@ def retry(
     """Mark the failures of these classes and hosts to be tried again. Return their number by class.
 
     `classes`: if empty, all classes but NOT_BY_ITSELF. `hosts`: in any form of `hostnames`, also globs; if empty, all
-    hosts. `tree`: opened under a machine id of its own. `line`: shows how many are read. UsageError if a host is none;
-    TreeError if the tree cannot be read or written.
+    hosts. `tree`: opened under a machine id of its own. `line`: shows how many are read. UsageError if a class or a
+    host is none; TreeError if the tree cannot be read or written.
     """
+    for name in classes:
+        if name not in CLASSES:
+            raise UsageError(f"--class {name}: must be one of {', '.join(CLASSES)}")
     wanted = [hostnames.option(host, globs=True) for host in hosts]
     put = Marked()
     line.begin("reading failures", unit="failures")

@@ -12,7 +12,7 @@ from fscrawl.admin import control
 from fscrawl.commands import COMMANDS
 from fscrawl.commands.program import Program, add_root, open_tree
 from fscrawl.config.watcher import settings_of
-from fscrawl.errors import EXIT_OK, UsageError
+from fscrawl.errors import EXIT_OK
 from fscrawl.http.answers import CLASSES
 from fscrawl.monitor.advice import to_go_on
 from fscrawl.store import Tree
@@ -115,9 +115,6 @@ def _retry(options: argparse.Namespace) -> int:
     from fscrawl.admin.retry import retry  # noqa: PLC0415 - a pause need not load it
 
     classes = [name for text in options.classes for name in text.split(",")]
-    for name in classes:
-        if name not in CLASSES:
-            raise UsageError(f"--class {name}: must be one of {', '.join(CLASSES)}")
     tree = open_tree(options.root, writing=True)
     settings_of(tree)  # wrong settings are refused now, not by the next crawl
     interrupts.keeps("some failures may be on the to-do list already; the same command does the rest")
