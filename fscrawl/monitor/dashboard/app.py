@@ -78,14 +78,9 @@ class Latest:
         finally:
             self._lock.release()
 
-    def check(self) -> None:
-        """Raise a TreeError if the tree is gone: an empty mount point looks like a tree without machines and pages."""
-        Tree(self.tree.root, self.tree.machine)
-
     def _look(self) -> None:
         self._snapshot = None
         self._began = self._clock()
-        self.check()
         self._snapshot = self._observer.look()
         self._looked_at = self._clock()
 
@@ -204,7 +199,7 @@ class Dashboard:
                 raise UsageError("not a URL; write it in full, or search for a part of it")
             found = pages.find(self._latest.tree, given["url"])
         if found is None:
-            self._latest.check()
+            self._latest.tree.check_there()
             raise HTTPException(
                 404, "neither stored nor failed: it waits for its turn, is outside the scope, or no page links to it"
             )
@@ -213,11 +208,11 @@ class Dashboard:
     def _pages(self, request: Request) -> Response:
         given, listed = request.query_params, _one_of(request, "list", ("pages", "failures"), "pages")
         host, directory = _host(given.get("host", "")), LINKS if listed == "pages" else ERRS
-        self._latest.check()
+        self._latest.tree.check_there()
         return _json_response(pages.page_of(self._latest.tree, host, directory, _number(given.get("page"))))
 
     def _errors(self, request: Request) -> Response:  # noqa: ARG002
-        self._latest.check()
+        self._latest.tree.check_there()
         return _json_response(pages.examples(self._latest.tree))
 
     def _body(self, request: Request) -> Response:
@@ -225,7 +220,7 @@ class Dashboard:
         host, key = _page_key(request.path_params["host"], request.path_params["key"])
         found = pages.body(self._latest.tree, host, key, way)
         if found is None:
-            self._latest.check()
+            self._latest.tree.check_there()
             raise HTTPException(404, "no body is stored for this page")
         return Response(found[1], headers={"content-type": f"{found[0]}; charset=utf-8"})
 
