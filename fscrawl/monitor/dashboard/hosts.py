@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -189,14 +189,14 @@ def _is_wanted(host: HostNow, only: str) -> bool:
     return host.figure.cause in _HELD_BACK if only == "held" else host.figure.pending > 0
 
 
-def counted(tree: Tree, names: Iterable[str]) -> dict[str, tuple[int, int]]:
+def counted(tree: Tree, names: Iterable[str]) -> Iterator[tuple[str, tuple[int, int]]]:
     """Count the records and the failures of hosts by listing their files, several hosts at a time."""
 
     def count(name: str) -> tuple[int, int]:
         return len(tree.keys(LINKS, name)), len(tree.keys(ERRS, name))
 
     names = list(names)
-    return dict(zip(names, in_turn_if_slow(count, names, READERS), strict=True))
+    return zip(names, in_turn_if_slow(count, names, READERS), strict=True)
 
 
 def row_of(name: str, numbers: tuple[int, int], host: HostNow | None, now: float) -> dict[str, Any]:
