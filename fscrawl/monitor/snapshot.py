@@ -519,13 +519,9 @@ class Observer:
             machine.hello, machine.goodbye, machine.offset = hello_in(beginning), goodbye, size
             machine.history.append(goodbye.counters)
             return
-        if is_whole:
-            machine.read(lines)
-            machine.offset = size
-            return
         machine.read(beginning)
         machine.offset = len(beginning)
-        if not lines:  # it is empty, or its end is torn
+        if is_whole or not lines:  # without any, it is empty, or its end is torn
             return
         machine.history.clear()
         machine.read(lines)
