@@ -123,22 +123,20 @@ def body(tree: Tree, host: str, key: str, way: str) -> tuple[str, bytes] | None:
     there is none, or if it is neither HTML nor text. TreeError if the tree cannot be read.
     """
     record = _read(lambda: tree.page(host, key), [])
-    size, file = (max(record.bytes, 0), record.file) if record is not None else (None, None)
-    if file is not None and file not in TEXTS:
+    if record is None or (record.file is not None and record.file not in TEXTS):
         return None
-    rendered = record if record is not None and record.is_rendered and way != "answer" else None
+    size, file = max(record.bytes, 0), record.file
+    rendered = record if record.is_rendered and way != "answer" else None
     data = _read(lambda: tree.seen(host, rendered) if rendered else tree.body(host, key, size, file), [])
     if data is None:
         return None
     if file is not None:  # shown as text in every way: nothing in it may run
-        encoding = (
-            sniff_encoding(data, record.headers.get("content-type"), record.url) if record is not None else "utf-8"
-        )
+        encoding = sniff_encoding(data, record.headers.get("content-type"), record.url)
         return "text/plain", decode(data, encoding).encode("utf-8", "replace")
     seen = rendered.as_seen if rendered else record
-    encoding = (seen and seen.encoding) or sniff_encoding(data)
+    encoding = seen.encoding or sniff_encoding(data)
     if way == "text":
-        content_type = seen.headers.get("content-type") if seen else None
+        content_type = seen.headers.get("content-type")
         return "text/plain", text.visible(links.readable(data, encoding, content_type)).encode("utf-8", "replace")
     source = decode(data, encoding)
     if way == "page":
