@@ -215,7 +215,7 @@ class MachineryScan:
                 return Finding("torn_leases", path)
         except PlantedError as error:
             return Finding("planted", path, error.what)
-        except (RecordError, msgspec.DecodeError, RecursionError) as error:
+        except (RecordError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             return Finding("torn_leases", path) if is_lease else Finding("torn_robots", path, str(error))
         return None
 
