@@ -22,8 +22,6 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-import msgspec
-
 from fscrawl import interrupts
 from fscrawl.errors import TreeError
 from fscrawl.storage.mounts import mount_at
@@ -40,57 +38,34 @@ _Wait = Callable[[Callable[[], bool]], float | None]
 _ELSEWHERE = "put the tree on another file system (a local disk, NFS, sshfs of an OpenSSH server, GlusterFS)"
 
 
-class Mount(msgspec.Struct, frozen=True):
-    """What was found. `kind`: the file system's type, "" if unknown. A time of None: not within a second."""
-
-    kind: str
-    exclusive_create: bool
-    append_seen_s: float
-    listing_seen_s: float | None
-
-    def unsafe(self) -> list[str]:
-        """Return the texts of warnings."""
-        found = []
-        if not self.exclusive_create:
-            found.append("two programs can create the same file (O_EXCL does not work): run only one machine at a time")
-        if self.append_seen_s > _LATE_S:
-            found.append(
-                f"appended data is visible {self.append_seen_s:.2f} s late: machines learn late about each other"
-            )
-        if self.listing_seen_s is None:
-            found.append(f"a listing does not show a new name within {LONGEST_WAIT_S:g} s: pages may be fetched twice")
-        elif self.listing_seen_s > _LATE_S:
-            found.append(f"a listing shows a new name {self.listing_seen_s:.2f} s late: pages may be fetched twice")
-        return found
-
-
 def probe(
     tree: Tree,
     warn: Callable[[str], None],
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
-) -> Mount:
-    """Try the file system of `tree`; warn of what is unsafe. TreeError if a crawl there would lose data."""
+) -> float:
+    """Try the file system of `tree`; warn of what is unsafe. TreeError if a crawl there would lose data.
+
+    Give how many seconds it took until what was appended could be read.
+    """
     directory = ProbeDirectory(tree.files, tree.machine)
-    on = mount_at(tree.root)
-    kind = "" if on is None else on.kind
-    where = f"{tree.root}: this file system ({kind})" if kind else f"{tree.root}: this file system"
+    mount = mount_at(tree.root)
+    where = f"{tree.root}: this file system" + (f" ({mount.kind})" if mount else "")
     with interrupts.later():
         directory.make()
         try:
-            mount = _try_out(directory, kind, where, partial(_until, clock=clock, sleep=sleep))
+            append_seen_s, unsafe = _try_out(directory, where, partial(_until, clock=clock, sleep=sleep))
         except TreeError:
             tree.check_there()  # if the share is gone, say that
             raise
         finally:
             with contextlib.suppress(TreeError):  # an audit removes what is left
                 directory.clear(_NAMES)
-    unsafe = mount.unsafe()
     if unsafe:
         tree.check_there()
     for text in unsafe:
         warn(f"{where}: {text}")
-    return mount
+    return append_seen_s
 
 
 def _until(holds: Callable[[], bool], clock: Callable[[], float], sleep: Callable[[float], None]) -> float | None:
@@ -103,17 +78,26 @@ def _until(holds: Callable[[], bool], clock: Callable[[], float], sleep: Callabl
     return clock() - began
 
 
-def _try_out(directory: ProbeDirectory, kind: str, where: str, until: _Wait) -> Mount:
+def _try_out(directory: ProbeDirectory, where: str, until: _Wait) -> tuple[float, list[str]]:
+    """Give how late an append was seen, and the texts of warnings."""
+    unsafe = []
     directory.create("page", _OLD)
-    exclusive = not directory.create("page", _NEW)
+    if directory.create("page", _NEW):
+        unsafe.append("two programs can create the same file (O_EXCL does not work): run only one machine at a time")
     directory.append("log", _NEW)
     append_seen_s = until(lambda: directory.read("log").endswith(_NEW))
     if append_seen_s is None:
         raise TreeError(f"{where} does not show what was appended to a file: {_ELSEWHERE}")
+    if append_seen_s > _LATE_S:
+        unsafe.append(f"appended data is visible {append_seen_s:.2f} s late: machines learn late about each other")
     _link(directory, where)
     _replace(directory, where, until)
     listing_seen_s = until(lambda: {"page", "second"} <= set(directory.names()))
-    return Mount(kind, exclusive, append_seen_s, listing_seen_s)
+    if listing_seen_s is None:
+        unsafe.append(f"a listing does not show a new name within {LONGEST_WAIT_S:g} s: pages may be fetched twice")
+    elif listing_seen_s > _LATE_S:
+        unsafe.append(f"a listing shows a new name {listing_seen_s:.2f} s late: pages may be fetched twice")
+    return append_seen_s, unsafe
 
 
 def _link(directory: ProbeDirectory, where: str) -> None:

@@ -229,10 +229,10 @@ def try_out(tree: Tree | None, directory: Path) -> Iterator[CheckResult]:
     problems: list[str] = []
     try:
         if tree is not None:
-            found = probe(tree, problems.append)
+            late_s = probe(tree, problems.append)
         else:
             with interrupts.later(), _scratch(directory) as scratch:
-                found = probe(scratch, problems.append)
+                late_s = probe(scratch, problems.append)
     except TreeError as error:
         yield CheckResult(PROBLEM, str(error))
         return
@@ -240,7 +240,7 @@ def try_out(tree: Tree | None, directory: Path) -> Iterator[CheckResult]:
         yield CheckResult(WARNING, text)
     if not problems:
         yield CheckResult(
-            OK, f"the file system does what a tree needs; new data is visible within {found.append_seen_s * 1e3:.0f} ms"
+            OK, f"the file system does what a tree needs; new data is visible within {late_s * 1e3:.0f} ms"
         )
 
 
