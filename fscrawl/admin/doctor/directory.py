@@ -23,7 +23,6 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from fscrawl import interrupts, store
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
@@ -129,41 +128,33 @@ _ELSEWHERE = "use a local disk, NFS, sshfs or GlusterFS"
 _SECOND = "test it with a second machine before you rely on it"
 
 
-class Known(NamedTuple):
-    """`level`: "ok" if tried, "warning" if only read, "problem" if a tree cannot be there. `advice`: what to do."""
-
-    level: str
-    what: str
-    advice: str = ""
-
-
 _LATE = "another machine may not see a new file for up to a minute; the crawl allows for that"
 _BUCKET = "a bucket and no file system: it has no hard links, which machines need to share the work"
 _READ = "by its documentation it does what a tree needs, but fscrawl has not been tested with it"
 
 _KINDS = {
-    **dict.fromkeys(NFS, Known(OK, _LATE)),
-    "fuse.sshfs": Known(OK, "a directory listing may be 20 s old; the crawl allows for that"),
-    "fuse.glusterfs": Known(OK, "tested with replicated volumes"),
-    **dict.fromkeys(("ceph", "fuse.ceph", "fuse.ceph-fuse"), Known(WARNING, _READ, _SECOND)),
-    "lustre": Known(WARNING, _READ, f"{_SECOND}; look at your quota with `lfs quota`"),
-    "beegfs": Known(
+    **dict.fromkeys(NFS, CheckResult(OK, _LATE)),
+    "fuse.sshfs": CheckResult(OK, "a directory listing may be 20 s old; the crawl allows for that"),
+    "fuse.glusterfs": CheckResult(OK, "tested with replicated volumes"),
+    **dict.fromkeys(("ceph", "fuse.ceph", "fuse.ceph-fuse"), CheckResult(WARNING, _READ, _SECOND)),
+    "lustre": CheckResult(WARNING, _READ, f"{_SECOND}; look at your quota with `lfs quota`"),
+    "beegfs": CheckResult(
         WARNING, _READ, f"{_SECOND}; it must be of version 7.4 or newer, for hard links between directories"
     ),
-    "fuse.juicefs": Known(WARNING, _READ, f"{_SECOND}; do not mount it with --writeback"),
+    "fuse.juicefs": CheckResult(WARNING, _READ, f"{_SECOND}; do not mount it with --writeback"),
     **dict.fromkeys(
         ("cifs", "smb3", "smbfs"),
-        Known(
+        CheckResult(
             WARNING,
             "whether it has hard links depends on the server, and fscrawl has not been tested with it",
             "mount the same directory by NFS if you can",
         ),
     ),
-    **dict.fromkeys(IN_MEMORY, Known(WARNING, "it is in memory", "its files are lost at a restart")),
-    **dict.fromkeys(("vfat", "exfat", "msdos"), Known(PROBLEM, "it has no hard links", _ELSEWHERE)),
+    **dict.fromkeys(IN_MEMORY, CheckResult(WARNING, "it is in memory", "its files are lost at a restart")),
+    **dict.fromkeys(("vfat", "exfat", "msdos"), CheckResult(PROBLEM, "it has no hard links", _ELSEWHERE)),
     **dict.fromkeys(
         ("fuse.s3fs", "fuse.gcsfuse", "fuse.rclone", "fuse.goofys", "fuse.blobfuse", "fuse.blobfuse2"),
-        Known(PROBLEM, _BUCKET, _ELSEWHERE),
+        CheckResult(PROBLEM, _BUCKET, _ELSEWHERE),
     ),
 }
 _SOURCES = {  # FUSE without a subtype, by what is mounted
@@ -172,12 +163,14 @@ _SOURCES = {  # FUSE without a subtype, by what is mounted
     "s3fs": _KINDS["fuse.s3fs"],
     "blobfuse2": _KINDS["fuse.blobfuse2"],
 }
-_LOCAL_DISK = Known(OK, "a local disk; other machines see it only if this machine exports it")
-_UNKNOWN = Known(WARNING, "fscrawl has not been tested with it", _SECOND)
+_LOCAL_DISK = CheckResult(OK, "a local disk; other machines see it only if this machine exports it")
+_UNKNOWN = CheckResult(WARNING, "fscrawl has not been tested with it", _SECOND)
 
 
-def known(kind: str, source: str) -> Known:
-    """Say what is known of a file system. `source`: what is mounted, such as "host:/path".
+def known(kind: str, source: str) -> CheckResult:
+    """Say what is known of a file system: "ok" if tried, "warning" if only read, "problem" if no tree can be there.
+
+    `source`: what is mounted, such as "host:/path".
 
     >>> known("fuse.gcsfuse", "my-bucket").level, known("fuse", "mountpoint-s3").level
     ('problem', 'problem')
@@ -218,7 +211,7 @@ def mount(directory: Path, found: Mount | None) -> Iterator[CheckResult]:
         yield CheckResult(PROBLEM, f"{mounted}, mounted read-only", "mount it read-write")
     else:
         of_kind = known(found.kind, found.source)
-        yield CheckResult(of_kind.level, f"{mounted}: {of_kind.what}", of_kind.advice)
+        yield of_kind._replace(what=f"{mounted}: {of_kind.what}")
     if found.kind in NFS and "soft" in found.options:
         what = "it is mounted with the option soft, so writes fail when the server is slow"
         yield CheckResult(WARNING, what, "mount it with the option hard")
