@@ -133,6 +133,7 @@ _BUCKET = "a bucket and no file system: it has no hard links, which machines nee
 _READ = "by its documentation it does what a tree needs, but fscrawl has not been tested with it"
 
 _KINDS = {
+    **dict.fromkeys(LOCAL, CheckResult(OK, "a local disk; other machines see it only if this machine exports it")),
     **dict.fromkeys(NFS, CheckResult(OK, _LATE)),
     "fuse.sshfs": CheckResult(OK, "a directory listing may be 20 s old; the crawl allows for that"),
     "fuse.glusterfs": CheckResult(OK, "tested with replicated volumes"),
@@ -153,35 +154,24 @@ _KINDS = {
     **dict.fromkeys(IN_MEMORY, CheckResult(WARNING, "it is in memory", "its files are lost at a restart")),
     **dict.fromkeys(("vfat", "exfat", "msdos"), CheckResult(PROBLEM, "it has no hard links", _ELSEWHERE)),
     **dict.fromkeys(
-        ("fuse.s3fs", "fuse.gcsfuse", "fuse.rclone", "fuse.goofys", "fuse.blobfuse", "fuse.blobfuse2"),
+        [f"fuse.{each}" for each in ("s3fs", "gcsfuse", "rclone", "goofys", "blobfuse", "blobfuse2", "mountpoint-s3")],
         CheckResult(PROBLEM, _BUCKET, _ELSEWHERE),
     ),
 }
-_SOURCES = {  # FUSE without a subtype, by what is mounted
-    "mountpoint-s3": _KINDS["fuse.s3fs"],
-    "gcsfuse": _KINDS["fuse.gcsfuse"],
-    "s3fs": _KINDS["fuse.s3fs"],
-    "blobfuse2": _KINDS["fuse.blobfuse2"],
-}
-_LOCAL_DISK = CheckResult(OK, "a local disk; other machines see it only if this machine exports it")
 _UNKNOWN = CheckResult(WARNING, "fscrawl has not been tested with it", _SECOND)
 
 
 def known(kind: str, source: str) -> CheckResult:
     """Say what is known of a file system: "ok" if tried, "warning" if only read, "problem" if no tree can be there.
 
-    `source`: what is mounted, such as "host:/path".
+    `source`: what is mounted, such as "host:/path"; of FUSE without a subtype, it is the program.
 
     >>> known("fuse.gcsfuse", "my-bucket").level, known("fuse", "mountpoint-s3").level
     ('problem', 'problem')
     >>> known("ext4", "/dev/sda1").level, known("9p", "host").level
     ('ok', 'warning')
     """
-    if kind in LOCAL:
-        return _LOCAL_DISK
-    if kind == "fuse":
-        return _SOURCES.get(source, _UNKNOWN)
-    return _KINDS.get(kind, _UNKNOWN)
+    return _KINDS.get(f"fuse.{source}" if kind == "fuse" else kind, _UNKNOWN)
 
 
 LITTLE_BYTES = 1 << 30  # less is worth a warning, whatever the crawl needs
