@@ -72,18 +72,17 @@ def openness(tree: Tree) -> Iterator[CheckResult]:
     root = tree.files.access()
     if root is None:
         return
-    paths = [path for path in _paths(tree) if _misfits(tree.files.access(path), root)]
-    if not paths:
+    found = {path: access for path in _paths(tree) if (access := tree.files.access(path)) and _misfits(access, root)}
+    if not found:
         yield CheckResult(OK, f"what is in {tree.root} is as open as it is: {_words(root)}")
         return
-    closed = [path for path in paths if not tree.files.may_write(path)]
-    path = (closed or paths)[0]
-    found = tree.files.access(path)
-    others = f" and {len(paths) - 1} more directories" if len(paths) > 1 else ""
+    closed = [path for path in found if not tree.files.may_write(path)]
+    path = (closed or [*found])[0]
+    others = f" and {len(found) - 1} more directories" if len(found) > 1 else ""
     unable = "; this user cannot write there" if closed else ""
     yield CheckResult(
         PROBLEM if closed else WARNING,
-        f"{path}{others} are less open than the root: {_words(found)}, the root {_words(root)}{unable}",
+        f"{path}{others} are less open than the root: {_words(found[path])}, the root {_words(root)}{unable}",
         f"their owner, or root, can mend it:  {_command(tree, root)}",
     )
 
@@ -95,14 +94,12 @@ def _paths(tree: Tree) -> Iterator[str]:
     )
 
 
-def _misfits(found: Access | None, root: Access) -> bool:
-    if found is None:
-        return False
+def _misfits(found: Access, root: Access) -> bool:
     return bool(found.lacks(root)) or (root.group_counts and found.group != root.group)
 
 
-def _words(access: Access | None) -> str:
-    return "gone" if access is None else f"{stat.filemode(access.mode)[1:]} of group {access.group}"
+def _words(access: Access) -> str:
+    return f"{stat.filemode(access.mode)[1:]} of group {access.group}"
 
 
 def _command(tree: Tree, root: Access) -> str:
