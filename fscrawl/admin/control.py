@@ -5,14 +5,14 @@
     PAUSE.<host>   no machine fetches from this host; with its port (a.example_8080) or without
 
 Signs are empty files in the root. Machines look for them at each heartbeat. You can also create and remove them by
-hand. A verb of the dashboard takes a JSON object and returns one line that says what was done; UsageError if the object
-is wrong.
+hand. A verb of the dashboard takes the bytes of a JSON object, and returns one line that says what was done; UsageError
+if the object is wrong.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
@@ -20,7 +20,6 @@ from fscrawl import hostnames
 from fscrawl.config.seeds import line_of, line_of_seed, read_given, read_seeds
 from fscrawl.errors import TreeError, UsageError
 from fscrawl.fleet.heartbeat import new_machine_id
-from fscrawl.http.answers import CLASSES
 from fscrawl.monitor.advice import host_of
 from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.store import PAUSE, STOP, Tree
@@ -73,17 +72,17 @@ def removed(tree: Tree, names: Collection[str]) -> tuple[str, list[str]]:
 
 
 def unknown(tree: Tree, hosts: list[str]) -> list[str]:
-    """Give a line for each host that the tree does not know, with those that are most like it."""
+    """Give a line for each host, or pattern of hosts, that the tree does not know, with those that are most like it."""
     try:
-        known = {*tree.hosts(LINKS), *tree.hosts(ERRS)}
+        known = {*tree.hosts(LINKS), *tree.hosts(ERRS)} if hosts else set()
     except TreeError:  # the signs are there, and that is what was asked for
         return []
-    return hostnames.unmatched([hostnames.option(host) for host in hosts], known)
+    return hostnames.unmatched([hostnames.option(host, globs=True) for host in hosts], known)
 
 
 # -- the verbs of a dashboard
 
-_Texts = Annotated[list[str], msgspec.Meta(min_length=1, max_length=1000)]  # a list without any would mean all
+_Texts = Annotated[list[str], msgspec.Meta(min_length=1)]  # a list without any would mean all
 
 
 class _Nothing(msgspec.Struct, forbid_unknown_fields=True):
@@ -105,34 +104,31 @@ class _Seed(_Nothing):
 T = TypeVar("T")
 
 
-def _read(given: dict[str, Any], kind: type[T]) -> T:
+def _read(given: bytes, kind: type[T]) -> T:
     try:
-        return msgspec.convert(given, kind)
-    except msgspec.ValidationError as error:
+        return msgspec.json.decode(given, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(str(error)) from None
 
 
-def _pause(tree: Tree, given: dict[str, Any]) -> str:
+def _pause(tree: Tree, given: bytes) -> str:
     return created(pause(tree, _read(given, _Hosts).hosts))
 
 
-def _resume(tree: Tree, given: dict[str, Any]) -> str:
+def _resume(tree: Tree, given: bytes) -> str:
     message, remaining = removed(tree, resume(tree, _read(given, _Hosts).hosts))
     return message + (f"; still there: {', '.join(remaining)}" if remaining else "")
 
 
-def _stop(tree: Tree, given: dict[str, Any]) -> str:
+def _stop(tree: Tree, given: bytes) -> str:
     _read(given, _Nothing)
     return created([stop(tree)])
 
 
-def _retry(tree: Tree, given: dict[str, Any]) -> str:
+def _retry(tree: Tree, given: bytes) -> str:
     from fscrawl.admin.retry import retry  # noqa: PLC0415 - `pause` and a dashboard that only looks need not load it
 
     asked = _read(given, _Failures)
-    for name in asked.classes:
-        if name not in CLASSES:
-            raise UsageError(f"classes: {name}: must be one of {', '.join(CLASSES)}")
     writer = Tree(tree.root, new_machine_id())  # each retry has a log of its own
     put = retry(writer, asked.classes, asked.hosts, lambda _: None)
     if put:
@@ -140,7 +136,7 @@ def _retry(tree: Tree, given: dict[str, Any]) -> str:
     return "no other failed URL matches" if put.left_out else "no failed URL matches"
 
 
-def _seed(tree: Tree, given: dict[str, Any]) -> str:
+def _seed(tree: Tree, given: bytes) -> str:
     try:
         url, label = read_given(_read(given, _Seed).url)
     except ValueError as error:
@@ -151,7 +147,7 @@ def _seed(tree: Tree, given: dict[str, Any]) -> str:
     return f"added: {line_of(url)}"
 
 
-VERBS: dict[str, Callable[[Tree, dict[str, Any]], str]] = {
+VERBS: dict[str, Callable[[Tree, bytes], str]] = {
     "pause": _pause,
     "resume": _resume,
     "stop": _stop,

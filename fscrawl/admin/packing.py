@@ -208,10 +208,7 @@ class _Conversion:
         self._line.begin("looking for machines", unit="")
         self._sleep(caches_live_s(self._files.root))
         self._liveness.look()
-        if doubtful := sorted(self._liveness.doubtful()):
-            limit_s = self._liveness.limit_s(doubtful)
-            self._warn(f"machines that may be alive: {len(doubtful)}; watching their heartbeats for {limit_s:g} s")
-        self._liveness.watch(())
+        self._liveness.watch(self._warn)
         if self._liveness.live:
             self._put(before)
             self._refuse(self._liveness.live)

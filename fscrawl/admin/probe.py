@@ -20,8 +20,7 @@ import contextlib
 import errno
 import time
 from collections.abc import Callable
-
-import msgspec
+from functools import partial
 
 from fscrawl import interrupts
 from fscrawl.errors import TreeError
@@ -35,31 +34,8 @@ _STEP_S = 0.01
 _NAMES = ("page", "second", "log")
 _OLD, _NEW = b"old\n", b"new\n"  # of the same length: sshfs may cut a replaced file at its old size
 _UNABLE = frozenset({errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL, errno.EEXIST, errno.EMLINK})
+_Wait = Callable[[Callable[[], bool]], float | None]
 _ELSEWHERE = "put the tree on another file system (a local disk, NFS, sshfs of an OpenSSH server, GlusterFS)"
-
-
-class Mount(msgspec.Struct, frozen=True):
-    """What was found. `kind`: the file system's type, "" if unknown. A time of None: not within a second."""
-
-    kind: str
-    exclusive_create: bool
-    append_seen_s: float
-    listing_seen_s: float | None
-
-    def unsafe(self) -> list[str]:
-        """Return the texts of warnings."""
-        found = []
-        if not self.exclusive_create:
-            found.append("two programs can create the same file (O_EXCL does not work): run only one machine at a time")
-        if self.append_seen_s > _LATE_S:
-            found.append(
-                f"appended data is visible {self.append_seen_s:.2f} s late: machines learn late about each other"
-            )
-        if self.listing_seen_s is None:
-            found.append(f"a listing does not show a new name within {LONGEST_WAIT_S:g} s: pages may be fetched twice")
-        elif self.listing_seen_s > _LATE_S:
-            found.append(f"a listing shows a new name {self.listing_seen_s:.2f} s late: pages may be fetched twice")
-        return found
 
 
 def probe(
@@ -67,56 +43,61 @@ def probe(
     warn: Callable[[str], None],
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
-) -> Mount:
-    """Try the file system of `tree`; warn of what is unsafe. TreeError if a crawl there would lose data."""
+) -> float:
+    """Try the file system of `tree`; warn of what is unsafe. TreeError if a crawl there would lose data.
+
+    Give how many seconds it took until what was appended could be read.
+    """
     directory = ProbeDirectory(tree.files, tree.machine)
-    on = mount_at(tree.root)
-    kind = "" if on is None else on.kind
-    where = f"{tree.root}: this file system ({kind})" if kind else f"{tree.root}: this file system"
+    mount = mount_at(tree.root)
+    where = f"{tree.root}: this file system" + (f" ({mount.kind})" if mount else "")
     with interrupts.later():
         directory.make()
         try:
-            mount = _try_out(directory, kind, where, _Waiting(clock, sleep))
+            append_seen_s, unsafe = _try_out(directory, where, partial(_until, clock=clock, sleep=sleep))
         except TreeError:
             tree.check_there()  # if the share is gone, say that
             raise
         finally:
             with contextlib.suppress(TreeError):  # an audit removes what is left
                 directory.clear(_NAMES)
-    unsafe = mount.unsafe()
     if unsafe:
         tree.check_there()
     for text in unsafe:
         warn(f"{where}: {text}")
-    return mount
+    return append_seen_s
 
 
-class _Waiting:
-    def __init__(self, clock: Callable[[], float], sleep: Callable[[float], None]) -> None:
-        self._clock = clock
-        self._sleep = sleep
-
-    def until(self, holds: Callable[[], bool]) -> float | None:
-        """Ask until it holds; return the seconds that took, None if it took too long."""
-        began = self._clock()
-        while not holds():
-            if self._clock() - began >= LONGEST_WAIT_S:
-                return None
-            self._sleep(_STEP_S)
-        return self._clock() - began
+def _until(holds: Callable[[], bool], clock: Callable[[], float], sleep: Callable[[float], None]) -> float | None:
+    """Ask until it holds; return the seconds that took, None if it took too long."""
+    began = clock()
+    while not holds():
+        if clock() - began >= LONGEST_WAIT_S:
+            return None
+        sleep(_STEP_S)
+    return clock() - began
 
 
-def _try_out(directory: ProbeDirectory, kind: str, where: str, waiting: _Waiting) -> Mount:
+def _try_out(directory: ProbeDirectory, where: str, until: _Wait) -> tuple[float, list[str]]:
+    """Give how late an append was seen, and the texts of warnings."""
+    unsafe = []
     directory.create("page", _OLD)
-    exclusive = not directory.create("page", _NEW)
+    if directory.create("page", _NEW):
+        unsafe.append("two programs can create the same file (O_EXCL does not work): run only one machine at a time")
     directory.append("log", _NEW)
-    append_seen_s = waiting.until(lambda: directory.read("log").endswith(_NEW))
+    append_seen_s = until(lambda: directory.read("log").endswith(_NEW))
     if append_seen_s is None:
         raise TreeError(f"{where} does not show what was appended to a file: {_ELSEWHERE}")
+    if append_seen_s > _LATE_S:
+        unsafe.append(f"appended data is visible {append_seen_s:.2f} s late: machines learn late about each other")
     _link(directory, where)
-    _replace(directory, where, waiting)
-    listing_seen_s = waiting.until(lambda: {"page", "second"} <= set(directory.names()))
-    return Mount(kind, exclusive, append_seen_s, listing_seen_s)
+    _replace(directory, where, until)
+    listing_seen_s = until(lambda: {"page", "second"} <= set(directory.names()))
+    if listing_seen_s is None:
+        unsafe.append(f"a listing does not show a new name within {LONGEST_WAIT_S:g} s: pages may be fetched twice")
+    elif listing_seen_s > _LATE_S:
+        unsafe.append(f"a listing shows a new name {listing_seen_s:.2f} s late: pages may be fetched twice")
+    return append_seen_s, unsafe
 
 
 def _link(directory: ProbeDirectory, where: str) -> None:
@@ -131,7 +112,7 @@ def _link(directory: ProbeDirectory, where: str) -> None:
         raise TreeError(f"{where} lets link() create a name twice, so a shard could have two owners: {_ELSEWHERE}")
 
 
-def _replace(directory: ProbeDirectory, where: str, waiting: _Waiting) -> None:
+def _replace(directory: ProbeDirectory, where: str, until: _Wait) -> None:
     refused = TreeError(f"{where} does not replace a file by rename(): {_ELSEWHERE}")
     try:
         directory.rename("log", "page")
@@ -139,7 +120,7 @@ def _replace(directory: ProbeDirectory, where: str, waiting: _Waiting) -> None:
         if not _is_unable(error):
             raise
         raise refused from error
-    if waiting.until(lambda: directory.read("page").endswith(_NEW)) is None:
+    if until(lambda: directory.read("page").endswith(_NEW)) is None:
         raise refused
 
 

@@ -11,24 +11,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import msgspec
 
 from fscrawl import hostnames, urls
-from fscrawl.errors import RecordError, TreeError, about
+from fscrawl.errors import RecordError, TreeError, UsageError, about
 from fscrawl.fleet.lines import Found
 from fscrawl.fleet.outside import write_command_log
 from fscrawl.frontier.flags import Flags, parse_flags
 from fscrawl.hostnames import Host
+from fscrawl.http.answers import CLASSES
 from fscrawl.labels import sound
 from fscrawl.storage.flaws import flaw
 from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.storage.records import ErrorRecord
 from fscrawl.store import Tree
 from fscrawl.util.installed import command
-from fscrawl.util.parallel import READERS, in_turn
+from fscrawl.util.parallel import READERS, in_turn_if_slow
 from fscrawl.util.progress import SILENT, ProgressLine
 
 NOT_BY_ITSELF = "robots"  # it would fail again as long as robots.txt stays as it is
@@ -50,9 +49,12 @@ def retry(
     """Mark the failures of these classes and hosts to be tried again. Return their number by class.
 
     `classes`: if empty, all classes but NOT_BY_ITSELF. `hosts`: in any form of `hostnames`, also globs; if empty, all
-    hosts. `tree`: opened under a machine id of its own. `line`: shows how many are read. UsageError if a host is none;
-    TreeError if the tree cannot be read or written.
+    hosts. `tree`: opened under a machine id of its own. `line`: shows how many are read. UsageError if a class or a
+    host is none; TreeError if the tree cannot be read or written.
     """
+    for name in classes:
+        if name not in CLASSES:
+            raise UsageError(f"--class {name}: must be one of {', '.join(CLASSES)}")
     wanted = [hostnames.option(host, globs=True) for host in hosts]
     put = Marked()
     line.begin("reading failures", unit="failures")
@@ -83,25 +85,23 @@ def _failures(
 ) -> Iterator[tuple[ErrorRecord, bool]]:
     """Read the failures of URLs that are not stored, and mark those of the classes. Gives which ones were marked."""
 
-    def take(host: str, key: str) -> tuple[ErrorRecord, bool] | None:
+    def named() -> Iterator[tuple[str, str]]:
+        for host in sorted(tree.hosts(ERRS)):
+            if not hosts or any(each.may_name(host) for each in hosts):
+                stored = frozenset(tree.keys(LINKS, host))
+                yield from ((host, key) for key in sorted(tree.keys(ERRS, host)) if key not in stored)
+
+    def take(name: tuple[str, str]) -> tuple[ErrorRecord, bool] | None:
+        host, key = name
         record = _read(tree, host, key, warn)
-        if record is None or not _is_of(record.url, hosts) or tree.is_done(host, key):
+        if record is None or (hosts and not any(each.has(record.url) for each in hosts)) or tree.is_done(host, key):
             return None
         is_chosen = record.class_ in classes if classes else record.class_ != NOT_BY_ITSELF
         if is_chosen and not record.again:  # at once: by now a machine may have tried it by itself
             tree.put_error(host, msgspec.structs.replace(record, again=True))
         return record, is_chosen
 
-    wanted = [name for name in sorted(tree.hosts(ERRS)) if not hosts or any(host.may_name(name) for host in hosts)]
-    with ThreadPoolExecutor(READERS, thread_name_prefix="retry") as pool:
-        for host in wanted:
-            stored = frozenset(tree.keys(LINKS, host))
-            jobs = (partial(take, host, key) for key in sorted(tree.keys(ERRS, host)) if key not in stored)
-            yield from (taken for taken in in_turn(pool, jobs) if taken is not None)
-
-
-def _is_of(url: str, hosts: Collection[Host]) -> bool:
-    return not hosts or any(host.has(url) for host in hosts)
+    return (taken for taken in in_turn_if_slow(take, named(), READERS) if taken is not None)
 
 
 def _read(tree: Tree, host: str, key: str, warn: Callable[[str], None]) -> ErrorRecord | None:

@@ -8,7 +8,6 @@ from fscrawl import interrupts, store
 from fscrawl.commands.program import (
     Program,
     add_allow_env,
-    add_command,
     add_root,
     add_site,
     add_workers,
@@ -33,8 +32,7 @@ fscrawl doctor --root /mnt/shared --repair        write crawl.toml again if some
 
 
 def add(program: Program) -> None:
-    audit = add_command(
-        program,
+    audit = program.add(
         "audit",
         _audit,
         description="Check every file of the tree, and that every linked URL is stored, failed or pending.",
@@ -48,8 +46,7 @@ def add(program: Program) -> None:
     )
     audit.add_argument("--json", action="store_true", help="print the report as one JSON object")
 
-    doctor = add_command(
-        program,
+    doctor = program.add(
         "doctor",
         _doctor,
         description="Check this machine, the directory, and the crawl in it if there is one. Say how to solve each"

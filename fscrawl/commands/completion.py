@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from fscrawl.commands import COMMANDS
-from fscrawl.commands.program import Program, add_command
+from fscrawl.commands.program import Program
 from fscrawl.errors import EXIT_OK
 from fscrawl.util.terminal import write
 
@@ -18,8 +18,7 @@ fscrawl completion fish > ~/.config/fish/completions/fscrawl.fish
 
 
 def add(program: Program) -> None:
-    completion = add_command(
-        program,
+    completion = program.add(
         "completion",
         run,
         description="Print a completion script for a shell. It completes commands, options, files and directories.",

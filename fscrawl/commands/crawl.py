@@ -8,7 +8,6 @@ from pathlib import Path
 from fscrawl.commands.program import (
     Program,
     add_allow_env,
-    add_command,
     add_root,
     add_settings,
     add_site,
@@ -30,8 +29,7 @@ exit codes: 0 finished, 1 finished with no page stored, or with seeds missing be
 
 
 def add(program: Program) -> None:
-    crawl = add_command(
-        program,
+    crawl = program.add(
         "crawl",
         run,
         description="Crawl into the tree at --root. The same command on any machine continues or joins the crawl.",

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 from pathlib import Path
 
 from fscrawl import interrupts
-from fscrawl.commands.program import Program, add_command, add_root, file, open_tree
+from fscrawl.commands.program import Program, add_root, file, not_negative, open_tree
 from fscrawl.errors import EXIT_OK, UsageError, tree_error
 from fscrawl.util.humanize import number_of
 from fscrawl.util.installed import to_install
 from fscrawl.util.progress import ProgressLine
 from fscrawl.util.terminal import say
-from fscrawl.util.user_text import shown
 
 _PORT = 8712
 _EXAMPLES = """\
@@ -25,8 +23,7 @@ ssh -L 8712:127.0.0.1:8712 server                    watch from another machine
 
 
 def add(program: Program) -> None:
-    dashboard = add_command(
-        program,
+    dashboard = program.add(
         "dashboard",
         _dashboard,
         description="Serve a web page that shows the crawl: live curves, machines, hosts, pages, failures.",
@@ -34,7 +31,7 @@ def add(program: Program) -> None:
     )
     add_root(dashboard)
     dashboard.add_argument(
-        "--port", type=_port, default=_PORT, metavar="N", help=f"port (default {_PORT}); 0: any free port"
+        "--port", type=not_negative, default=_PORT, metavar="N", help=f"port (default {_PORT}); 0: any free port"
     )
     dashboard.add_argument(
         "--bind", type=_address, default="127.0.0.1", metavar="A", help="address to listen on (default 127.0.0.1)"
@@ -45,8 +42,7 @@ def add(program: Program) -> None:
         help="allow everyone who has the printed URL to pause, stop and seed the crawl",
     )
 
-    report = add_command(
-        program,
+    report = program.add(
         "report",
         _report,
         description="Write the views of the dashboard into one HTML file: curves of the whole crawl, machines, labels,"
@@ -75,13 +71,6 @@ def _dashboard(options: argparse.Namespace) -> int:
 def _address(text: str) -> str:
     """Take the brackets off an IPv6 address, which it has in URLs."""
     return text[1:-1] if text.startswith("[") and text.endswith("]") else text
-
-
-def _port(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) <= 5 and int(text) < 65536):
-        typed = shlex.quote(shown(text))
-        raise argparse.ArgumentTypeError(f"{typed}: must be a number from 0 to 65535, for example 8712")
-    return int(text)
 
 
 # -- the views in one file

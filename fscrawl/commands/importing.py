@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from fscrawl import interrupts, store
-from fscrawl.commands.program import Program, add_allow_env, add_command, add_root, add_settings, assignments
+from fscrawl.commands.program import Program, add_allow_env, add_root, add_settings, assignments
 from fscrawl.config.seeds import read_seeds
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, UsageError
 from fscrawl.util.installed import command, to_install
@@ -26,8 +26,7 @@ exit codes: 0 imported, 1 an archive is damaged, or the tree has no page of them
 
 
 def add(program: Program) -> None:
-    parser = add_command(
-        program,
+    parser = program.add(
         "import",
         run,
         description="Make a tree of what wget, Heritrix, Browsertrix and others have archived, or add it to a tree."

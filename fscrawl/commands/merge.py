@@ -7,7 +7,7 @@ import importlib.util
 from datetime import UTC, datetime
 
 from fscrawl import interrupts
-from fscrawl.commands.program import Program, add_command, add_root, add_site, directory, positive, read_file
+from fscrawl.commands.program import Program, add_root, add_site, directory, positive, read_file
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, UsageError
 from fscrawl.util.progress import ProgressLine
 from fscrawl.util.terminal import say
@@ -24,8 +24,7 @@ are those of the first run.
 
 
 def add(program: Program) -> None:
-    merge = add_command(
-        program,
+    merge = program.add(
         "merge",
         run,
         description="Export what has been crawled as a dataset. Machines may be crawling.",

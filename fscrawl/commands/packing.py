@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from fscrawl import interrupts
-from fscrawl.commands.program import Program, add_command, add_root
+from fscrawl.commands.program import Program, add_root
 from fscrawl.errors import EXIT_OK
 from fscrawl.util.progress import ProgressLine
 from fscrawl.util.terminal import say
@@ -31,7 +31,7 @@ _NOTES = {
 def add(program: Program) -> None:
     for name, description in _DESCRIPTIONS.items():
         examples = f"fscrawl {name} --root /mnt/shared\n"
-        add_root(add_command(program, name, _run, description=description, examples=examples, notes=_NOTES[name]))
+        add_root(program.add(name, _run, description=description, examples=examples, notes=_NOTES[name]))
 
 
 def _run(options: argparse.Namespace) -> int:

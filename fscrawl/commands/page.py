@@ -18,7 +18,6 @@ from fscrawl import store
 from fscrawl.commands.program import (
     Program,
     add_allow_env,
-    add_command,
     add_root,
     add_settings,
     add_site,
@@ -45,8 +44,7 @@ if TYPE_CHECKING:
     from fscrawl.handlers.reading import Reader
     from fscrawl.handlers.rendering import Render
     from fscrawl.monitor.attempt import Attempt
-    from fscrawl.monitor.explain import Explanation, Look
-    from fscrawl.monitor.inlinks import Line
+    from fscrawl.monitor.explain import Explanation, Line, Look
     from fscrawl.parse.fields import Extracted, Items
     from fscrawl.storage.records import PageRecord
     from fscrawl.store import Tree
@@ -70,8 +68,7 @@ _MOST_LINKS = 20  # and links
 
 
 def add(program: Program) -> None:
-    show = add_command(
-        program,
+    show = program.add(
         "show",
         _show,
         description="Print what the tree knows about a URL: its files and its record. If it is not stored, say why.",
@@ -88,8 +85,7 @@ def add(program: Program) -> None:
     show.add_argument("--version", type=positive, metavar="N", help="show the page as it was in this version")
     show.add_argument("--json", action="store_true", help="print everything as one JSON object")
 
-    attempt = add_command(
-        program,
+    attempt = program.add(
         "try",
         _try,
         description="Fetch one page by the rules of a crawl, and show what would come of it. Nothing is stored.",

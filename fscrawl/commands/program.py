@@ -115,6 +115,7 @@ def option_of(word: str, options: Container[str]) -> str:
 # -- reading
 
 _NAME = re.compile(r"--?[A-Za-z][\w-]*")
+_HELP_COLUMNS = 79  # the formatter below prints description, examples and notes as they are
 _SECRET_VALUE = re.compile(r"(\bfetch\.\w+).*", re.DOTALL)  # these settings may have passwords
 
 
@@ -169,11 +170,31 @@ class Program:
             for name in COMMANDS:
                 self.add(name)
 
-    def add(self, name: str, **how: Any) -> Parser:
-        """Add the parser of a command."""
-        aliases = [alias for alias, of in ALIASES.items() if of == name]
-        self.commands[name] = self._added.add_parser(name, help=COMMANDS[name][1], aliases=aliases, **how)
-        return self.commands[name]
+    def add(
+        self,
+        name: str,
+        run: Callable[[argparse.Namespace], int] | None = None,
+        *,
+        description: str = "",
+        examples: str = "",
+        notes: str = "",
+    ) -> Parser:
+        """Declare a command; its line in `fscrawl --help` is in COMMANDS. `run`: does it.
+
+        `examples` and `notes` are printed as they are: one example a line, then the notes.
+        """
+        indented = "".join(f"  {line}\n" for line in examples.splitlines())
+        parser: Parser = self._added.add_parser(
+            name,
+            help=COMMANDS[name][1],
+            aliases=[alias for alias, of in ALIASES.items() if of == name],
+            description=textwrap.fill(description, _HELP_COLUMNS),
+            epilog=f"examples:\n{indented}{notes}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        parser.set_defaults(run=run, command=name)
+        self.commands[name] = parser
+        return parser
 
 
 def without_secrets(text: str) -> str:
@@ -244,11 +265,10 @@ def _instead(parser: Parser, option: str) -> str:
     return f": {meant}" if meant else ""
 
 
-# -- declaring a command, and its options
+# -- the options of commands
 
 ROOT = "FSCRAWL_ROOT"
 _DIGITS = 18  # of a number; Python reads at most 4,300
-_HELP_COLUMNS = 79  # the formatter below prints description, examples and notes as they are
 
 # flag → setting, value, help: those that people turn first
 _FLAGS = {
@@ -261,30 +281,6 @@ _FLAGS = {
     "--user-agent": ("politeness.user_agent", "TEXT", "what robots.txt and web servers know the crawl by"),
     "--render": ("render.hosts", "HOST", "open this host's pages in a browser, for JavaScript; repeatable"),
 }
-
-
-def add_command(
-    program: Program,
-    name: str,
-    run: Callable[[argparse.Namespace], int],
-    *,
-    description: str,
-    examples: str,
-    notes: str = "",
-) -> Parser:
-    """Declare a command; its line in `fscrawl --help` is in COMMANDS.
-
-    `examples` and `notes` are printed as they are: one example a line, then the notes.
-    """
-    indented = "".join(f"  {line}\n" for line in examples.splitlines())
-    command = program.add(
-        name,
-        description=textwrap.fill(description, _HELP_COLUMNS),
-        epilog=f"examples:\n{indented}{notes}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    command.set_defaults(run=run, command=name)
-    return command
 
 
 def add_root(parser: Parser, *, has_words: bool = False) -> None:
@@ -420,13 +416,10 @@ def not_negative(text: str) -> int:
 
 
 def _whole_number(text: str, least: int) -> int:
+    if text.isascii() and text.isdecimal() and len(text) <= _DIGITS and int(text) >= least:
+        return int(text)
     typed = shlex.quote(shown(text))
-    is_whole = text.isascii() and text.isdecimal()
-    if is_whole and len(text) > _DIGITS:
-        raise argparse.ArgumentTypeError(f"{typed}: must be below 1e{_DIGITS}, for example 8")
-    if not (is_whole and int(text) >= least):
-        raise argparse.ArgumentTypeError(f"{typed}: must be a whole number, {least} or more, for example 8")
-    return int(text)
+    raise argparse.ArgumentTypeError(f"{typed}: must be a whole number, {least} or more, for example 8")
 
 
 def open_tree(root: Path, *, writing: bool = False) -> Tree:
@@ -445,7 +438,6 @@ def open_tree(root: Path, *, writing: bool = False) -> Tree:
 
 # -- site files
 
-MAX_FILE_BYTES = 1024 * 1024
 MOST_LOADING_S = 30.0
 
 
@@ -481,10 +473,6 @@ def read_file(path: Path, root: Path | None) -> SiteFile:
 
     check_site_file(path, root)
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
+        return SiteFile(str(path), decode(path.read_bytes()))
     except OSError as error:
         raise UsageError(f"--site {path}: cannot be read: {reason(error)}") from error
-    if len(data) > MAX_FILE_BYTES:
-        raise UsageError(f"--site {path}: must be a Python file of at most {MAX_FILE_BYTES:,} bytes")
-    return SiteFile(str(path), decode(data))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fscrawl import hostnames, urls
-from fscrawl.commands.program import Program, add_command, directory, positive
+from fscrawl.commands.program import Program, directory, positive
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, UsageError
 from fscrawl.util.humanize import number_of
 from fscrawl.util.terminal import say, say_error, say_json
@@ -30,8 +30,7 @@ _MOST = 1000
 
 
 def add(program: Program) -> None:
-    search = add_command(
-        program,
+    search = program.add(
         "search",
         run,
         description="Find pages of a dataset by the words of their titles and texts, the best ones first.",

@@ -10,7 +10,7 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from fscrawl import interrupts
-from fscrawl.commands.program import Program, add_command, add_root, open_tree
+from fscrawl.commands.program import Program, add_root, open_tree
 from fscrawl.errors import EXIT_OK, TreeBusyError
 from fscrawl.util.terminal import say_json, say_styled, show_cursor
 
@@ -28,8 +28,7 @@ fscrawl status --root /mnt/shared --json | jq .pages_per_s
 
 
 def add(program: Program) -> None:
-    status = add_command(
-        program,
+    status = program.add(
         "status",
         run,
         description="Print what the machines do. Only their heartbeats are read, no page; the crawl is not disturbed.",

@@ -7,15 +7,14 @@ import contextlib
 import textwrap
 from collections.abc import Iterator
 
-from fscrawl import hostnames, interrupts
+from fscrawl import interrupts
 from fscrawl.admin import control
 from fscrawl.commands import COMMANDS
-from fscrawl.commands.program import Program, add_command, add_root, open_tree
+from fscrawl.commands.program import Program, add_root, open_tree
 from fscrawl.config.watcher import settings_of
-from fscrawl.errors import EXIT_OK, FscrawlError, UsageError
+from fscrawl.errors import EXIT_OK
 from fscrawl.http.answers import CLASSES
 from fscrawl.monitor.advice import to_go_on
-from fscrawl.storage.layout import ERRS, LINKS
 from fscrawl.store import Tree
 from fscrawl.util.humanize import number_of
 from fscrawl.util.installed import command
@@ -38,8 +37,7 @@ _CLASSES = textwrap.fill(f"classes: {', '.join(CLASSES)}", 79, subsequent_indent
 def add(program: Program) -> None:
     for name, flags in _EXAMPLES.items():
         summary = COMMANDS[name][1]
-        parser = add_command(
-            program,
+        parser = program.add(
             name,
             _sign,
             description=f"{summary[0].upper()}{summary[1:]}.{_MORE.get(name, '')}",
@@ -54,8 +52,7 @@ def add(program: Program) -> None:
                 metavar="HOST",
                 help="only this host; repeatable (default: the whole crawl)",
             )
-    parser = add_command(
-        program,
+    parser = program.add(
         "retry",
         _retry,
         description="Put failed URLs back on the to-do list. Running machines fetch them; otherwise the next crawl"
@@ -85,9 +82,9 @@ def _sign(options: argparse.Namespace) -> int:
         return EXIT_OK
     with _whole(options.command):
         names = [control.stop(tree)] if options.command == "stop" else control.pause(tree, options.host)
-    say(f"{control.created(names)}; machines obey within {_delay(tree)}")
+    say(f"{control.created(names)}; machines obey within two heartbeats")
     say(*to_go_on(options.root, names))
-    for line in control.unknown(tree, options.host) if options.command == "pause" and options.host else []:
+    for line in control.unknown(tree, options.host) if options.command == "pause" else []:
         say(f"{line}; the sign counts when such a host is met")
     return EXIT_OK
 
@@ -111,14 +108,6 @@ def _whole(verb: str) -> Iterator[None]:
         interrupts.keeps(f"the machines will {verb}")
 
 
-def _delay(tree: Tree) -> str:
-    """Say how long two heartbeats take. The signs are there: a `crawl.toml` that is wrong or gone is no failure."""
-    try:
-        return f"{2 * settings_of(tree).fleet.beat:g} s"
-    except FscrawlError:
-        return "two heartbeats"
-
-
 # -- failures
 
 
@@ -126,9 +115,6 @@ def _retry(options: argparse.Namespace) -> int:
     from fscrawl.admin.retry import retry  # noqa: PLC0415 - a pause need not load it
 
     classes = [name for text in options.classes for name in text.split(",")]
-    for name in classes:
-        if name not in CLASSES:
-            raise UsageError(f"--class {name}: must be one of {', '.join(CLASSES)}")
     tree = open_tree(options.root, writing=True)
     settings_of(tree)  # wrong settings are refused now, not by the next crawl
     interrupts.keeps("some failures may be on the to-do list already; the same command does the rest")
@@ -139,8 +125,7 @@ def _retry(options: argparse.Namespace) -> int:
         say(f"left out: {left_out}; to ask robots.txt again:  {command('retry', options.root)} --class robots")
     if not marked:
         say("no other failed URL matches" if marked.left_out else "no failed URL matches")
-        wanted = [hostnames.option(host, globs=True) for host in options.host]
-        for hint in hostnames.unmatched(wanted, {*tree.hosts(ERRS), *tree.hosts(LINKS)}) if wanted else []:
+        for hint in control.unknown(tree, options.host):
             say(hint)
         return EXIT_OK
     by_class = ", ".join(f"{n:,} {name}" for name, n in marked.most_common())

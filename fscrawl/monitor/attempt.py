@@ -97,27 +97,26 @@ def attempt(
     nowhere = _Nowhere(tree, url)
     opened: list[str] = []
     worker = _worker(nowhere, settings, seeds, allow_env, read, render, Opened(told=opened.append))
-    log_in = _through_log_in(url, _Asker(worker, settings.politeness.delay), settings)
+    log_in = _through_log_in(url, _asking(worker, settings.politeness.delay), settings)
     return replace(_what_came(url, nowhere, settings, seeds), log_in=log_in, opened=tuple(opened))
 
 
-class _Asker:
-    """Has a worker do tasks, with the delay between those of one host."""
+def _asking(worker: Worker, delay_s: float) -> Callable[[PageTask], Outcome]:
+    """Give what has a worker do tasks, with the delay between those of one host."""
+    asked: set[str] = set()
+    pause_s = min(delay_s, _LONGEST_WAIT_S)
 
-    def __init__(self, worker: Worker, delay_s: float) -> None:
-        self._worker = worker
-        self._pause_s = min(delay_s, _LONGEST_WAIT_S)
-        self._asked: set[str] = set()
-
-    def __call__(self, task: PageTask) -> Outcome:
-        if task.host in self._asked:
-            time.sleep(self._pause_s)
-        self._asked.add(task.host)
-        outcome = self._worker.do(task)
+    def ask(task: PageTask) -> Outcome:
+        if task.host in asked:
+            time.sleep(pause_s)
+        asked.add(task.host)
+        outcome = worker.do(task)
         if isinstance(outcome, Returned):  # robots.txt was asked for a moment ago
-            time.sleep(self._pause_s)
-            outcome = self._worker.do(task)
+            time.sleep(pause_s)
+            outcome = worker.do(task)
         return outcome
+
+    return ask
 
 
 def _through_log_in(url: str, ask: Callable[[PageTask], Outcome], settings: Settings) -> tuple[str, ...]:

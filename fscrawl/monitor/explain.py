@@ -2,6 +2,7 @@
 
 Vocabulary:
   asked      what the user entered: a URL, a request as in `seeds.txt` or in its spelling, or the 24 digits of a key
+  inlink     a stored page that links to the URL
   line       a URL's line in a log: who discovered it, at which depth, on which page; or in `seeds.txt`
   mark       a line of a log: the page was stored and its links stand in logs, or it failed
   reason     why a URL is not stored, or not yet: a name for programs, a sentence for people, and what to do
@@ -13,19 +14,22 @@ Promise: it only reads. It says so if the data cannot show it. It reads only lin
 
 from __future__ import annotations
 
-import re
+import contextlib
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import compress
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from fscrawl import urls
-from fscrawl.config.seeds import line_of, written_request
+from fscrawl.config.seeds import line_of, read_seed, written_request
 from fscrawl.config.settings import Settings
 from fscrawl.errors import RecordError, UsageError
+from fscrawl.fleet.lines import Found, Told
 from fscrawl.fleet.machinery import Machinery
+from fscrawl.fleet.outside import AllLines
 from fscrawl.fleet.rules import LinkRules
 from fscrawl.frontier.flags import format_flags, labelled, parse_flags
 from fscrawl.frontier.host_figures import SLOW_S, Cause
@@ -33,18 +37,6 @@ from fscrawl.frontier.scope import BAD_PORT, TRAP, WHY_TRAP, Scope
 from fscrawl.hostnames import candidates
 from fscrawl.http.answers import HELP
 from fscrawl.monitor.advice import to_resume
-from fscrawl.monitor.inlinks import (
-    Inlink,
-    Line,
-    Mark,
-    Mentions,
-    ReadLinks,
-    host_of,
-    inlinks,
-    record_at,
-    record_of,
-    rule_against,
-)
 from fscrawl.monitor.snapshot import MachineStatus, Observer, Snapshot
 from fscrawl.politeness.robots import Rules
 from fscrawl.request import Request, body_text, is_spelling, read, route_of, spelling, url_of
@@ -55,7 +47,146 @@ from fscrawl.storage.records import ErrorRecord, PageRecord, Version
 from fscrawl.store import PAUSE, STOP, Tree
 from fscrawl.util.humanize import number_of
 from fscrawl.util.installed import command, path_word
+from fscrawl.util.parallel import READERS, in_turn_if_slow
 from fscrawl.util.progress import SILENT, ProgressLine
+
+# -- who names a URL: link files
+
+
+class Inlink(msgspec.Struct, frozen=True, order=True):
+    """A stored page that links to a URL.
+
+    `how`: "link", "nofollow", "redirect", "sitemap" or "unfollowed"; `depth`: of the URL by this link.
+    """
+
+    url: str
+    how: str
+    depth: int
+
+
+def host_of(tree: Tree, key: str, directory: str, first: str = "") -> str | None:
+    """Find the host that has a file with this key in `directory`, `first` before the others; None if there is none."""
+
+    def has(host: str) -> bool:
+        return tree.files.exists(tree.tree_path(directory, host, key))
+
+    if first and has(first):
+        return first
+    hosts = [host for host in sorted(tree.hosts(directory)) if host != first]
+    with contextlib.closing(in_turn_if_slow(has, hosts, READERS)) as there:
+        return next(compress(hosts, there), None)
+
+
+def record_of(tree: Tree, key: str, first: str = "") -> PageRecord | None:
+    """Find the record of a key, on `first` or another host; None if there is none or it is torn."""
+    host = host_of(tree, key, LINKS, first)
+    return None if host is None else record_at(tree, host, key)
+
+
+def record_at(tree: Tree, host: str, key: str) -> PageRecord | None:
+    """Read the record of a page whose host is known; None if there is none or it is torn."""
+    return _record(tree.files.read_or_torn(tree.tree_path(LINKS, host, key)))
+
+
+def _record(data: bytes | None) -> PageRecord | None:
+    try:
+        return PageRecord.from_json(data or b"")
+    except RecordError:
+        return None
+
+
+def inlinks(tree: Tree, url: str, line: ProgressLine = SILENT) -> Iterator[Inlink]:
+    """Give the stored pages that link to a URL (a normal form), from all link files. `line`: shows how far it is.
+
+    Torn records are skipped: the audit reports them.
+    """
+    quoted = f'"{url}"'.encode()  # a normal form is ASCII, and JSON escapes none of its characters
+    names: list[tuple[str, str]] = []
+    line.begin("listing records")
+    for host in sorted(tree.hosts(LINKS)):
+        names += [(host, key) for key in tree.keys(LINKS, host)]
+        line.reach(len(names))
+
+    def read(name: tuple[str, str]) -> PageRecord | None:
+        data = tree.files.read_or_torn(tree.tree_path(LINKS, *name))
+        return _record(data) if data is not None and quoted in data else None  # most need no parsing
+
+    line.begin("reading records", len(names))
+    for record in in_turn_if_slow(read, names, READERS):
+        line.advance()
+        how = None if record is None or record.url == url else record.names(url)
+        if record is not None and how is not None:
+            yield Inlink(record.url, how, record.depth_of_links)
+
+
+# -- who names a URL: lines of logs
+
+_MOST_LINES = 100
+
+
+class Line(msgspec.Struct, frozen=True):
+    """A line that found a URL: in the log of `machine`, or in `seeds.txt` (then `machine` is "").
+
+    found_on    URL of the page with key `referrer`
+    source      "log", "seeds"
+    """
+
+    machine: str
+    depth: int
+    referrer: str
+    mark: str = ""
+    found_on: str | None = None
+    source: str = "log"
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """What the log of `machine` says has become of a URL: it is done, or failed at `failed_at`.
+
+    depth     at which it was found
+    counts    its links were chosen by rules that cover the present ones; so machines do nothing more for the URL
+    """
+
+    machine: str
+    depth: int
+    failed_at: str = ""
+    counts: bool = False
+
+
+class Mentions:
+    """All lines in which logs mention one URL.
+
+    url      its normal form; None if no line has it
+    lines    who discovered it; a hundred at most
+    marks    who says that it is done, or that it failed; a hundred at most
+    requests of a plain URL: lines that have it as part of a request, in its spelling; a hundred at most
+    """
+
+    def __init__(self, tree: Tree, own: LinkRules, key: str, url: str | None, shard: int | None) -> None:
+        """Read it. `own`: those that the settings ask for. `url`: None if only the key is known; `shard`, too."""
+        self.url = url
+        self.lines: list[Line] = []
+        self.marks: list[Mark] = []
+        self.requests: set[str] = set()
+        self._begin = f"{url}#" if url is not None and "#" not in url else None
+        self._key = key
+        all_lines = AllLines(tree, None if shard is None else {shard})
+        newest = all_lines.generation
+        counts = newest is not None and newest.links is not None and newest.links.covers(own)
+        for machine, line in all_lines.lines():
+            if isinstance(line, Found):
+                self._add(line, machine)
+            elif isinstance(line, Told) and line.key == key and len(self.marks) < _MOST_LINES:
+                is_valid = counts or bool(line.failed_at)
+                self.marks.append(Mark(machine, line.depth, line.failed_at, counts=is_valid))
+
+    def _add(self, found: Found, machine: str) -> None:
+        if self.url is None and urls.key(found.url) == self._key:
+            self.url = found.url
+        if found.url == self.url and len(self.lines) < _MOST_LINES:
+            self.lines.append(Line(machine, found.depth, found.referrer, format_flags(found.flags)))
+        if self._begin is not None and found.url.startswith(self._begin) and len(self.requests) < _MOST_LINES:
+            self.requests.add(found.url)
+
 
 # -- the facts
 
@@ -170,10 +301,8 @@ def _without_links(record: dict[str, Any]) -> dict[str, Any]:
 
 _RESTS = (Cause.RETRY_AFTER, Cause.COSTLY, Cause.FAILING, Cause.TOLD)
 
-_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):(?!\d)", re.IGNORECASE)  # a.example:80 has none
 _RULES = (BAD_PORT, TRAP, "scope", "allow", "deny", "max_depth", "max_hosts_per_domain")
 _MOST_HOPS = 20  # as browsers do
-_MOST_NUMBERS = 10  # of versions
 _MOST_REQUESTS = 5  # for one URL; a site may have thousands of sessions
 
 
@@ -200,18 +329,12 @@ def explain(
     found = _Inquiry(tree, settings, seeds, asked).run(line, all_inlinks=all_inlinks and version is None)
     looks = [Look.of(each) for each in tree.versions(found.host, found.key)] if found.host else []
     if version is not None:
-        there = [str(look.number) for look in looks if look.what != "removed"]
-        if str(version) not in there:
-            raise UsageError(f"--version {version}: it has {_number_list(there)}")
+        if not any(look.number == version and look.what != "removed" for look in looks):
+            raise UsageError(f"--version {version}: there is none of this number; to see which:  --versions")
         view = tree.showing(found.host, found.key, version)
         found = _Inquiry(view, settings, seeds, asked).run(line, all_inlinks=all_inlinks)
     found.versions = looks if versions else None
     return found
-
-
-def _number_list(numbers: list[str]) -> str:
-    more = f", and {len(numbers) - _MOST_NUMBERS} more" if len(numbers) > _MOST_NUMBERS else ""
-    return f"only {', '.join(numbers[-_MOST_NUMBERS:])}{more}" if numbers else "none that was stored"
 
 
 class _Inquiry:
@@ -219,9 +342,9 @@ class _Inquiry:
         self._tree = tree
         self._machinery = Machinery(tree)
         self._settings = settings
-        self._seeds = frozenset(seeds)
-        self._labels = seeds
-        self._own = LinkRules.of(settings, near_to(self._seeds, settings.rules))
+        self._seeds = seeds
+        self._near = near_to(frozenset(seeds), settings.rules)
+        self._own = LinkRules.of(settings, self._near)
         self._it = Explanation(asked)
         self._snapshot: Snapshot
 
@@ -230,7 +353,6 @@ class _Inquiry:
         line.begin("looking for its files and lines", unit="")
         self._name()
         if not it.key:
-            it.reasons.append(Reason("no-url", why_no_url(it.asked)))
             return it
         self._read_files()
         if it.url is None:
@@ -267,11 +389,13 @@ class _Inquiry:
             it.key, it.host = urls.key(it.url), urls.host(it.url)
 
     def _asked_for(self) -> str | None:
-        """Give the URL that was asked for, or the spelling of the request."""
+        """Give the URL that was asked for, or the spelling of the request; None, and the reason, if it is neither."""
+        asked = self._it.asked
         try:
-            asked = written_request(self._it.asked.strip()) or self._route()
-            return asked or urls.normalise(self._it.asked) or self._meant()
-        except ValueError:
+            found = written_request(asked.strip()) or self._route() or urls.normalise(asked) or self._meant()
+            return found or read_seed(asked)
+        except ValueError as error:
+            self._it.reasons.append(Reason("no-url", str(error), "give the complete URL, like https://example.org/"))
             return None
 
     def _route(self) -> str | None:
@@ -290,14 +414,9 @@ class _Inquiry:
         spellings = candidates(self._it.asked)
         return next(filter(self._has_file, spellings), spellings[0] if spellings else None)
 
-    def _has_file(self, url: str) -> bool:
-        return self._is_stored(url) or self._tree.files.exists(self._path(ERRS, url))
-
-    def _is_stored(self, url: str) -> bool:
-        return self._tree.files.exists(self._path(LINKS, url))
-
-    def _path(self, directory: str, url: str) -> str:
-        return self._tree.tree_path(directory, urls.host(url), urls.key(url))
+    def _has_file(self, url: str, directories: Iterable[str] = (LINKS, ERRS)) -> bool:
+        host, key = urls.host(url), urls.key(url)
+        return any(self._tree.files.exists(self._tree.tree_path(directory, host, key)) for directory in directories)
 
     def _find_url(self) -> None:
         """Find the URL of a key: a file name gives the host, and a log or the seeds have the URL."""
@@ -309,17 +428,16 @@ class _Inquiry:
         it.url = it.url or Mentions(self._tree, self._own, it.key, None, None).url
         it.host = urls.host(it.url) if it.url is not None else ""
 
-    def _shard(self) -> int:
-        return self._tree.record.shard_of(self._it.host, self._it.key)
-
     # -- what is stored
 
     def _read_files(self) -> None:
         it = self._it
-        it.shard = self._shard() if it.host else -1
-        for path in self._tree.bodies(it.host, it.key) if it.host else ():
+        if not it.host:
+            return
+        it.shard = self._tree.record.shard_of(it.host, it.key)
+        for path in self._tree.bodies(it.host, it.key):
             it.files[path] = self._tree.files.size(path)
-        for directory in (LINKS, ERRS) if it.host else ():
+        for directory in (LINKS, ERRS):
             path = self._tree.tree_path(directory, it.host, it.key)
             try:
                 data = self._tree.files.read(path)
@@ -331,11 +449,14 @@ class _Inquiry:
                 else:
                     it.error = ErrorRecord.from_json(data)
             except RecordError as error:
-                self._torn(path, error)
+                advice = f"{command('audit', self._tree.root)} --repair"
+                it.reasons.append(Reason("torn", f"{path} cannot be read: {error}", advice))
         record = it.page or it.error
         if record is not None:
             it.url = record.url if it.url is None else it.url
-            self._note_flaw(flaw(record, it.host, it.key))
+            if wrong := flaw(record, it.host, it.key):
+                more = f"to look for all such records:  {command('audit', self._tree.root)}"
+                it.notes.append(f"its record is wrong: {wrong}; a merge leaves it out; {more}")
         if it.page is not None and it.page.sha256:
             self._compare_body(it.page)
 
@@ -348,16 +469,6 @@ class _Inquiry:
             "is missing" if bytes_ is None else f"has {number_of(bytes_, 'byte')}, but the record says {page.bytes:,}"
         )
         self._it.notes.append(f"its body {wrong}; to fetch it again:  {command('audit', self._tree.root)} --repair")
-
-    def _note_flaw(self, wrong: str) -> None:
-        if wrong:
-            more = f"to look for all such records:  {command('audit', self._tree.root)}"
-            self._it.notes.append(f"its record is wrong: {wrong}; a merge leaves it out; {more}")
-
-    def _torn(self, path: str, error: RecordError) -> None:
-        self._it.reasons.append(
-            Reason("torn", f"{path} cannot be read: {error}", f"{command('audit', self._tree.root)} --repair")
-        )
 
     def _chain(self, page: PageRecord) -> Iterator[Hop]:
         """Go along redirects as far as they are stored, once along a loop."""
@@ -388,8 +499,8 @@ class _Inquiry:
 
     def _read_lines(self) -> None:
         it = self._it
-        if it.url in self._seeds:
-            mark = format_flags(labelled(self._labels.get(it.url or "", "")))
+        if it.url is not None and it.url in self._seeds:
+            mark = format_flags(labelled(self._seeds[it.url]))
             it.lines.append(Line("", 0, "", mark, source="seeds"))
         mentions = Mentions(self._tree, self._own, it.key, it.url, it.shard)
         found_on = {referrer: self._url_of(referrer) for referrer in {line.referrer for line in mentions.lines}}
@@ -402,7 +513,7 @@ class _Inquiry:
         if self._it.files or self._it.url is None or "#" in self._it.url:
             return
         of_seeds = {seed for seed in self._seeds if seed.startswith(f"{self._it.url}#")}
-        stored = set(filter(self._is_stored, requests | of_seeds))
+        stored = {each for each in requests | of_seeds if self._has_file(each, [LINKS])}
         known = [*sorted(stored), *sorted((requests | of_seeds) - stored)]
         for each in known[:_MOST_REQUESTS]:
             how = "is stored" if each in stored else "is known"
@@ -445,8 +556,7 @@ class _Inquiry:
         """Give the settings and the line of robots.txt that exclude it."""
         crawl = self._settings.crawl
         is_seed = url in self._seeds  # only robots.txt and limits exclude a seed
-        near = near_to(self._seeds, self._settings.rules)
-        rule = None if is_seed else Scope(crawl, near).explain(url)
+        rule = None if is_seed else Scope(crawl, self._near).explain(url)
         if urls.bad_port(url) is not None:
             yield Reason(BAD_PORT, f"port {urls.bad_port(url)} is of another protocol than HTTP, and never asked")
         elif rule == TRAP:
@@ -454,7 +564,7 @@ class _Inquiry:
         elif rule is not None:
             name = rule.partition(" ")[0]
             advice = f"edit crawl.{name} in {self._tree.root}/crawl.toml"
-            if name == "scope" and not near:
+            if name == "scope" and not self._near:
                 advice = "no seed is known: if a site file gives the seeds, add --site FILE"
             yield Reason(name, f"crawl.{rule}: it is outside the scope", advice)
         yield from self._stopped_tasks()
@@ -589,43 +699,25 @@ class _Inquiry:
 
     def _not_in_a_log(self, url: str, followed: list[Inlink]) -> Reason:
         """Say why no log has a URL to which pages link."""
-        root = self._tree.root
-        read = ReadLinks(self._tree, (urls.key(link.url) for link in followed))
-        if read.keys and read.rules is not None and read.rules.covers(self._own):
-            text = "a page links to it, and is marked as done, but no log has the link"
-            return Reason("lost", text, f"{command('audit', root)} --repair")
+        root, all_lines = self._tree.root, AllLines(self._tree)
+        rules = None if all_lines.generation is None else all_lines.generation.links
+        wanted = {urls.key(link.url): link for link in followed}
+        lines = (line for _, line in all_lines.lines())
+        told = {line.key for line in lines if isinstance(line, Told) and not line.failed_at and line.key in wanted}
+        read = [wanted[key] for key in wanted if key in told]
         advice = f"the next crawl reads the page's record again:  {command('crawl', root)}"
-        for link in followed:
-            if read.rules is None or urls.key(link.url) not in read.keys:
-                continue
-            if (rule := rule_against(read.rules, url, link.depth)) is not None:
-                text = f"{link.url} links to it, and its links were read when it was outside: crawl.{rule}"
-                return Reason("links-read-by-other-rules", text, advice)
+        if read and rules is not None:
+            if rules.covers(self._own):
+                text = "a page links to it, and is marked as done, but no log has the link"
+                return Reason("lost", text, f"{command('audit', root)} --repair")
+            for link in read:
+                rule = rules.scope().explain(url)
+                if rules.max_depth is not None and link.depth > rules.max_depth:
+                    rule = f"max_depth = {rules.max_depth}"
+                if rule is not None:
+                    text = f"{link.url} links to it, and its links were read when it was outside: crawl.{rule}"
+                    return Reason("links-read-by-other-rules", text, advice)
         return Reason("links-not-read-yet", "pages link to it, and their links are not read (again) yet", advice)
-
-
-def why_no_url(text: str) -> str:
-    """Say why `urls.normalise` gives nothing for a text.
-
-    >>> why_no_url("example.com/x")
-    'it has no scheme; write the full URL: https://example.com/x'
-    >>> why_no_url("mailto:me@example.com")
-    'its scheme is mailto; only http and https are crawled'
-    """
-    try:
-        written_request(text.strip())
-    except ValueError as error:
-        return str(error)
-    scheme = _SCHEME.match(text.strip())
-    if scheme is None and text.strip().startswith("/"):
-        return f"it has no host; write the full URL, like https://example.org{text.strip()}"
-    if scheme is None:
-        return f"it has no scheme; write the full URL: https://{text.strip()}"
-    if scheme[1].lower() not in ("http", "https"):
-        return f"its scheme is {scheme[1].lower()}; only http and https are crawled"
-    if len(text) > urls.MAX_URL_CHARS:
-        return f"it is longer than {urls.MAX_URL_CHARS} characters"
-    return "it cannot be parsed as a URL (https://url.spec.whatwg.org/)"
 
 
 def _troubles(machine: MachineStatus, host: str) -> Iterator[Reason]:

@@ -35,7 +35,6 @@ _STATIC = Path(__file__).parent / "dashboard" / "static"
 _SAMPLES = 3 * POINTS
 _SAMPLE_BYTES = 1 << 13  # several lines, unless many hosts rest
 _END_BYTES = 1 << 16
-_HOSTS_AT_A_TIME = 100
 
 
 def gather(tree: Tree, line: ProgressLine = SILENT) -> dict[str, Any]:
@@ -46,10 +45,9 @@ def gather(tree: Tree, line: ProgressLine = SILENT) -> dict[str, Any]:
     names = sorted({*tree.hosts(LINKS), *tree.hosts(ERRS), *now})
     line.begin("counting the files of hosts", len(names))
     rows: list[dict[str, Any]] = []
-    for start in range(0, len(names), _HOSTS_AT_A_TIME):
-        counts = counted(tree, names[start : start + _HOSTS_AT_A_TIME])
-        rows += (row_of(name, numbers, now.get(name), snapshot.now) for name, numbers in counts.items())
-        line.advance(len(counts))
+    for name, numbers in counted(tree, names):
+        rows.append(row_of(name, numbers, now.get(name), snapshot.now))
+        line.advance()
     rows.sort(key=lambda row: -row["records"])
     line.begin("reading heartbeats", unit="")
     return {

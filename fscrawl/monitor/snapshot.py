@@ -54,8 +54,7 @@ class MachineStatus(msgspec.Struct):
     """A machine, as its log shows it.
 
     grown_at    when its log was last seen to grow, by the observer's monotonic clock
-    grew_at     the same by the observer's clock (UNIX time), 0 before
-    proven      it was seen to grow
+    grew_at     the same by the observer's clock (UNIX time); 0: it was not seen to grow yet
     looked_at   when the observer last looked whether it has grown
     status      its status file; `status_is_last`: it will not change any more; `status_read_at`: when it was read
     """
@@ -69,7 +68,6 @@ class MachineStatus(msgspec.Struct):
     grown_at: float = 0.0
     grew_at: float = 0.0
     looked_at: float = float("-inf")
-    proven: bool = False
     status: StatusFile = EMPTY
     status_is_last: bool = False
     status_read_at: float = float("-inf")
@@ -125,11 +123,6 @@ class MachineStatus(msgspec.Struct):
             else:
                 self.goodbye = line if isinstance(line, Goodbye) else None
                 self.history.append(line.counters if isinstance(line, Goodbye) else line)
-
-    def read_ends(self, hello: Hello | None, goodbye: Goodbye) -> None:
-        """Read the first and the last line of its log, in place of all lines."""
-        self.hello, self.goodbye = hello, goodbye
-        self.history.append(goodbye.counters)
 
     def forget_before(self, moment: float) -> None:
         """Forget the beats before a time by its own clock, but never the last one."""
@@ -510,7 +503,7 @@ class Observer:
         except TreeError as error:
             return error
         if machine.offset > before and self._looked:
-            machine.grown_at, machine.grew_at, machine.proven = tick, now, True
+            machine.grown_at, machine.grew_at = tick, now
         return None
 
     def _begin(self, machine: MachineStatus, now: float) -> None:
@@ -523,16 +516,12 @@ class Observer:
         beginning = lines if is_whole else self._machinery.read_heartbeats(machine.name, 0, most=_HELLO_BYTES)
         goodbye = goodbye_of(lines)
         if goodbye is not None and now - goodbye.counters.at > HISTORY_S:
-            machine.read_ends(hello_in(beginning), goodbye)
-            machine.offset = size
-            return
-        if is_whole:
-            machine.read(lines)
-            machine.offset = size
+            machine.hello, machine.goodbye, machine.offset = hello_in(beginning), goodbye, size
+            machine.history.append(goodbye.counters)
             return
         machine.read(beginning)
         machine.offset = len(beginning)
-        if not lines:  # it is empty, or its end is torn
+        if is_whole or not lines:  # without any, it is empty, or its end is torn
             return
         machine.history.clear()
         machine.read(lines)
@@ -541,11 +530,8 @@ class Observer:
         if machine.left or covered_s >= HISTORY_S or now - machine.last.at > HISTORY_S:
             return
         wanted = int(_LAST_BYTES * 1.1 * HISTORY_S / max(covered_s, 1.0))
-        self._read_end(machine, max(0, size - min(wanted, _END_BYTES)))
-
-    def _read_end(self, machine: MachineStatus, offset: int) -> None:
         machine.history.clear()
-        machine.offset = offset
+        machine.offset = max(0, size - min(wanted, _END_BYTES))
         self._read_on(machine)
 
     def _read_on(self, machine: MachineStatus) -> None:
@@ -564,7 +550,7 @@ class Observer:
         dead_after_s = self._dead_after_of(machine)
         if tick - machine.grown_at > dead_after_s:
             return "dead"
-        return "alive" if machine.proven or now - machine.seen_at <= dead_after_s else "dead"
+        return "alive" if machine.grew_at or now - machine.seen_at <= dead_after_s else "dead"
 
 
 def _may_be_rendered(render: RenderSettings, seed: str) -> bool:

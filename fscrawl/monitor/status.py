@@ -9,7 +9,7 @@ as markup. The table fits into 80 columns; if the terminal has fewer than 64, it
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -140,7 +140,7 @@ def facts(snapshot: Snapshot) -> dict[str, str]:
         "pages/s": "   ".join(f"{name}: {snapshot.rate(window_s):,.1f}" for name, window_s in WINDOWS_S.items()),
         "failures": f"{errors.total():,}"
         + (": " if errors else "")
-        + _listed(f"{n:,} {c}" for c, n in errors.most_common()),
+        + ", ".join(f"{n:,} {c}" for c, n in errors.most_common()),
         "pending": pending_of(snapshot),
         "disk": f"{size(snapshot.free_bytes)} free",
     }
@@ -149,18 +149,21 @@ def facts(snapshot: Snapshot) -> dict[str, str]:
         found["pending"] += f", {snapshot.at_work('in_flight'):,.0f} in flight" + (
             f"; done in about {span(ends_in_s)}, if nothing new is found" if ends_in_s is not None else ""
         )
+        at_least = "" if snapshot.is_pending_known else "at least "
         found["hosts"] = (
-            f"{_at_least(snapshot)}{snapshot.at_work('hosts'):,.0f} known, {snapshot.at_work('resting'):,.0f} resting,"
+            f"{at_least}{snapshot.at_work('hosts'):,.0f} known, {snapshot.at_work('resting'):,.0f} resting,"
             f" {snapshot.at_work('gave_up'):,.0f} given up"
         )
     if slow := snapshot.slow(_SHOWN_HOSTS):
-        found["slow"] = _listed(f"{urls.shown_host(host)} {seconds:,.4g} s" for host, seconds in slow.items())
+        found["slow"] = ", ".join(f"{urls.shown_host(host)} {seconds:,.4g} s" for host, seconds in slow.items())
     if failing := snapshot.failing(_SHOWN_HOSTS):
-        found["failing"] = _listed(f"{urls.shown_host(host)} {times:,.4g} in a row" for host, times in failing.items())
+        found["failing"] = ", ".join(
+            f"{urls.shown_host(host)} {times:,.4g} in a row" for host, times in failing.items()
+        )
     for label, text in not_stored_lines(snapshot.not_stored):
         found[label] = f"{found[label]}\n{text}" if label in found else text
     if snapshot.signs:
-        found["signs"] = _listed(snapshot.signs)
+        found["signs"] = ", ".join(snapshot.signs)
     return found
 
 
@@ -169,14 +172,6 @@ def pending_of(snapshot: Snapshot) -> str:
     if snapshot.is_pending_known:
         return f"{snapshot.roughly}{number_of(snapshot.pending(), 'URL')}"
     return f"? (at least {snapshot.pending():,}: hosts are being taken over)"
-
-
-def _at_least(snapshot: Snapshot) -> str:
-    return "" if snapshot.is_pending_known else "at least "
-
-
-def _listed(texts: Iterable[str]) -> str:
-    return ", ".join(texts)
 
 
 def _machines(snapshot: Snapshot, figures: Sequence[str]) -> Table:

@@ -214,7 +214,7 @@ def test_tree_that_goes_and_comes_back(served: Served, grown: Grown) -> None:
     with served.events() as events:
         until(events, "state")
         away = grown.root.rename(grown.root.with_name("away"))
-        assert "is the share mounted?" in until(events, "trouble")["error"]
+        assert "is the share mounted" in until(events, "trouble")["error"]
         assert served.ask("GET", "/api/state").status == 503
         assert b"fscrawl_tree_up 0" in served.ask("GET", "/metrics").body
         away.rename(grown.root)

@@ -196,7 +196,7 @@ def test_show_lists_versions(grown: Grown) -> None:
     assert (failed.code, "http-4xx: it failed" in failed.out) == (1, True)
     none = fscrawl("show", "--root", grown.root, URL, "--version", "4")
     assert (none.code, none.out) == (2, "")
-    assert none.err == "fscrawl: --version 4: it has only 1, 2, 3, 5, 6\n"
+    assert none.err == "fscrawl: --version 4: there is none of this number; to see which:  --versions\n"
 
 
 def test_python_reads_versions(grown: Grown) -> None:

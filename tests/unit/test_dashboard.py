@@ -14,7 +14,7 @@ from fscrawl.monitor.dashboard.guard import Names, headers_for, names_for, refus
 from fscrawl.monitor.dashboard.hosts import PAGE_ROWS, HostNow, Query, arrange
 from fscrawl.monitor.dashboard.metrics import metrics
 from fscrawl.monitor.dashboard.summary import POINTS, grid, levels, rates, summary, summed
-from fscrawl.monitor.snapshot import CrawlState, MachineStatus, Snapshot
+from fscrawl.monitor.snapshot import MachineStatus, Snapshot
 from tests.support.beats import Logs
 
 NOW = 1_790_000_600.0
@@ -162,29 +162,6 @@ def test_totals() -> None:
     moving = summary(view(machine("a", ready=1, needed=2)), "10min")
     assert (moving["pending"], moving["ends_in_s"]) == (None, None)  # hosts are being taken over
     assert summary(view(machine("b", "left")), "10min")["pending"] == 50
-
-
-@pytest.mark.parametrize(
-    ("machines", "signs", "expected"),
-    [
-        ([], (), "new"),
-        (["alive"], (), "running"),
-        (["alive"], ("PAUSE",), "pausing"),
-        (["alive"], ("PAUSE.a.example",), "running"),
-        (["alive"], ("STOP", "PAUSE"), "stopping"),
-        (["left"], ("STOP",), "stopped"),
-        (["finished"], ("STOP",), "finished"),
-        (["dead"], (), "stopped"),
-        (["finished"], (), "finished"),
-    ],
-)
-def test_state(machines: list[str], signs: tuple[str, ...], expected: str) -> None:
-    """The page is told the state, and what it means."""
-    made = [machine("m", "left" if state == "finished" else state) for state in machines]
-    for each, state in zip(made, machines, strict=True):
-        each.goodbye = Goodbye(Beat(), finished=True) if state == "finished" else each.goodbye
-    facts = summary(view(*made, signs=signs), "10min")
-    assert (facts["state"], facts["meaning"]) == (expected, CrawlState(expected).meaning)
 
 
 # -- metrics

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from fscrawl import cli, store
 from fscrawl.admin import doctor
-from fscrawl.admin.doctor import crawl, directory
+from fscrawl.admin.doctor import directory
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult, limited
 from fscrawl.config import settings
 from fscrawl.config.settings import apply
@@ -75,9 +75,9 @@ def test_a_missing_directory_of_pages_is_a_problem(tree, name):
     """The share may not be mounted; if it is, the directory is made by hand, and the audit does the rest."""
     (tree.root / name).rmdir()
     (found,) = directory.missing_directories(tree)
-    assert (found.level, found.what) == (PROBLEM, f"{tree.root}/{name} is missing")
-    assert found.advice.startswith("is the share mounted? ")
-    assert f"mkdir {tree.root}/{name} && " in found.advice
+    assert found.level == PROBLEM
+    assert found.what.startswith(f"{tree.root}/{name}: it is not there; is the share mounted? ")
+    assert f"mkdir {tree.root}/{name} && " in found.what
     assert found in examine(tree.root)[0]
 
 
@@ -261,33 +261,32 @@ def test_what_a_crawl_tries_out_is_tried_out(tree, monkeypatch):
 # -- the crawl
 
 
-def test_settings_are_read_and_tried_here(tree):
+def test_settings_are_read_and_tried_here(tree, monkeypatch):
     """Settings that are wrong are a problem and count as the defaults; so is a secret that is not set here."""
-    chosen, [said] = crawl.read_settings("[politeness]\ndelai = 2", "crawl.toml")
+    file = tree.root / "crawl.toml"
+    file.write_text("[politeness]\ndelai = 2")
+    chosen, [said] = doctor.read_settings(tree.root, None, ())
     assert (chosen, said.level) == (settings.Settings(), PROBLEM)
-    text = '[fetch.auth]\n"a.example" = "me:$FSCRAWL_NOT_SET"'
-    chosen, [said] = crawl.read_settings(text, "crawl.toml")
-    assert (said.level, "FSCRAWL_NOT_SET" in said.what, bool(chosen.fetch.auth)) == (PROBLEM, True, True)
-
-    def fine(chosen):
-        pass
-
-    assert levels(crawl.read_settings(text, "crawl.toml", fine)[1]) == [OK]
+    file.write_text('[fetch.auth]\n"a.example" = "me:$NOT_SET_HERE"')
+    chosen, [said] = doctor.read_settings(tree.root, None, ["NOT_SET_HERE"])
+    assert (said.level, "NOT_SET_HERE" in said.what, bool(chosen.fetch.auth)) == (PROBLEM, True, True)
+    monkeypatch.setenv("NOT_SET_HERE", "secret")
+    assert levels(doctor.read_settings(tree.root, None, ["NOT_SET_HERE"])[1]) == [OK]
 
 
 def test_a_user_agent_without_address_is_a_warning():
     """A user agent names an address by mail or web; the default names none."""
     for name, level in (("me/1", WARNING), ("me/1 (a@b.example)", OK), ("me/1 (+https://b.example)", OK)):
-        assert levels(crawl.user_agent(apply(settings.Settings(), [f'politeness.user_agent="{name}"']))) == [level]
-    assert levels(crawl.user_agent(settings.Settings())) == [WARNING]
+        assert levels(doctor.user_agent(apply(settings.Settings(), [f'politeness.user_agent="{name}"']))) == [level]
+    assert levels(doctor.user_agent(settings.Settings())) == [WARNING]
 
 
 def test_signs_are_warnings(tree):
     """STOP, PAUSE and a paused host are told, with how to go on."""
-    assert list(crawl.signs(tree)) == []
+    assert list(doctor.signs(tree)) == []
     for name in ("STOP", "PAUSE", "PAUSE.a.example", "PAUSE.A.example"):
         tree.controls.put_sign(name)
-    warned = list(crawl.signs(tree))
+    warned = list(doctor.signs(tree))
     assert ["--host a.example" in each.advice for each in warned] == [False, False, True, False]
     assert [each.what for each in warned] == [
         "PAUSE is in the root: nothing is fetched",
@@ -299,7 +298,7 @@ def test_signs_are_warnings(tree):
 
 def watch(tree, then=lambda: None):
     time, told = Time(then), []
-    said = list(crawl.Machines(tree, settings.Settings(), time, time.sleep).watch(1.0, told.append))
+    said = list(doctor.Machines(tree, settings.Settings(), time, time.sleep).watch(1.0, told.append))
     return said, told, time.now
 
 

@@ -27,7 +27,7 @@ def mounted(kind, mount="rw,relatime", system="rw", source="host:/x", point="/mn
         TABLE.format(point=point, mount=mount, kind=kind, source=source, system=system), "/mnt/tree"
     )
     assert found is not None
-    return list(directory.remarks(found))
+    return list(directory.mount(Path("/"), found))
 
 
 @pytest.mark.parametrize(

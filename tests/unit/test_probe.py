@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 from collections import Counter
 
 import pytest
@@ -37,7 +38,7 @@ def tree(tmp_path):
 
 
 def run(tree, time=None):
-    """Probe; give the mount and the warnings."""
+    """Probe; give how late an append was seen, and the warnings."""
     time = time or Time()
     told = []
     return probe.probe(tree, told.append, time, time.sleep), told
@@ -56,9 +57,7 @@ def fail(monkeypatch, function, code):
 
 def test_good_mount(tree):
     """On a file system that keeps everything nothing is said, and nothing is left."""
-    mount, told = run(tree)
-    assert told == []
-    assert (mount.exclusive_create, mount.append_seen_s, mount.listing_seen_s) == (True, 0.0, 0.0)
+    assert run(tree) == (0.0, [])
     assert left(tree) == []
 
 
@@ -153,8 +152,8 @@ def test_append_that_is_seen_late(tree, monkeypatch):
     """An append that is seen half a second later is worth a warning with that time."""
     real, time = ProbeDirectory.read, Time()
     monkeypatch.setattr(ProbeDirectory, "read", lambda self, name: real(self, name) if time.now >= 0.5 else b"")
-    mount, told = run(tree, time)
-    assert mount.append_seen_s == pytest.approx(0.5, abs=0.02)
+    late_s, told = run(tree, time)
+    assert late_s == pytest.approx(0.5, abs=0.02)
     assert len(told) == 1
     assert "appended data is visible 0.5" in told[0]
 
@@ -162,8 +161,7 @@ def test_append_that_is_seen_late(tree, monkeypatch):
 def test_listing_without_new_names(tree, monkeypatch):
     """A listing that does not show a new name within a second is worth a warning."""
     monkeypatch.setattr(ProbeDirectory, "names", lambda self: [])
-    mount, told = run(tree)
-    assert mount.listing_seen_s is None
+    _, told = run(tree)
     assert [text for text in told if "does not show a new name within 1 s" in text] == told != []
 
 
@@ -178,8 +176,7 @@ def test_create_that_is_not_exclusive(tree, monkeypatch):
     """Two creations of one name that both succeed are worth a warning."""
     real = ProbeDirectory.create
     monkeypatch.setattr(ProbeDirectory, "create", lambda self, name, data: real(self, name, data) or True)
-    mount, told = run(tree)
-    assert not mount.exclusive_create
+    _, told = run(tree)
     assert "O_EXCL does not work" in told[0]
 
 
@@ -209,19 +206,15 @@ def test_directory_that_is_gone(tree):
 
 
 def test_kind_through_a_link(tree, tmp_path, monkeypatch):
-    """The type is that of where a symbolic link leads to."""
+    """The type in a message is that of where a symbolic link leads to; without a table of mounts there is none."""
     table = tmp_path / "mountinfo"
     table.write_text(f"1 0 8:1 / / rw - ext4 a rw\n2 1 0:9 / {os.path.realpath(tmp_path)}/root rw - nfs4 b rw\n")
-    monkeypatch.setattr(mounts, "TABLE", table)
     (tmp_path / "link").symlink_to(tree.root)
-    assert run(store.Tree(tmp_path / "link", "m-1-aa"))[0].kind == "nfs4"
-
-
-def test_no_table_of_mounts(tree, tmp_path, monkeypatch):
-    """Where the system has no table of mounts the type is unknown, and the rest is tried out."""
-    monkeypatch.setattr(mounts, "TABLE", tmp_path / "none")
-    mount, told = run(tree)
-    assert (mount.kind, told) == ("", [])
+    fail(monkeypatch, "link", errno.EPERM)
+    for there, said in ((table, "this file system (nfs4) has no"), (tmp_path / "none", "this file system has no")):
+        monkeypatch.setattr(mounts, "TABLE", there)
+        with pytest.raises(TreeError, match=re.escape(said)):
+            run(store.Tree(tmp_path / "link", "m-1-aa"))
 
 
 def test_crawl_probes(tree, monkeypatch, capsys):

@@ -117,14 +117,6 @@ def test_line_by_url(tmp_path, warned):
     assert {found.url: found.shard for found in fed(tree)} == {url: urls.shard(urls.key(url), SHARDS) for url in links}
 
 
-def test_classes(tree, warned):
-    """Only failures of the wanted classes go back; without any, all do."""
-    for class_ in ("timeout", "dns", "robots", "http-4xx"):
-        fail(tree, f"http://a.example/{class_}", class_)
-    assert retry(tree, ["dns", "timeout", "tls"], [], warned.append) == {"dns": 1, "timeout": 1}
-    assert fed_urls(tree) == ["http://a.example/dns", "http://a.example/timeout"]
-
-
 @pytest.mark.parametrize(
     ("pattern", "count"),
     [("a.example", 2), ("*.example", 3), ("a.example:8000", 1), ("a.example_8000", 1), ("a", 0), ("[ab].*", 3)],
@@ -134,13 +126,6 @@ def test_hosts(tree, warned, pattern, count):
     for url in ("http://a.example/", "http://a.example:8000/", "https://b.example/"):
         fail(tree, url)
     assert retry(tree, [], [pattern], warned.append).total() == count
-
-
-def test_several_hosts(tree, warned):
-    """A host that one of several patterns names goes back, once."""
-    for host in "abc":
-        fail(tree, f"http://{host}.example/")
-    assert retry(tree, [], ["a.*", "*.example", "a.example"], warned.append).total() == 3
 
 
 def test_nothing(tree, warned):

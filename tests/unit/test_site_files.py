@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fscrawl.commands.program import MAX_FILE_BYTES, read_file
+from fscrawl.commands.program import read_file
 from fscrawl.errors import UsageError
 from fscrawl.parse.fields import Column, Extracted
 from fscrawl.request import FORM
@@ -280,9 +280,6 @@ def test_reading_a_file(tmp_path: Path) -> None:
     assert read_file(path, None).digest == SiteFile("elsewhere", "1 / 0").digest
     with pytest.raises(UsageError, match=r"nothing\.py: cannot be read: no such file"):
         read_file(tmp_path / "nothing.py", None)
-    path.write_bytes(b"#" * (MAX_FILE_BYTES + 1))
-    with pytest.raises(UsageError, match="at most 1,048,576 bytes"):
-        read_file(path, None)
 
 
 def test_the_methods_can_be_tried_alone() -> None:

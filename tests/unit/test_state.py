@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl.admin.doctor import crawl as doctor
+from fscrawl.admin import doctor
 from fscrawl.config.settings import Settings
 from fscrawl.fleet.beat import Beat, Goodbye, Hello
 from fscrawl.monitor import status

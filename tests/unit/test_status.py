@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from fscrawl.monitor import status
-from fscrawl.monitor.snapshot import Snapshot, state_of
+from fscrawl.monitor.snapshot import Snapshot
 from fscrawl.storage.records import timestamp
 from fscrawl.util.humanize import count, size
 from fscrawl.util.installed import command
@@ -29,44 +29,6 @@ def printed(view: Snapshot, width: int = 80, root: str = "/shared") -> str:
 
 def lines(view: Snapshot, width: int = 80) -> list[str]:
     return [line.rstrip() for line in printed(view, width).split("\n")]
-
-
-# -- the situation
-
-
-@pytest.mark.parametrize(
-    ("machines", "signs", "word"),
-    [
-        ({}, [], "new"),
-        ({"a": ("beat", ""), "b": ("beat", "paused")}, [], "running"),
-        ({"a": ("beat", "paused"), "b": ("beat", "paused")}, [], "paused"),
-        ({"a": ("beat", "")}, ["PAUSE"], "pausing"),
-        ({"a": ("beat", "")}, ["PAUSE.a.example"], "running"),
-        ({"a": ("beat", "")}, ["PAUSE", "STOP"], "stopping"),
-        ({"a": ("beat", "stopping")}, [], "stopping"),
-        ({"a": ("bye", ""), "b": ("beat", "no network")}, [], "running"),
-        ({"a": ("end", "")}, [], "finished"),
-        ({"a": ("bye", "")}, [], "stopped"),
-        ({"a": ("dead", "")}, [], "stopped"),
-        ({"a": ("bye", ""), "b": ("end", "")}, [], "finished"),
-        ({"a": ("end", ""), "b": ("dead", "")}, [], "finished"),
-    ],
-)
-def test_situations(logs: Logs, machines: dict, signs: list, word: str) -> None:
-    """One word says what goes on: by what the living do and the signs; where nobody lives, by who was last."""
-    for turn, (name, (kind, doing)) in enumerate(machines.items()):
-        line = {
-            "beat": logs.beat(98, state=doing, pages=1),
-            "bye": logs.bye(90 + turn, pages=1, finished=False),
-            "end": logs.bye(90 + turn, pages=1, finished=True),
-            "dead": logs.beat(1, pages=1),
-        }[kind]
-        logs.write(name, [line])
-    for sign in signs:
-        logs.tree.controls.put_sign(sign)
-    view = logs.observer().look(logs.at(100))
-    assert state_of(view) == status.as_json(view)["state"] == word
-    assert printed(view).startswith(f"{word}: {state_of(view).meaning}")
 
 
 # -- for people

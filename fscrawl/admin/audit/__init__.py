@@ -74,4 +74,7 @@ def audit(
             Repair(tree, scanner, liveness, warn, line).run()
             tree.close()
             tree.check_directories()  # or what was wrong may only have seemed to be right
+        elif scanner.doubtful:
+            what = f"temporary files of machines that may be alive: {scanner.doubtful}"
+            scanner.report.notes.append(f"{what}; --repair finds out")
         return scanner.report

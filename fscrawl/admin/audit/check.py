@@ -6,7 +6,6 @@ Logs are read by `fleet.all_lines`. Snapshots are only a cache, and are not read
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
 
@@ -14,7 +13,7 @@ import msgspec
 
 from fscrawl import urls
 from fscrawl.admin.audit.report import Finding
-from fscrawl.errors import PlantedError, RecordError, TreeBusyError
+from fscrawl.errors import PlantedError, RecordError
 from fscrawl.fleet.generations import Generations
 from fscrawl.request import is_normal, shown
 from fscrawl.storage import flaws
@@ -41,18 +40,14 @@ from fscrawl.storage.records import ErrorRecord, PageRecord, RobotsRecord
 from fscrawl.store import Tree
 from fscrawl.util.humanize import number_of
 
-_BUSY_S = 0.1
-_TRIES = 4
-
 Checked = tuple[PageRecord | None, Finding | None]
 
 
 class Checker:
     """Reads and checks files. May be called from any number of threads."""
 
-    def __init__(self, tree: Tree, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, tree: Tree) -> None:
         self._tree = tree
-        self._sleep = sleep
 
     def page(self, host: str, key: str, bodies: Collection[str] | None = None) -> Checked:
         """Check a record and its body. If they seem wrong, they are read again: they may just have been replaced.
@@ -67,7 +62,7 @@ class Checker:
     def _page(self, host: str, key: str, bodies: Collection[str] | None) -> Checked:
         path = self._tree.tree_path(LINKS, host, key)
         try:
-            data = self._read(path)
+            data = self._tree.files.read(path)
         except PlantedError as error:
             return None, _planted(path, error, host, key)
         if data is None:
@@ -95,7 +90,7 @@ class Checker:
         size, sha256 = recorded
         again = (host, key, *_to_fetch(record))
         try:
-            body = self._read(path, max(size, 0))
+            body = self._tree.files.read(path, max(size, 0))
         except PlantedError as error:
             if error.denied:
                 return _planted(path, error)
@@ -115,7 +110,7 @@ class Checker:
     def record(self, host: str, key: str) -> PageRecord | None:
         """Read a record without its body; None if it cannot be read."""
         try:
-            return PageRecord.from_json(self._read(self._tree.tree_path(LINKS, host, key)) or b"")
+            return PageRecord.from_json(self._tree.files.read(self._tree.tree_path(LINKS, host, key)) or b"")
         except RecordError:
             return None
 
@@ -123,7 +118,7 @@ class Checker:
         """Check a failure."""
         path = self._tree.tree_path(ERRS, host, key)
         try:
-            data = self._read(path)
+            data = self._tree.files.read(path)
         except PlantedError as error:
             return None, _planted(path, error, host, key)
         if data is None:
@@ -134,35 +129,10 @@ class Checker:
             return None, Finding("damaged_errors", path, str(error), host, key)
         return None, _flaw(record, path, host, key, "damaged_errors", "damaged_errors")
 
-    def robots(self, name: str) -> Checked:
-        """Check a robots.txt, by its file's name."""
-        path = f"{ROBOTS}/{name}"
-        try:
-            data = self._read(path)
-            if data is not None:
-                RobotsRecord.from_json(data)
-        except PlantedError as error:
-            return None, Finding("planted", path, error.what)
-        except RecordError as error:
-            return None, Finding("torn_robots", path, str(error), name.removesuffix(".json"))
-        return None, None
-
     def is_there(self, url: str) -> bool:
         """Ask by name whether a URL is stored or failed."""
         host, key = urls.host(url), urls.key(url)
         return self._tree.is_done(host, key) or self._tree.files.is_file(self._tree.tree_path(ERRS, host, key))
-
-    def _read(self, path: str, most: int | None = None) -> bytes | None:
-        """Read a file; try again after a fault that passes, as on NFS while a file is being replaced.
-
-        `most`: bytes that it may have.
-        """
-        for _ in range(1, _TRIES):
-            try:
-                return self._tree.files.read(path, most)
-            except TreeBusyError:
-                self._sleep(_BUSY_S)
-        return self._tree.files.read(path, most)
 
 
 def _flaw(
@@ -194,18 +164,13 @@ def _to_fetch(record: PageRecord | ErrorRecord) -> tuple[str, int, str]:
 class MachineryScan:
     """One pass over `.fscrawl`. `robots`: how many files of robots.txt there are."""
 
-    def __init__(self, tree: Tree, check: Checker, note_odd: Callable[[str, str, str], None]) -> None:
+    def __init__(self, tree: Tree, note_odd: Callable[[str, str, str], None]) -> None:
         """`note_odd(directory, name, kind)`: gets names that do not belong there."""
         self.robots = 0
-        self._tree = tree
         self._files = tree.files
         self._note_odd = note_odd
-        self._checks: dict[str, Callable[[str], Checked]] = {
-            ROBOTS: check.robots,
-            LEASES: self.lease,
-        }
 
-    def checks(self) -> Iterator[Callable[[], Checked]]:
+    def checks(self) -> Iterator[Callable[[], Finding | None]]:
         """Look at all names; give the checks of the files that have to be read."""
         for directory, pattern in FILE_PATTERNS.items():
             for name, kind in self._files.entries(directory):
@@ -213,8 +178,8 @@ class MachineryScan:
                     self._note_odd(directory, name, kind)
                     continue
                 self.robots += directory == ROBOTS
-                if directory in self._checks:
-                    yield partial(self._check, directory, name)
+                if directory in (ROBOTS, LEASES):
+                    yield partial(self.small_file, f"{directory}/{name}")
         for name, kind in self._files.entries(GENERATIONS):
             number = generation_of(name) if kind == "directory" else None
             if number is None:
@@ -222,7 +187,7 @@ class MachineryScan:
             else:
                 yield from self._checks_of_generation(number)
 
-    def _checks_of_generation(self, number: int) -> Iterator[Callable[[], Checked]]:
+    def _checks_of_generation(self, number: int) -> Iterator[Callable[[], Finding | None]]:
         for name, kind in self._files.entries(generation_path(number)):
             if name == RULES and kind == "file":
                 yield partial(self._rules, number)
@@ -233,33 +198,34 @@ class MachineryScan:
                 if kind != "file" or of(name) is None:
                     self._note_odd(directory, name, kind)
                 elif directory == log_directory(number):
-                    yield partial(self.log, f"{directory}/{name}")
+                    yield partial(self._log, f"{directory}/{name}")
 
     # -- files
 
-    def _check(self, directory: str, name: str) -> Checked:
+    def small_file(self, path: str) -> Finding | None:
+        """Check a robots.txt, or that a lease names its holder; each may have been removed meanwhile."""
+        is_lease = path.startswith(f"{LEASES}/")
         try:
-            return self._checks[directory](name)
+            data = self._files.read(path)
+            if data is None:
+                return None
+            if not is_lease:
+                RobotsRecord.from_json(data)
+            elif "holder" not in msgspec.json.decode(data, type=dict):
+                return Finding("torn_leases", path)
         except PlantedError as error:
-            return None, Finding("planted", f"{directory}/{name}", error.what)
+            return Finding("planted", path, error.what)
+        except (RecordError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            return Finding("torn_leases", path) if is_lease else Finding("torn_robots", path, str(error))
+        return None
 
-    def log(self, path: str) -> Checked:
+    def _log(self, path: str) -> Finding | None:
         """Check that a log can be opened."""
         what = self._files.planted(path)
-        return None, Finding("planted", path, what) if what else None
+        return Finding("planted", path, what) if what else None
 
-    def _rules(self, number: int) -> Checked:
+    def _rules(self, number: int) -> Finding | None:
         """Check that a generation has link rules."""
         path = rules_path(number)
         is_sound = Generations(self._files).read(number).links is not None or not self._files.exists(path)
-        return None, None if is_sound else Finding("damaged_rules", path)
-
-    def lease(self, name: str) -> Checked:
-        """Check that a lease names its holder, if it was not removed meanwhile."""
-        path = f"{LEASES}/{name}"
-        data = self._files.read(path)
-        try:
-            is_sound = data is None or "holder" in msgspec.json.decode(data, type=dict)
-        except (msgspec.DecodeError, RecursionError):
-            is_sound = False
-        return None, None if is_sound else Finding("torn_leases", path)
+        return None if is_sound else Finding("damaged_rules", path)

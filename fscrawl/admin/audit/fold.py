@@ -16,10 +16,10 @@ failures whose record is not there.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable
 
 from fscrawl import urls
+from fscrawl.admin.audit.report import EXAMPLES
 from fscrawl.fleet import heartbeat
 from fscrawl.fleet.lines import Found, Line, Told
 from fscrawl.fleet.machinery import Machinery
@@ -59,14 +59,14 @@ class Fold:
 
     def know(self, url: str, depth: int) -> None:
         """Note that a URL within the scope is known at a depth."""
-        number = fingerprint(url)
+        number = urls.fingerprint_of(url)
         if self._rules.own.max_depth is None or depth <= self._rules.own.max_depth:
             before = self.is_pending(number)
             self._table.known(number, depth)
             self.pending += self.is_pending(number) - before
 
     def _add_found(self, found: Found) -> None:
-        number = fingerprint(found.url)
+        number = urls.fingerprint_of(found.url)
         if found.flags.retry_of and not self.is_there(number):
             before = self.is_pending(number)
             self._again.setdefault(number, set()).add(found.flags.retry_of)
@@ -107,11 +107,6 @@ class Fold:
         failures = self._failures.get(number)
         has_failed = failures is not None and not failures <= self._again.get(number, set())
         return has_failed or self._table.settled(number)
-
-
-def fingerprint(url: str) -> int:
-    """Return the number that stands for a text, which need not be a URL."""
-    return int.from_bytes(hashlib.sha224(url.encode("utf-8", "replace")).digest()[:8])
 
 
 _GLANCE_S = 1.0
@@ -169,13 +164,20 @@ class Liveness:
         """Return the machines that are neither dead nor certainly alive: of those with a log, and of `owners`."""
         return {name for name in {*self._fleet.peers, *owners} if not (self.is_dead(name) or self.is_seen(name))}
 
-    def limit_s(self, machines: Iterable[str]) -> float:
-        """Return for how many seconds machines may be silent before they are dead: the longest `dead_after`."""
-        return max(map(self._fleet.dead_after_of, machines))
+    def watch(self, warn: Callable[[str], None], owners: Iterable[str] = ()) -> None:
+        """Watch the logs until no machine is doubtful; at most so long since the first look that each would be dead.
 
-    def watch(self, owners: Iterable[str]) -> None:
-        """Watch the logs until no machine is doubtful, at most `limit_s` seconds since the first look."""
-        while (names := self.doubtful(owners)) and (left_s := self._since + self.limit_s(names) - self._clock()) >= 0:
+        `warn`: is told before whose, and for how long.
+        """
+        if names := sorted(self.doubtful(owners)):
+            which, limit_s = ", ".join(names[:EXAMPLES]), self._limit_s(names)
+            what = f"machines that may be alive: {len(names)} ({which})"
+            warn(f"{what}; watching their heartbeats for up to {limit_s:g} s")
+        while (left := self.doubtful(owners)) and (left_s := self._since + self._limit_s(left) - self._clock()) >= 0:
             self._sleep(min(left_s + 0.01, _GLANCE_S))
             self.look()
         self._watched = True
+
+    def _limit_s(self, machines: Iterable[str]) -> float:
+        """Return for how many seconds machines may be silent before they are dead: the longest `dead_after`."""
+        return max(map(self._fleet.dead_after_of, machines))

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from fscrawl import urls
-from fscrawl.admin.audit.check import Checked
-from fscrawl.admin.audit.fold import Liveness, fingerprint
-from fscrawl.admin.audit.report import EXAMPLES, PAGES, Finding
+from fscrawl.admin.audit.fold import Liveness
+from fscrawl.admin.audit.report import PAGES, Finding
 from fscrawl.admin.audit.scanner import Scanner
 from fscrawl.errors import PlantedError
 from fscrawl.fleet.generations import Generations
@@ -53,10 +52,6 @@ class Repair:
         self._machinery = Machinery(tree)
         self._written = UrlTable()
         self._in_lines: dict[int, Found] = {}  # URLs of keys, as logs have them
-        self._small_files: dict[str, Callable[[str], Checked]] = {
-            "torn_robots": scanner.check.robots,
-            "torn_leases": scanner.machinery.lease,
-        }
         self._live: frozenset[str] = frozenset()
         self._holders: dict[int, str] = {}
         self._unknown: set[int] = set()  # fingerprints of keys to fetch again whose URL is not known
@@ -67,7 +62,8 @@ class Repair:
         report = self._report
         report.repaired = True
         if set(report.found) - {*_LEFT, *_AT_LAST} or self._scanner.doubtful:
-            self._wait_for_signs_of_life()
+            self._line.begin("watching heartbeats", unit="")
+            self._liveness.watch(self._warn, {owner for _, owner in self._scanner.temporaries})
         self._learn_holders()
         self._line.begin("putting URLs back", unit="URLs")
         self._put_back()
@@ -86,17 +82,6 @@ class Repair:
             names = ", ".join(sorted(self._live))
             report.notes.append(f"files that live machines may be writing were not changed; live machines: {names}")
 
-    def _wait_for_signs_of_life(self) -> None:
-        owners = {owner for _, owner in self._scanner.temporaries}
-        self._line.begin("watching heartbeats", unit="")
-        doubtful = sorted(self._liveness.doubtful(owners))
-        if doubtful:
-            self._warn(
-                f"machines that may be alive: {len(doubtful)} ({', '.join(doubtful[:EXAMPLES])});"
-                f" watching their heartbeats for up to {self._liveness.limit_s(doubtful):g} s"
-            )
-        self._liveness.watch(owners)
-
     def _learn_holders(self) -> None:
         self._live = self._liveness.live
         newest = dict(sorted(self._machinery.leases())) if self._live else {}
@@ -113,7 +98,7 @@ class Repair:
         for finding in self._fetched_again():
             self._again.add(urls.fingerprint(finding.key))
             if finding.url:
-                self._again.add(fingerprint(finding.url))
+                self._again.add(urls.fingerprint_of(finding.url))
             if not finding.url or urls.key(finding.url) != finding.key:
                 self._unknown.add(urls.fingerprint(finding.key))
         if self._again:
@@ -135,7 +120,7 @@ class Repair:
     def _lines(self) -> Iterator[Found]:
         """Give the lines that make machines fetch what must be fetched."""
         for url, depth, referrer in self._wanted():
-            number = fingerprint(url)
+            number = urls.fingerprint_of(url)
             if not self._written.known(number, 0):
                 continue  # found twice: as misplaced and as lost
             self._report.put_back += 1
@@ -163,13 +148,13 @@ class Repair:
             if isinstance(line, Found) and (self._unknown or line.flags.label):
                 self._search_found(line)
         for seed in self._scanner.seeds:
-            number = fingerprint(seed)
+            number = urls.fingerprint_of(seed)
             if number in self._unknown:
                 self._unknown.discard(number)  # whoever holds its shard knows it
                 self._in_lines.pop(number, None)
 
     def _search_found(self, found: Found) -> None:
-        number = fingerprint(found.url)
+        number = urls.fingerprint_of(found.url)
         if found.flags.label and number in self._again:
             self._labels[number] = min(found.flags.label, self._labels.get(number, found.flags.label))
         if number in self._unknown:
@@ -181,7 +166,7 @@ class Repair:
         wanted = self._unknown - self._in_lines.keys()
         for record in self._scanner.records() if wanted else ():
             for url in (*record.links, *(record.requests or ())):
-                number = fingerprint(url)
+                number = urls.fingerprint_of(url)
                 if number in wanted and is_normal(url):
                     wanted.discard(number)
                     yield url, record.depth_of_links, record.key
@@ -245,9 +230,8 @@ class Repair:
             return not self._tree.is_done(host, key)
         if finding.kind == "set_aside":
             return self._tree.is_done(host, key) or self._tree.failure(host, key) is not None
-        name = finding.path.rpartition("/")[2]
-        if finding.kind in self._small_files:
-            return self._small_files[finding.kind](name)[1] is not None
+        if finding.kind in ("torn_robots", "torn_leases"):
+            return self._scanner.machinery.small_file(finding.path) is not None
         if finding.kind == "damaged_errors":
             return check.error(host, key)[1] is not None
         if finding.kind == "errors_beside_pages":
@@ -265,7 +249,6 @@ class Repair:
             if dead > report.found["dead_temporaries"]:  # only the watch has shown that its machine is dead
                 report.add("dead_temporaries", f"{path}: written by {owner}")
             report.mended["dead_temporaries"] += self._remove_temporary(path, owner)
-        report.notes[:] = [note for note in report.notes if not note.endswith("--repair finds out")]
         if left:
             report.notes.append(f"temporary files of live machines, not removed: {left}")
 

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from fscrawl import urls
 from fscrawl.admin.audit.check import Checked, Checker, MachineryScan
-from fscrawl.admin.audit.fold import Fold, Liveness, fingerprint
+from fscrawl.admin.audit.fold import Fold, Liveness
 from fscrawl.admin.audit.report import PAGES, Finding, Report
 from fscrawl.config.settings import Settings
 from fscrawl.fleet.lines import Found
@@ -43,7 +43,7 @@ from fscrawl.storage.layout import (
 )
 from fscrawl.storage.records import PageRecord
 from fscrawl.store import Tree
-from fscrawl.util.parallel import READERS, in_turn
+from fscrawl.util.parallel import READERS, in_turn, in_turn_if_slow
 from fscrawl.util.progress import ProgressLine
 
 OWN_NAMES = frozenset({SETTINGS, SEEDS, *PAGE_DIRECTORIES})  # in the root, beside the hidden ones
@@ -128,7 +128,7 @@ class Scanner:
         sleep: Callable[[float], None],
     ) -> None:
         self.report = Report(str(tree.root))
-        self.check = Checker(tree, sleep)
+        self.check = Checker(tree)
         self.seeds = seeds
         self.findings = Spool()
         self.temporaries = Spool()
@@ -141,7 +141,7 @@ class Scanner:
         self.damaged: dict[str, Damage] = {}
         self.rules = _rules_of(settings, seeds)
         self.fold = Fold(self.rules)
-        self.machinery = MachineryScan(tree, self.check, self._note_odd)
+        self.machinery = MachineryScan(tree, self._note_odd)
         self._max_hosts = settings.crawl.max_hosts_per_domain
         self._known_hosts: frozenset[str] = frozenset()
         self._hosts_of_site: Counter[str] = Counter()
@@ -173,8 +173,9 @@ class Scanner:
                 self._line.advance()
             self._line.begin("checking .fscrawl", unit="files")
             self._look_at_top()
-            for _, finding in in_turn(pool, self.machinery.checks()):
-                self._note(None, finding)
+            for finding in in_turn(pool, self.machinery.checks()):
+                if finding is not None:
+                    self._find(finding)
                 self._line.advance()
         self._line.begin("looking at doubtful files again", unit="")
         self._decide()
@@ -297,12 +298,11 @@ class Scanner:
     def records(self) -> Iterator[PageRecord]:
         """Read all records again, without their bodies."""
         self._line.begin("reading records again", self.report.records)
-        with ThreadPoolExecutor(READERS, thread_name_prefix="audit") as pool:
-            keys = ((host, key) for host in self._hosts for key in self._tree.keys(LINKS, host))
-            for record in in_turn(pool, (partial(self.check.record, host, key) for host, key in keys)):
-                self._line.advance()
-                if record is not None:
-                    yield record
+        names = ((host, key) for host in self._hosts for key in self._tree.keys(LINKS, host))
+        for record in in_turn_if_slow(lambda name: self.check.record(*name), names, READERS):
+            self._line.advance()
+            if record is not None:
+                yield record
 
     # -- links
 
@@ -324,19 +324,19 @@ class Scanner:
                 self._checked.add(url)
             if self._is_accounted_for(url):
                 continue
-            if not is_marked and not self.fold.is_gone(fingerprint(url)):
+            if not is_marked and not self.fold.is_gone(urls.fingerprint_of(url)):
                 self.fold.know(url, record.depth_of_links)
             else:
                 self._suspect(url, record.depth_of_links, record.key)
 
     def _suspect(self, url: str, depth: int, referrer: str) -> None:
         """Note a URL that may be lost."""
-        if self._lost.known(fingerprint(url), 0):
+        if self._lost.known(urls.fingerprint_of(url), 0):
             self._maybe_lost.add((url, depth, referrer))
 
     def _is_accounted_for(self, url: str) -> bool:
         """Tell whether a link is stored, failed, pending or not to be followed."""
-        number = fingerprint(url)
+        number = urls.fingerprint_of(url)
         if self.fold.is_there(number) or self.fold.is_pending(number):
             return True
         if not is_normal(url) or self.rules.scope.refuses(url) is not None:
@@ -390,19 +390,15 @@ class Scanner:
                 self.report.add("dead_temporaries", f"{path}: written by {owner}", by_crawl=by_crawl)
             else:
                 self.doubtful += not self._liveness.is_seen(owner)
-        if self.doubtful:
-            self.report.notes.append(
-                f"temporary files of machines that may be alive: {self.doubtful}; --repair finds out"
-            )
 
     def _learn_lines_again(self) -> None:
         """Read what logs say by now; and look for URLs of which the record is gone, though nothing links to them."""
         for seed in self.seeds:
-            if self.fold.is_gone(fingerprint(seed)):
+            if self.fold.is_gone(urls.fingerprint_of(seed)):
                 self._suspect(seed, 0, "")
         for _, line in self._all_lines().lines():
             self.fold.add(line)
-            if isinstance(line, Found) and self.fold.is_gone(fingerprint(line.url)):
+            if isinstance(line, Found) and self.fold.is_gone(urls.fingerprint_of(line.url)):
                 self._suspect(line.url, line.depth, line.referrer)
 
     def _look_at_logs_again(self) -> None:

@@ -23,7 +23,6 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from fscrawl import interrupts, store
 from fscrawl.admin.doctor.check_result import OK, PROBLEM, WARNING, CheckResult
@@ -44,13 +43,10 @@ def missing_directories(tree: Tree) -> Iterator[CheckResult]:
     missing = tree.missing_directories()
     if not missing:
         yield CheckResult(OK, f"all directories of the tree are in {tree.root}")
-    for directory in missing:
-        if not _is_machinery(directory):
-            repair = f"{command('audit', tree.root)} --repair"
-            made = f"mkdir {path_word(tree.files.absolute(directory))} && {repair}"
-            yield CheckResult(
-                PROBLEM, _message(tree, [directory]), f"is the share mounted? If somebody has removed it:  {made}"
-            )
+    try:
+        tree.check_directories()
+    except TreeError as error:
+        yield CheckResult(PROBLEM, str(error))
     yield from of_machinery(tree, missing)
 
 
@@ -60,20 +56,12 @@ def of_machinery(tree: Tree, missing: list[str]) -> Iterator[CheckResult]:
     The share is there, since `tree.json` was read. An empty directory does not fit the other files, so it is
     safer to make all anew, which costs a look at all records.
     """
-    parts = [directory for directory in missing if _is_machinery(directory)]
+    parts = [tree.files.absolute(directory) for directory in missing if directory.startswith(MACHINERY)]
     if parts:
         removed = f"rm -r {path_word(tree.files.absolute(MACHINERY))} && {command('crawl', tree.root)}"
         again = "the crawl makes it again from what is stored, and fetches nothing twice"
-        yield CheckResult(PROBLEM, _message(tree, parts), f"when no machine runs on this tree:  {removed}    ({again})")
-
-
-def _is_machinery(directory: str) -> bool:
-    return directory.startswith(MACHINERY)
-
-
-def _message(tree: Tree, missing: list[str]) -> str:
-    are = "is" if len(missing) == 1 else "are"
-    return f"{', '.join(map(tree.files.absolute, missing))} {are} missing"
+        what = f"{', '.join(parts)} {'is' if len(parts) == 1 else 'are'} missing"
+        yield CheckResult(PROBLEM, what, f"when no machine runs on this tree:  {removed}    ({again})")
 
 
 _MOST_HOSTS = 200  # directories of hosts that are looked at
@@ -84,18 +72,17 @@ def openness(tree: Tree) -> Iterator[CheckResult]:
     root = tree.files.access()
     if root is None:
         return
-    paths = [path for path in _paths(tree) if _misfits(tree.files.access(path), root)]
-    if not paths:
+    found = {path: access for path in _paths(tree) if (access := tree.files.access(path)) and _misfits(access, root)}
+    if not found:
         yield CheckResult(OK, f"what is in {tree.root} is as open as it is: {_words(root)}")
         return
-    closed = [path for path in paths if not tree.files.may_write(path)]
-    path = (closed or paths)[0]
-    found = tree.files.access(path)
-    others = f" and {len(paths) - 1} more directories" if len(paths) > 1 else ""
+    closed = [path for path in found if not tree.files.may_write(path)]
+    path = (closed or [*found])[0]
+    others = f" and {len(found) - 1} more directories" if len(found) > 1 else ""
     unable = "; this user cannot write there" if closed else ""
     yield CheckResult(
         PROBLEM if closed else WARNING,
-        f"{path}{others} are less open than the root: {_words(found)}, the root {_words(root)}{unable}",
+        f"{path}{others} are less open than the root: {_words(found[path])}, the root {_words(root)}{unable}",
         f"their owner, or root, can mend it:  {_command(tree, root)}",
     )
 
@@ -107,14 +94,12 @@ def _paths(tree: Tree) -> Iterator[str]:
     )
 
 
-def _misfits(found: Access | None, root: Access) -> bool:
-    if found is None:
-        return False
+def _misfits(found: Access, root: Access) -> bool:
     return bool(found.lacks(root)) or (root.group_counts and found.group != root.group)
 
 
-def _words(access: Access | None) -> str:
-    return "gone" if access is None else f"{stat.filemode(access.mode)[1:]} of group {access.group}"
+def _words(access: Access) -> str:
+    return f"{stat.filemode(access.mode)[1:]} of group {access.group}"
 
 
 def _command(tree: Tree, root: Access) -> str:
@@ -140,66 +125,50 @@ _ELSEWHERE = "use a local disk, NFS, sshfs or GlusterFS"
 _SECOND = "test it with a second machine before you rely on it"
 
 
-class Known(NamedTuple):
-    """`level`: "ok" if tried, "warning" if only read, "problem" if a tree cannot be there. `advice`: what to do."""
-
-    level: str
-    what: str
-    advice: str = ""
-
-
 _LATE = "another machine may not see a new file for up to a minute; the crawl allows for that"
 _BUCKET = "a bucket and no file system: it has no hard links, which machines need to share the work"
 _READ = "by its documentation it does what a tree needs, but fscrawl has not been tested with it"
 
 _KINDS = {
-    **dict.fromkeys(NFS, Known(OK, _LATE)),
-    "fuse.sshfs": Known(OK, "a directory listing may be 20 s old; the crawl allows for that"),
-    "fuse.glusterfs": Known(OK, "tested with replicated volumes"),
-    **dict.fromkeys(("ceph", "fuse.ceph", "fuse.ceph-fuse"), Known(WARNING, _READ, _SECOND)),
-    "lustre": Known(WARNING, _READ, f"{_SECOND}; look at your quota with `lfs quota`"),
-    "beegfs": Known(
+    **dict.fromkeys(LOCAL, CheckResult(OK, "a local disk; other machines see it only if this machine exports it")),
+    **dict.fromkeys(NFS, CheckResult(OK, _LATE)),
+    "fuse.sshfs": CheckResult(OK, "a directory listing may be 20 s old; the crawl allows for that"),
+    "fuse.glusterfs": CheckResult(OK, "tested with replicated volumes"),
+    **dict.fromkeys(("ceph", "fuse.ceph", "fuse.ceph-fuse"), CheckResult(WARNING, _READ, _SECOND)),
+    "lustre": CheckResult(WARNING, _READ, f"{_SECOND}; look at your quota with `lfs quota`"),
+    "beegfs": CheckResult(
         WARNING, _READ, f"{_SECOND}; it must be of version 7.4 or newer, for hard links between directories"
     ),
-    "fuse.juicefs": Known(WARNING, _READ, f"{_SECOND}; do not mount it with --writeback"),
+    "fuse.juicefs": CheckResult(WARNING, _READ, f"{_SECOND}; do not mount it with --writeback"),
     **dict.fromkeys(
         ("cifs", "smb3", "smbfs"),
-        Known(
+        CheckResult(
             WARNING,
             "whether it has hard links depends on the server, and fscrawl has not been tested with it",
             "mount the same directory by NFS if you can",
         ),
     ),
-    **dict.fromkeys(IN_MEMORY, Known(WARNING, "it is in memory", "its files are lost at a restart")),
-    **dict.fromkeys(("vfat", "exfat", "msdos"), Known(PROBLEM, "it has no hard links", _ELSEWHERE)),
+    **dict.fromkeys(IN_MEMORY, CheckResult(WARNING, "it is in memory", "its files are lost at a restart")),
+    **dict.fromkeys(("vfat", "exfat", "msdos"), CheckResult(PROBLEM, "it has no hard links", _ELSEWHERE)),
     **dict.fromkeys(
-        ("fuse.s3fs", "fuse.gcsfuse", "fuse.rclone", "fuse.goofys", "fuse.blobfuse", "fuse.blobfuse2"),
-        Known(PROBLEM, _BUCKET, _ELSEWHERE),
+        [f"fuse.{each}" for each in ("s3fs", "gcsfuse", "rclone", "goofys", "blobfuse", "blobfuse2", "mountpoint-s3")],
+        CheckResult(PROBLEM, _BUCKET, _ELSEWHERE),
     ),
 }
-_SOURCES = {  # FUSE without a subtype, by what is mounted
-    "mountpoint-s3": _KINDS["fuse.s3fs"],
-    "gcsfuse": _KINDS["fuse.gcsfuse"],
-    "s3fs": _KINDS["fuse.s3fs"],
-    "blobfuse2": _KINDS["fuse.blobfuse2"],
-}
-_LOCAL_DISK = Known(OK, "a local disk; other machines see it only if this machine exports it")
-_UNKNOWN = Known(WARNING, "fscrawl has not been tested with it", _SECOND)
+_UNKNOWN = CheckResult(WARNING, "fscrawl has not been tested with it", _SECOND)
 
 
-def known(kind: str, source: str) -> Known:
-    """Say what is known of a file system. `source`: what is mounted, such as "host:/path".
+def known(kind: str, source: str) -> CheckResult:
+    """Say what is known of a file system: "ok" if tried, "warning" if only read, "problem" if no tree can be there.
+
+    `source`: what is mounted, such as "host:/path"; of FUSE without a subtype, it is the program.
 
     >>> known("fuse.gcsfuse", "my-bucket").level, known("fuse", "mountpoint-s3").level
     ('problem', 'problem')
     >>> known("ext4", "/dev/sda1").level, known("9p", "host").level
     ('ok', 'warning')
     """
-    if kind in LOCAL:
-        return _LOCAL_DISK
-    if kind == "fuse":
-        return _SOURCES.get(source, _UNKNOWN)
-    return _KINDS.get(kind, _UNKNOWN)
+    return _KINDS.get(f"fuse.{source}" if kind == "fuse" else kind, _UNKNOWN)
 
 
 LITTLE_BYTES = 1 << 30  # less is worth a warning, whatever the crawl needs
@@ -220,22 +189,17 @@ def holder_of(root: Path) -> Path:
 
 
 def mount(directory: Path, found: Mount | None) -> Iterator[CheckResult]:
-    """Say what is known of the mount."""
+    """Say what is known about a mount of this kind with these options."""
     if found is None:
         yield CheckResult(WARNING, f"{directory}: the mount cannot be found in {TABLE}")
-    else:
-        yield from remarks(found)
-
-
-def remarks(mount: Mount) -> Iterator[CheckResult]:
-    """Say what is known about a mount of this kind with these options."""
-    mounted = f"{mount.point} is {mount.kind} of {mount.source}"
-    if "ro" in mount.options:
+        return
+    mounted = f"{found.point} is {found.kind} of {found.source}"
+    if "ro" in found.options:
         yield CheckResult(PROBLEM, f"{mounted}, mounted read-only", "mount it read-write")
     else:
-        found = known(mount.kind, mount.source)
-        yield CheckResult(found.level, f"{mounted}: {found.what}", found.advice)
-    if mount.kind in NFS and "soft" in mount.options:
+        of_kind = known(found.kind, found.source)
+        yield of_kind._replace(what=f"{mounted}: {of_kind.what}")
+    if found.kind in NFS and "soft" in found.options:
         what = "it is mounted with the option soft, so writes fail when the server is slow"
         yield CheckResult(WARNING, what, "mount it with the option hard")
 
@@ -245,10 +209,10 @@ def try_out(tree: Tree | None, directory: Path) -> Iterator[CheckResult]:
     problems: list[str] = []
     try:
         if tree is not None:
-            found = probe(tree, problems.append)
+            late_s = probe(tree, problems.append)
         else:
             with interrupts.later(), _scratch(directory) as scratch:
-                found = probe(scratch, problems.append)
+                late_s = probe(scratch, problems.append)
     except TreeError as error:
         yield CheckResult(PROBLEM, str(error))
         return
@@ -256,7 +220,7 @@ def try_out(tree: Tree | None, directory: Path) -> Iterator[CheckResult]:
         yield CheckResult(WARNING, text)
     if not problems:
         yield CheckResult(
-            OK, f"the file system does what a tree needs; new data is visible within {found.append_seen_s * 1e3:.0f} ms"
+            OK, f"the file system does what a tree needs; new data is visible within {late_s * 1e3:.0f} ms"
         )
 
 

@@ -22,6 +22,7 @@ from fscrawl.config.settings import FetchSettings, Settings
 from fscrawl.engine.browsers import one_browser
 from fscrawl.engine.messages import MOST_PARKED
 from fscrawl.engine.usable import FILES_OF_WORKER
+from fscrawl.hostnames import is_address
 from fscrawl.politeness.robots import ROBOTS_PATH
 from fscrawl.render.executable import find
 from fscrawl.render.messages import MAX_BYTES, Answer, Ask, Job, Options, Rendered, Trouble
@@ -114,7 +115,7 @@ def names(
     wanted: Iterable[str], fetch: FetchSettings, deadline_s: float, lookup: Lookup = addresses_of
 ) -> Iterator[CheckResult]:
     """Resolve the host names of the seeds, several at a time. No connection is made."""
-    asked = sorted({name for name in wanted if not _is_address(name)})[:_MOST_NAMES]
+    asked = sorted({name for name in wanted if not is_address(name)})[:_MOST_NAMES]
     answers = _resolved(asked, deadline_s, lookup)
     permitted = permits(fetch.allow_addresses)
     bad = WARNING if fetch.proxies else PROBLEM  # with a proxy, the proxy resolves names
@@ -168,10 +169,6 @@ def proxies(seed: str, chosen: Settings, allow_env: Collection[str]) -> Iterator
             yield CheckResult(PROBLEM, f"the proxy {proxy.address} {said}", "check fetch.proxies in crawl.toml")
         else:
             yield CheckResult(OK, f"the proxy {proxy.address} answers")
-
-
-def _is_address(name: str) -> bool:
-    return name.endswith("]") or name.rpartition(".")[2].isdigit()
 
 
 def _resolved(asked: list[str], deadline_s: float, lookup: Lookup) -> dict[str, list[str] | OSError]:

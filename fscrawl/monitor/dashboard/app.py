@@ -78,14 +78,9 @@ class Latest:
         finally:
             self._lock.release()
 
-    def check(self) -> None:
-        """Raise a TreeError if the tree is gone: an empty mount point looks like a tree without machines and pages."""
-        Tree(self.tree.root, self.tree.machine)
-
     def _look(self) -> None:
         self._snapshot = None
         self._began = self._clock()
-        self.check()
         self._snapshot = self._observer.look()
         self._looked_at = self._clock()
 
@@ -99,9 +94,8 @@ _FILES = {
 _LOOKS_AT_A_TIME = 8  # own threads: requests that hang on a page's file must not block the state
 _EVERY_S = 1.0
 _STILL_HERE_S = 15.0
-_MOST_BODY_BYTES = 65_536
 
-Verbs = Mapping[str, Callable[[Tree, dict[str, Any]], str]]
+Verbs = Mapping[str, Callable[[Tree, bytes], str]]
 
 
 class Dashboard:
@@ -205,7 +199,7 @@ class Dashboard:
                 raise UsageError("not a URL; write it in full, or search for a part of it")
             found = pages.find(self._latest.tree, given["url"])
         if found is None:
-            self._latest.check()
+            self._latest.tree.check_there()
             raise HTTPException(
                 404, "neither stored nor failed: it waits for its turn, is outside the scope, or no page links to it"
             )
@@ -214,11 +208,11 @@ class Dashboard:
     def _pages(self, request: Request) -> Response:
         given, listed = request.query_params, _one_of(request, "list", ("pages", "failures"), "pages")
         host, directory = _host(given.get("host", "")), LINKS if listed == "pages" else ERRS
-        self._latest.check()
+        self._latest.tree.check_there()
         return _json_response(pages.page_of(self._latest.tree, host, directory, _number(given.get("page"))))
 
     def _errors(self, request: Request) -> Response:  # noqa: ARG002
-        self._latest.check()
+        self._latest.tree.check_there()
         return _json_response(pages.examples(self._latest.tree))
 
     def _body(self, request: Request) -> Response:
@@ -226,7 +220,7 @@ class Dashboard:
         host, key = _page_key(request.path_params["host"], request.path_params["key"])
         found = pages.body(self._latest.tree, host, key, way)
         if found is None:
-            self._latest.check()
+            self._latest.tree.check_there()
             raise HTTPException(404, "no body is stored for this page")
         return Response(found[1], headers={"content-type": f"{found[0]}; charset=utf-8"})
 
@@ -236,7 +230,7 @@ class Dashboard:
         verb = self._verbs.get(request.path_params["verb"])
         if verb is None:
             raise HTTPException(404, f"must be one of {', '.join(self._verbs)}")
-        given = await _object(request)
+        given = await request.body() or b"{}"
         return _json_response({"done": await to_thread.run_sync(lambda: verb(self._latest.tree, given))})
 
 
@@ -300,21 +294,6 @@ def _page_key(host: str, key: str) -> tuple[str, str]:
     if not is_key(key):
         raise HTTPException(404, "there is no such page")
     return _host(host), key
-
-
-async def _object(request: Request) -> dict[str, Any]:
-    data = b""
-    async for chunk in request.stream():
-        data += chunk
-        if len(data) > _MOST_BODY_BYTES:
-            raise HTTPException(413, "the body is too long")
-    try:
-        given = json.loads(data or b"{}")
-    except (ValueError, RecursionError):
-        given = None
-    if not isinstance(given, dict):
-        raise UsageError("the body must be a JSON object")
-    return given
 
 
 # -- what went wrong

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -42,18 +42,6 @@ class Query(msgspec.Struct, frozen=True):
     descending: bool = True
     page: int = 0
     only: str = ""
-
-
-def sort_rows(rows: Iterable[Row], value: Callable[[Row], Any], *, descending: bool) -> list[Row]:
-    """Sort by a value; rows of which it is None come last, and equal rows stay in their order.
-
-    >>> sort_rows([3, None, 1], lambda row: row, descending=True)
-    [3, 1, None]
-    """
-    all_rows = list(rows)
-    there = [row for row in all_rows if value(row) is not None]
-    there.sort(key=value, reverse=descending)
-    return [*there, *(row for row in all_rows if value(row) is None)]
 
 
 def cut(rows: Sequence[Row], page: int) -> list[Row]:
@@ -112,7 +100,7 @@ def _both(one: HostNow, other: HostNow) -> HostNow:
     return longer._replace(figure=replace(longer.figure, pending=pending, in_flight=in_flight))
 
 
-_CAUSES = {
+_CAUSES: dict[str, str] = {
     Cause.NOTHING: "nothing to do",
     Cause.GIVEN_UP: "given up: it failed for too long",
     Cause.PAUSED: "paused by a sign",
@@ -151,7 +139,7 @@ def why(host: HostNow) -> str:
     cause = host.figure.cause
     if host.doing in _MACHINES and cause not in {Cause.GIVEN_UP, Cause.PAUSED}:
         return _MACHINES[host.doing]
-    words = next((words for each, words in _CAUSES.items() if each == cause), cause)
+    words = _CAUSES.get(cause, cause)
     failures = host.figure.failures
     return f"{words} ({failures} in a row)" if failures > 1 and cause == Cause.FAILING else words
 
@@ -189,43 +177,35 @@ def arrange(names: Iterable[str], query: Query, live: Mapping[str, HostNow] | No
     if query.sort == "host":
         if query.descending:
             left.reverse()
-    else:
-        left = sort_rows(left, _value_of(query.sort, live), descending=query.descending)
-    return len(left), cut(left, query.page)
+        return len(left), cut(left, query.page)
+    values: dict[str, float] = {name: live[name].figure.pending for name in left if name in live}
+    if query.sort == "until":
+        values = {name: until for name in values if (until := live[name].until)}
+    there = sorted(values, key=values.__getitem__, reverse=query.descending)
+    return len(left), cut([*there, *(name for name in left if name not in values)], query.page)
 
 
 def _is_wanted(host: HostNow, only: str) -> bool:
     return host.figure.cause in _HELD_BACK if only == "held" else host.figure.pending > 0
 
 
-def _value_of(sort: str, live: Mapping[str, HostNow]) -> Callable[[str], float | None]:
-    if sort == "pending":
-        return lambda name: live[name].figure.pending if name in live else None
-    return lambda name: live[name].until or None if name in live else None
-
-
-def counted(tree: Tree, names: Iterable[str]) -> dict[str, tuple[int, int]]:
+def counted(tree: Tree, names: Iterable[str]) -> Iterator[tuple[str, tuple[int, int]]]:
     """Count the records and the failures of hosts by listing their files, several hosts at a time."""
 
     def count(name: str) -> tuple[int, int]:
         return len(tree.keys(LINKS, name)), len(tree.keys(ERRS, name))
 
     names = list(names)
-    return dict(zip(names, in_turn_if_slow(count, names, READERS), strict=True))
+    return zip(names, in_turn_if_slow(count, names, READERS), strict=True)
 
 
 def row_of(name: str, numbers: tuple[int, int], host: HostNow | None, now: float) -> dict[str, Any]:
     """Give the row of a host. `numbers`: of its records and failures; `host`: what its machine says about it."""
-    records, failures = numbers
-    live = _live(host, now)
-    return {"host": name, "spoken": urls.shown_host(name), "records": records, "failures": failures, **live}
-
-
-def _live(host: HostNow | None, now: float) -> dict[str, Any]:
-    """Give what a machine says about a host; {} if none does."""
+    row = {"host": name, "spoken": urls.shown_host(name), "records": numbers[0], "failures": numbers[1]}
     if host is None:
-        return {}
+        return row
     return {
+        **row,
         "pending": host.figure.pending,
         "in_flight": host.figure.in_flight,
         "delay_s": host.figure.delay_s,

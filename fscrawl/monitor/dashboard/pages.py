@@ -11,8 +11,6 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any, TypeVar
 
 from msgspec.structs import fields
@@ -28,7 +26,7 @@ from fscrawl.request import shown
 from fscrawl.storage.layout import ERRS, LINKS, is_key
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree
-from fscrawl.util.parallel import READERS, in_turn
+from fscrawl.util.parallel import READERS, in_turn_if_slow
 
 WAYS = ("page", "text", "source", "answer")
 HOST = re.compile(r"(?!\.)[a-z0-9._-]{1,200}\Z")
@@ -40,7 +38,6 @@ _LIKE_LINKS = "<style>:where(a[hr\\200b ef]){color:#0645ad;text-decoration:under
 _EXAMPLES = 5
 _SAMPLE_HOSTS = 100
 _SAMPLE_FILES = 500
-_POOL = ThreadPoolExecutor(READERS, thread_name_prefix="pages")
 
 T = TypeVar("T")
 
@@ -126,22 +123,20 @@ def body(tree: Tree, host: str, key: str, way: str) -> tuple[str, bytes] | None:
     there is none, or if it is neither HTML nor text. TreeError if the tree cannot be read.
     """
     record = _read(lambda: tree.page(host, key), [])
-    size, file = (max(record.bytes, 0), record.file) if record is not None else (None, None)
-    if file is not None and file not in TEXTS:
+    if record is None or (record.file is not None and record.file not in TEXTS):
         return None
-    rendered = record if record is not None and record.is_rendered and way != "answer" else None
+    size, file = max(record.bytes, 0), record.file
+    rendered = record if record.is_rendered and way != "answer" else None
     data = _read(lambda: tree.seen(host, rendered) if rendered else tree.body(host, key, size, file), [])
     if data is None:
         return None
     if file is not None:  # shown as text in every way: nothing in it may run
-        encoding = (
-            sniff_encoding(data, record.headers.get("content-type"), record.url) if record is not None else "utf-8"
-        )
+        encoding = sniff_encoding(data, record.headers.get("content-type"), record.url)
         return "text/plain", decode(data, encoding).encode("utf-8", "replace")
     seen = rendered.as_seen if rendered else record
-    encoding = (seen and seen.encoding) or sniff_encoding(data)
+    encoding = seen.encoding or sniff_encoding(data)
     if way == "text":
-        content_type = seen.headers.get("content-type") if seen else None
+        content_type = seen.headers.get("content-type")
         return "text/plain", text.visible(links.readable(data, encoding, content_type)).encode("utf-8", "replace")
     source = decode(data, encoding)
     if way == "page":
@@ -184,8 +179,8 @@ def page_of(tree: Tree, host: str, directory: str, page: int) -> dict[str, Any]:
 def _records(tree: Tree, directory: str, host: str, keys: Iterable[str]) -> Iterator[PageRecord | ErrorRecord]:
     """Read records or failures, several at a time; those that cannot be read are left out."""
     read: Callable[[str, str], PageRecord | ErrorRecord] = tree.page if directory == LINKS else tree.error
-    jobs = (partial(_read, partial(read, host, key), []) for key in keys)
-    return (record for record in in_turn(_POOL, jobs) if record is not None)
+    found = in_turn_if_slow(lambda key: _read(lambda: read(host, key), []), keys, READERS)
+    return (record for record in found if record is not None)
 
 
 def examples(tree: Tree, chance: random.Random | None = None) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from fscrawl.monitor.dashboard.guard import Guard, names_for
 from fscrawl.util.terminal import say
 
 _GRACE_S = 1
+_LAST_PORT = 65535
 _LAST_RESORT_S = 3.0
 _BACKLOG = 64  # asyncio accepts as many at a time
 _REQUEST_S = 10.0  # for the head of a request
@@ -68,15 +69,9 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, dashboard: Dashboard) -> None:
         super().__init__(config)
         self._dashboard = dashboard
-        self._loop: asyncio.AbstractEventLoop | None = None
-
-    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        self._loop = asyncio.get_running_loop()
-        await super().serve(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._dashboard.close)
+        asyncio.get_running_loop().call_soon_threadsafe(self._dashboard.close)
         last = threading.Timer(_LAST_RESORT_S, interrupts.leave, [sig])  # if a thread waits for a share that hangs
         last.daemon = True
         last.start()
@@ -118,16 +113,12 @@ def config_of(app: ASGIApp) -> uvicorn.Config:
 
 def listen(host: str, port: int) -> socket.socket:
     """Bind and listen; UsageError, which names the option to change, if that is not possible."""
+    if port > _LAST_PORT:  # getaddrinfo() would take the rest of a division
+        raise UsageError(f"--port {port}: must be a number from 0 to {_LAST_PORT}, for example 8712")
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, kind, protocol)
-        try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(address)
-            listener.listen(_BACKLOG)
-        except OSError:
-            listener.close()
-            raise
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        both = family is socket.AF_INET6 and socket.has_dualstack_ipv6()  # "::" is every address, of IPv4, too
+        return socket.create_server(address, family=family, backlog=_BACKLOG, dualstack_ipv6=both)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise UsageError(f"--port {port}: this port is in use; choose another, or 0 for any free port") from error
@@ -136,7 +127,6 @@ def listen(host: str, port: int) -> socket.socket:
         raise UsageError(f"--bind {host}: cannot listen on this address: {error.strerror or error}") from error
     except UnicodeError as error:  # a label of the name is empty, too long, or has characters that no name has
         raise UsageError(f"--bind {host}: no host can have this name; give an address, like 127.0.0.1") from error
-    return listener
 
 
 def _announce(root: Path, listener: socket.socket, token: str | None) -> None:

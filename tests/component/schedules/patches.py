@@ -187,9 +187,8 @@ def installed(world: World) -> Iterator[None]:
         put(watchdog, "threading", Threading)
         put(heartbeat, "hello", lambda machine: Hello(machine, machine, machine, machine, 1, "1", format=3))
         put(heartbeat, "_surroundings", lambda: ("boot", "namespace"))
-        for module in (survey, retry):
-            put(module, "ThreadPoolExecutor", AtOnce)
-        for module in (ledger, ownership):
+        put(survey, "ThreadPoolExecutor", AtOnce)
+        for module in (ledger, ownership, retry):
             put(module, "in_turn_if_slow", one_by_one)
         put(context, "Fetcher", _network(world))
         put(engine, "Membership", _machinery_membership(world))

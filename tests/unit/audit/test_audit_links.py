@@ -47,8 +47,8 @@ def test_waiting_urls(made):
 def test_navigation_is_looked_up_once(made, monkeypatch):
     """A link that many pages share is looked up once, and again when the memory of that was full."""
     asked = []
-    real = scanner.fingerprint
-    monkeypatch.setattr(scanner, "fingerprint", lambda url: asked.append(url) or real(url))
+    real = scanner.Scanner._is_accounted_for
+    monkeypatch.setattr(scanner.Scanner, "_is_accounted_for", lambda self, url: asked.append(url) or real(self, url))
     for number in range(9):
         made.page(f"http://a.example/{number}", (ONE, TWO))
     made.audit()

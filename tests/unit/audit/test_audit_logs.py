@@ -171,7 +171,8 @@ def test_small_files(made):
     made.begin()
     (made.root / rules_path(2)).write_bytes(b"")
     (made.root / ".fscrawl/leases/1.1").write_bytes(b"{}")
-    assert made.audit().found == {"damaged_rules": 1, "torn_leases": 1}
+    (made.root / ".fscrawl/leases/2.1").write_bytes(b'{"holder": "\xff"}')
+    assert made.audit().found == {"damaged_rules": 1, "torn_leases": 2}
     assert made.audit(repair=True).ok
     newest = Generations(made.tree.files).newest()
     assert (newest.number, newest.reason, newest.links is None) == (3, "repair", False)

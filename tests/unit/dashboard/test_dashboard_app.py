@@ -13,8 +13,7 @@ from unittest import mock
 
 import pytest
 
-from fscrawl.admin import control
-from fscrawl.errors import TreeError, UsageError
+from fscrawl.errors import TreeError
 from fscrawl.hostnames import candidates
 from fscrawl.monitor.dashboard.app import _FILES, Dashboard, Latest
 from fscrawl.monitor.dashboard.guard import Guard, names_for
@@ -230,7 +229,10 @@ def test_retry(ask: Ask, grown: Grown) -> None:
     assert post(ask, "retry", {"classes": ["luck"]}).status == 400
 
 
-@pytest.mark.parametrize("given", [b"[]", b"{", b"[" * 5000, b'{"hosts":"a"}', b'{"hosts":[1]}', b'{"hosts":["a b"]}'])
+@pytest.mark.parametrize(
+    "given",
+    [b"[]", b"{", b'{"hosts":["\xff"]}', b"[" * 5000, b'{"hosts":"a"}', b'{"hosts":[1]}', b'{"hosts":["a b"]}'],
+)
 def test_control_takes_what_it_takes(ask: Ask, grown: Grown, given: bytes) -> None:
     """What is no JSON object, or not of texts, changes nothing."""
     assert post(ask, "pause", given).status == 400
@@ -255,14 +257,11 @@ def test_a_slip_does_not_mean_the_whole_crawl(ask: Ask, grown: Grown, verb: str,
     assert grown.tree.controls.signs() == frozenset()
 
 
-def test_control_is_bounded(ask: Ask, grown: Grown) -> None:
-    """A long request is refused before it is read, an unknown verb is none, and GET is no way to change anything."""
-    assert post(ask, "pause", b" " * 70_000).status == 413
+def test_what_is_no_verb(ask: Ask, grown: Grown) -> None:
+    """An unknown verb is none, GET is no way to change anything, and nobody does without the token."""
     assert post(ask, "shutdown", {}).status == 404
     assert ask("/control/pause").status == 405
     assert ask("/control/pause", "POST").status == 403
-    with pytest.raises(UsageError):
-        control.VERBS["pause"](grown.tree, {"hosts": ["a.example"] * 1001})
     assert grown.tree.controls.signs() == frozenset()
 
 

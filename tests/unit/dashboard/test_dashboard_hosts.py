@@ -99,7 +99,7 @@ def test_tree_that_hangs(grown: Grown) -> None:
         entered.set()
         assert go.wait(20)
 
-    with mock.patch.object(latest, "check", hang):
+    with mock.patch.object(latest.tree, "check_there", hang):
         thread = threading.Thread(target=latest.ask, args=[id])
         thread.start()
         assert entered.wait(20)

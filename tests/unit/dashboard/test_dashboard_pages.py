@@ -93,12 +93,6 @@ def test_a_rendered_page(ask: Ask, grown: Grown) -> None:
     assert not ask(f"/api/page?url={A}b").json()["has_dom"]
 
 
-def test_body_without_encoding(ask: Ask, grown: Grown) -> None:
-    """A body whose record is gone is read as its own declaration has it."""
-    grown.file("links", A + "b").unlink()
-    assert "表" in ask(f"/body/a.example/{key(grown, A + 'b')}").body.decode()
-
-
 def test_pages_of_a_host(ask: Ask, grown: Grown) -> None:
     """A host's records and failures are listed, and what cannot be read is counted."""
     rows = ask("/api/pages?host=a.example").json()

@@ -21,14 +21,19 @@ def tree(tree):
 def looked(monkeypatch):
     """The records that were looked for, as (directory, host)."""
     found = []
-    read = TreeFiles.read
 
-    def looks(files, path, most=None):
-        if path.endswith(".json") and path.startswith(("links/", "errs/")):
-            found.append(tuple(path.split("/")[:2]))
-        return read(files, path, most)
+    def look_on(name):
+        real = getattr(TreeFiles, name)
 
-    monkeypatch.setattr(TreeFiles, "read", looks)
+        def looks(files, path, *more):
+            if path.endswith(".json") and path.startswith(("links/", "errs/")):
+                found.append(tuple(path.split("/")[:2]))
+            return real(files, path, *more)
+
+        monkeypatch.setattr(TreeFiles, name, looks)
+
+    look_on("read")
+    look_on("exists")
     return found
 
 

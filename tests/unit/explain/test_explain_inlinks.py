@@ -2,8 +2,7 @@
 
 from fscrawl import urls
 from fscrawl.config.settings import parse
-from fscrawl.monitor.explain import explain
-from fscrawl.monitor.inlinks import host_of, inlinks, record_of
+from fscrawl.monitor.explain import explain, host_of, inlinks, record_of
 from fscrawl.storage.records import SITEMAP, PageRecord
 from tests.support.explained import MISSING, SEED, names
 from tests.support.steps import Steps
