@@ -236,11 +236,11 @@ class Intake:
         return snapshot.head.at
 
     def _fold(self, shard: int, snapshot: Snapshot, wanted: set[int], waiting: list[Found]) -> Iterator[None]:
-        for told in snapshot.told():
-            self._frontier.load(shard, told.fingerprints, told.known, told.told)
+        for columns in snapshot.told():
+            self._frontier.load(shard, *columns)
             yield
-        for failed in snapshot.failed():
-            self._frontier.load_failed(shard, failed.fingerprints, failed.known)
+        for fingerprints, known in snapshot.failed():
+            self._frontier.load_failed(shard, fingerprints, known)
             yield
         for found in snapshot.pending():
             yield from self._take(found, wanted, waiting)

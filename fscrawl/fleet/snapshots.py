@@ -316,7 +316,7 @@ class _Merge:
         return _cut(before, self._touched, lambda lines: [_digits_of(line) for line in lines], b"%016x".__mod__, [])
 
     def _told_before(self) -> Iterator[tuple[Columns, list[_Cut]]]:
-        before = self._previous.told_groups() if self._previous else ()
+        before = self._previous.told() if self._previous else ()
         return _cut(before, self._touched, itemgetter(0), int, _empty(self._columns))
 
     # -- the file

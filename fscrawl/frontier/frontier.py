@@ -39,11 +39,10 @@ from fscrawl.frontier.host_figures import HostFigure, figures
 from fscrawl.frontier.host_scheduler import HostScheduler
 from fscrawl.frontier.hosts import Host, Hosts
 from fscrawl.frontier.queue import Scratch
-from fscrawl.frontier.shards import Location, Shard, Shards, StoredPages, probable_host
+from fscrawl.frontier.shards import Location, Shard, Shards, StoredOnTree, probable_host
 from fscrawl.frontier.task import End, PageTask, RobotsTask, Task
 
 _CROWDED = 10_000
-_Depths = Sequence[int]
 
 
 class Frontier:
@@ -52,7 +51,7 @@ class Frontier:
     def __init__(
         self,
         settings: Settings,
-        stored: StoredPages | None = None,
+        stored: StoredOnTree | None = None,
         shards: int = 256,
         rng: random.Random | None = None,
         scratch: Scratch | None = None,
@@ -212,24 +211,17 @@ class Frontier:
             deep = self._settings.crawl.max_depth is not None
         return self._shards.hold(shard, taken_at, check_s, deep=deep)
 
-    def load(
-        self, shard: int, fingerprints: Sequence[int], known: _Depths | None = None, told: _Depths | None = None
-    ) -> None:
+    def load(self, shard: int, fingerprints: Sequence[int], *depths: Sequence[int]) -> None:
         """Take in URLs of a held shard that are known and told. `fingerprints` ascend; see `UrlTable.load`."""
-        self._held[shard].table.load(fingerprints, known, told)
+        self._held[shard].table.load(fingerprints, *depths)
 
-    def load_failed(self, shard: int, fingerprints: Sequence[int], known: Sequence[int] | None) -> None:
+    def load_failed(self, shard: int, fingerprints: Sequence[int], known: Sequence[int]) -> None:
         """Take in URLs that have failed, with the least depths at which they are known."""
-        self.load_known(shard, fingerprints, known)
-        for fingerprint in fingerprints:
-            self._held[shard].table.failed(fingerprint)
-
-    def load_known(self, shard: int, fingerprints: Sequence[int], known: Sequence[int] | None) -> None:
-        """Take in the least depths of URLs; without depths there is no need."""
         table = self._held[shard].table
-        if table.deep and known is not None:
-            for fingerprint, depth in zip(fingerprints, known, strict=True):
+        for fingerprint, depth in zip(fingerprints, known, strict=True):
+            if table.deep:
                 table.known(fingerprint, depth)
+            table.failed(fingerprint)
 
     def learn(self, location: Location, depth: int) -> tuple[bool, int]:
         """Take in that a URL of a held shard is known at `depth`; it does not become pending.

@@ -44,6 +44,7 @@ class Host:
 
     __slots__ = (
         "address",
+        "failure",
         "given_up",
         "in_flight",
         "in_heap",
@@ -88,6 +89,7 @@ class Host:
         self.woken_by: Any = None  # the group that has a place for it now
         self.ready_at = 0.0  # it is asked nothing before
         self.pace = Pace()
+        self.failure = ""  # the class of the last one; it is not kept of a host that is set aside
         self.given_up = ""  # the class of its failures, once it is given up
         self.is_listed = False  # the tree was asked what it holds of the host
         self.is_open = is_open

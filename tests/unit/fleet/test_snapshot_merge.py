@@ -233,6 +233,6 @@ def test_a_million_urls_are_loaded_at_once(monkeypatch):
     monkeypatch.setattr(snapshot_file, "CHUNK_BYTES", 2**20)
     snapshot = large(FilesInMemory(), 1_000_000)
     snapshot.check()
-    groups = [fingerprints for fingerprints, _, _ in snapshot.told()]
+    groups = [fingerprints for (fingerprints,) in snapshot.told()]
     assert sum(map(len, groups)) == 1_000_000
     assert all(group[0] < group[-1] for group in groups)
