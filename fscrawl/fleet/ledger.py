@@ -29,10 +29,10 @@ from fscrawl.fleet.rules import STOPPED, Rules
 from fscrawl.fleet.snapshots import Snapshots
 from fscrawl.frontier.flags import NO_FLAGS, Flags
 from fscrawl.frontier.frontier import Frontier
-from fscrawl.frontier.seen import RecentDepths
 from fscrawl.frontier.shards import Location
 from fscrawl.frontier.task import PageTask
 from fscrawl.store import TreeFiles
+from fscrawl.util.lru import RecentDepths
 from fscrawl.util.parallel import READERS, in_turn_if_slow
 
 _SENT_MEMORY = 200_000  # how many URLs of other machines' shards are remembered as sent, per generation of the memory
