@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.errors import FscrawlError, MemoryGone, TreeError
-from fscrawl.fleet.anchor import Anchor, unless_gone
+from fscrawl.fleet.anchor import Anchor
 from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.ending import Ending, held_hash
 from fscrawl.fleet.generations import Generations
@@ -110,7 +110,7 @@ class Membership:
         self._machinery = Machinery(tree)
         self.permit = Permit()
         self.fleet = Fleet(self._machinery, tree.machine, dead_after_s, shards, caches_s=caches_s, clock=clock)
-        generations, warn_of_file = Generations(tree.files), unless_gone(tree, self._warn)
+        generations = Generations(tree.files)
         self._rulebook = Rulebook(watch, generations, refresh_before, caches_s=caches_s)
         self.ledger = Ledger(
             tree.files,
@@ -120,7 +120,7 @@ class Membership:
             shards=shards,
             caches_s=caches_s,
             holder_of=self.fleet.holder,
-            warn=warn_of_file,
+            warn=self._warn,
             clock=clock,
         )
         self._tidying = Tidying(tree, self.fleet, self._stored, clock)
@@ -136,7 +136,7 @@ class Membership:
             clock=clock,
         )
         self._hearing = Hearing(self.fleet, self.ledger, caches_s)
-        self._housekeeping = Housekeeping(self.fleet, self.ledger, self._intake, generations, warn_of_file, clock)
+        self._housekeeping = Housekeeping(self.fleet, self.ledger, self._intake, generations, self._warn, clock)
         self._handover = Handover(self.fleet, self._frontier, self.ledger, self._intake, tree.record, watch)
         self._ending = Ending(self.fleet, self.ledger, self._intake, self._frontier)
 
