@@ -239,8 +239,8 @@ class SnapshotHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     epoch: _Count
     number: _Count
     deep: bool
-    surveyed: bool
-    at: dict[str, _Count]
+    surveyed: bool = False
+    at: dict[str, _Count] = {}
     text_bytes: _Count = 0
     waiting: _Count = 0
     failed: _Count = 0

@@ -22,8 +22,8 @@ def made(*, deep=False, at=None):
     lines = [Found(SHARD, number % 3, "", url(number)) for number in range(6)]
     lines += [Told(SHARD, urls.key(url(number)), 5, "2026-01-01T00:00:00.000Z") for number in (2, 3)]
     lines += [Told(SHARD, urls.key(url(number)), 0) for number in (4, 5)]
-    files, name = FilesInMemory(), {"generation": GENERATION, "shard": SHARD, "epoch": 1, "number": 1}
-    snapshots.write(files, None, lines, **name, deep=deep, at=at or {})
+    files = FilesInMemory()
+    snapshots.write(files, None, lines, SnapshotHead(GENERATION, SHARD, 1, 1, deep, at=at or {}))
     return files
 
 
