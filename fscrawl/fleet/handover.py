@@ -84,7 +84,7 @@ class Handover:
         """Give the hosts of a shard with a long rest, in seconds that remain."""
         told: dict[str, float] = {}
         budget = _TOLD_CHARS
-        for host, seconds in self._frontier.rests(now).items():
+        for host, seconds in self._frontier.scheduler.rests(now).items():
             if seconds > _LONG_REST_S and may_have_pages_of(self._record, host, {shard}):
                 budget -= len(host)
                 if budget < 0:
@@ -102,4 +102,4 @@ class Handover:
         for shard in shards:
             for host, seconds in self._fleet.rests_of(shard):
                 if may_have_pages_of(self._record, host, {shard}):
-                    self._frontier.rest(host, now + min(seconds, longest_s))
+                    self._frontier.scheduler.rest(host, now + min(seconds, longest_s))

@@ -180,7 +180,7 @@ class Intake:
             yield
         yield from self._seeding.add_of(shards, self._take_waiting(shards, waiting))
         self._under_way.remove(shards)
-        self._frontier.drop_settled()
+        self._frontier.scheduler.drop_settled()
         for shard in shards:
             self._plan_survey(shard)
 
@@ -260,7 +260,7 @@ class Intake:
     def _survey_all(self, shards: set[int]) -> Generator[None]:
         yield from self._survey.run(shards)
         self._under_way.remove(shards)
-        self._frontier.drop_settled()
+        self._frontier.scheduler.drop_settled()
         for shard in shards:
             self._ledger.fold(Surveyed(shard))
             if shard not in self._survey.refreshing:  # the next holder must look for what was not fetched again

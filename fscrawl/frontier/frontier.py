@@ -14,7 +14,7 @@ The frontier is a door over four parts. Each does one job, and none knows of thi
   retries     tasks that failed and come back later
 
 Who drives it: the engine, from its main loop. It takes tasks and brings them back here, and reports to `scheduler` how
-exchanges went. The fleet's membership sees only `shard_holder`: it takes shards on, fills them, and lets them go.
+exchanges went. The fleet's membership takes shards on, fills them, and lets them go.
 
 Promise: no URL is fetched twice unless it is retried or given back, or a user asks for another try or a refresh. What
 the tree has a record of already is handed out with `check`: a worker tells its links or its failure from the record.
@@ -251,10 +251,6 @@ class Frontier:
         """Tell whether a URL of a held shard is settled because its links were told, and not because it has failed."""
         return self._held[shard].table.told_enough(fingerprint)
 
-    def drop_settled(self) -> None:
-        """After much was marked as told: let no host that rests be waited for if nothing is left to do for it."""
-        self.scheduler.drop_settled()
-
     def learn_stored(self) -> None:
         """After `hold`, with `partition = "url"`: ask again what is stored of hosts that were listed."""
         for host in self._by_name.values() if self._shards.by_url else ():
@@ -359,8 +355,7 @@ class Frontier:
             host = self._by_name.get(task.host) or self._meet(task.host, task.url, number, shard)
             if host is not None:
                 self._hosts.push(host, task.depth, task.referrer, task.url, task.flags.to_tell())
-                if not host.in_heap:
-                    self.scheduler.schedule(host)
+                self.scheduler.schedule(host)
 
     def retry(self, task: PageTask | RobotsTask, at: float) -> bool:
         """Let a task be tried once more, not before `at`: one that ends so, or one to which another page has led back.
@@ -389,16 +384,6 @@ class Frontier:
         """The failures of these hosts were not theirs: the network was gone."""
         self.scheduler.forgive(hosts)
         self._retries.forgive(frozenset(hosts))
-
-    # -- rests, which go with a shard to its next holder
-
-    def rest(self, name: str, until: float) -> None:
-        """Ask a host, met or not, nothing before `until`."""
-        self.scheduler.rest(name, until)
-
-    def rests(self, now: float) -> dict[str, float]:
-        """Give the hosts that were told to rest, with the seconds that remain; another thread may call this."""
-        return self.scheduler.rests(now)
 
     def forget_what_is_over(self, now: float) -> None:
         """Forget rests that are over. If many hosts are known by name, set aside those that have nothing to do."""

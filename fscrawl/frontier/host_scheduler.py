@@ -200,7 +200,7 @@ class HostScheduler:
         return host.name in self.paused or urls.without_port(host.name) in self.paused
 
     def drop_settled(self) -> None:
-        """Let no host that was told to rest wait for its turn if nothing is left to do for it."""
+        """After much was marked as told: let no host that rests be waited for if nothing is left to do for it."""
         for name in self._rests:
             host = self._by_name.get(name)
             if host is not None:

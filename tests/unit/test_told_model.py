@@ -140,11 +140,11 @@ class ToldModel(RuleBasedStateMachine):
 
     @rule()
     def drop_settled(self):
-        self.frontier.drop_settled()
+        self.frontier.scheduler.drop_settled()
 
     @rule()
     def rest(self):
-        self.frontier.rest("a.example", self.now + 1)
+        self.frontier.scheduler.rest("a.example", self.now + 1)
 
     @rule()
     def take(self):
