@@ -409,7 +409,7 @@ class Membership:
         if lists_grew or (change is not None and change.edited) or not all(map(self._frontier.holds, shards)):
             self._unseen_until = now + self._caches_s + _LEAVING_S
         if change is not None or now < self._unseen_until:
-            self.fleet.forget_finished_peers()
+            self.fleet.finished_peers.clear()  # that the crawl was over says nothing any more
         if change is None:
             return False
         if change.edited:

@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping
 
 from fscrawl import interrupts
-from fscrawl.fleet import heartbeat
+from fscrawl.fleet.beat import command_log
 from fscrawl.fleet.generations import Generation, Generations, UrlLogs
+from fscrawl.fleet.heartbeat import hello
 from fscrawl.fleet.lines import Line
 from fscrawl.fleet.log_reader import Damage, LogReader
 from fscrawl.fleet.log_writer import LogWriter
@@ -86,5 +87,7 @@ def write_command_log(tree: Tree, lines: Iterable[Line]) -> int:
         with interrupts.later():  # an empty heartbeat log would be one of a machine that has not said hello yet
             writer.close()
             if written:
-                heartbeat.sign(Machinery(tree).heartbeat_log(), tree.machine, generation, writer.place)
+                log = Machinery(tree).heartbeat_log()
+                log.append(command_log(hello(tree.machine), generation, writer.place))
+                log.close()
     return written

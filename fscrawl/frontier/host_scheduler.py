@@ -70,8 +70,8 @@ class HostScheduler:
         self._ready: list[tuple[float, int, Host | Group]] = []
         self._turn = itertools.count()  # of two with the same time the earlier comes first
         self._now = 0.0  # when a task was last taken
-        self._rests: dict[str, float] = {}  # host, met or not → until when it was told to rest
-        self._why: dict[str, str] = {}  # of these: a cause of `host_figures`, for people
+        # Host, met or not → until when it was told to rest, and why: a cause of `host_figures`, for people.
+        self._rests: dict[str, tuple[float, str]] = {}
         self._owed_until: dict[int, float] = {}  # by site: the time at which it owes nothing any more
         self.gave_up = 0  # hosts that are given up
 
@@ -94,7 +94,7 @@ class HostScheduler:
         """A host was met: it may have been told to rest before, or another machine may just have asked it."""
         if host.taken_at is not None:
             host.ready_at = host.taken_at + self._delay_of(host)
-        host.ready_at = max(host.ready_at, self._rests.get(host.name, 0.0))
+        host.ready_at = max(host.ready_at, self._rest_of(host.name)[0])
         self.places.judge(host)
 
     def forget_shards(self, shards: Collection[int]) -> None:
@@ -342,9 +342,8 @@ class HostScheduler:
 
     def rest(self, name: str, until: float, why: str = "told") -> None:
         """Ask a host, met or not, nothing before `until`. `why`: a cause of `host_figures`, for people."""
-        if until > self._rests.get(name, 0.0):
-            self._rests[name] = until
-            self._why[name] = why
+        if until > self._rest_of(name)[0]:
+            self._rests[name] = until, why
         host = self._by_name.get(name)
         if host is not None:
             host.ready_at = max(host.ready_at, until)
@@ -360,19 +359,21 @@ class HostScheduler:
 
     def rests(self, now: float) -> dict[str, float]:
         """Give the hosts that were told to rest, with the seconds that remain; another thread may call this."""
-        return {name: until - now for name, until in self._rests.copy().items() if until > now}
+        return {name: until - now for name, (until, _) in self._rests.copy().items() if until > now}
 
     def rests_s(self, name: str, now: float) -> float:
         """Give for how many seconds a host was told to rest; 0 or less if it need not."""
-        return self._rests.get(name, 0.0) - now
+        return self._rest_of(name)[0] - now
 
     def why_it_rests(self, name: str) -> str:
         """Give why a host was told to rest."""
-        return self._why.get(name, "told")
+        return self._rest_of(name)[1]
+
+    def _rest_of(self, name: str) -> tuple[float, str]:
+        return self._rests.get(name, (0.0, "told"))
 
     def forget_past_rests(self, now: float) -> None:
-        self._rests = {name: until for name, until in self._rests.items() if until > now}
-        self._why = {name: why for name, why in self._why.items() if name in self._rests}
+        self._rests = {name: rest for name, rest in self._rests.items() if rest[0] > now}
         self._owed_until = {site: until for site, until in self._owed_until.items() if until > now}
         self.places.forget_past(now)
 
