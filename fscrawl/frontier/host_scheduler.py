@@ -336,10 +336,6 @@ class HostScheduler:
     def _delay_of(self, host: Host) -> float:
         return host.pace.delay_s(self.settings.politeness)
 
-    def delay_of(self, host: Host) -> tuple[float, str]:
-        """Give a host's seconds between two requests, and what sets them."""
-        return self._delay_of(host), host.pace.set_by(self.settings.politeness)
-
     def rest(self, name: str, until: float, why: str = "told") -> None:
         """Ask a host, met or not, nothing before `until`. `why`: a cause of `host_figures`, for people."""
         if until > self._rest_of(name)[0]:
