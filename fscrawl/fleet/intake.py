@@ -178,7 +178,9 @@ class Intake:
                 self._ledger.lines_since[line.shard] += 1
                 yield from self._take(line, shards, waiting)
             yield
-        yield from self._seeding.add_of(shards, self._take_waiting(shards, waiting))
+        yield from self._seeding.add_of(shards)  # first: a page may link to a seed, and it stays one, of depth 0
+        yield from self._take_waiting(shards, waiting)
+        self._seeding.want(shards)
         self._under_way.remove(shards)
         self._frontier.scheduler.drop_settled()
         for shard in shards:

@@ -209,24 +209,19 @@ class Seeding:
     def want(self, shards: Iterable[int]) -> None:
         """Go through the seeds for some held shards, of which all logs have been read."""
         shards = set(shards)
-        self._of_code.want(shards)
+        if shards:
+            self._of_code.want(shards)
         if self._watch.origins:
             self._wanted |= self.shards.intersection(shards)
 
-    def add_of(self, shards: set[int], found: Iterator[None]) -> Iterator[None]:
-        """Add the seeds of some shards, whose logs have been read, one by one; those of tables and classes come later.
-
-        `found`: steps that add the URLs of the logs. The seeds are before them: a page may link to one, and it stays a
-        seed, of depth 0. What is dropped from `shards` meanwhile is left out.
-        """
+    def add_of(self, shards: set[int]) -> Iterator[None]:
+        """Add the seeds of `seeds.txt` of some shards, one by one. What is dropped meanwhile is left out."""
         for seed in sorted(self._watch.seeds):
             if not shards:
                 return
             if self._frontier.location(seed).shard in shards:
                 self.add([seed])
             yield
-        yield from found
-        self.want(shards)
 
     def add(self, seeds: Iterable[str]) -> None:
         """Put seeds of `seeds.txt` into the frontier, if their shards are held and nobody has stopped their task."""

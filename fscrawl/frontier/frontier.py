@@ -118,7 +118,7 @@ class Frontier:
             return None
         news, wanted = shard.table.learn(fingerprint, depth, wanted_again=wanted_again)
         if shard.beyond:
-            for again in shard.again_from_beyond(fingerprint):
+            for again in shard.beyond.pop(fingerprint, ()):  # it has come within the limit of depth
                 self.add(url, depth, referrer, location, again)
         if not wanted:
             return news

@@ -70,10 +70,6 @@ class Shard:
             self.beyond.setdefault(fingerprint, []).append(flags)
         return least
 
-    def again_from_beyond(self, fingerprint: int) -> list[Flags]:
-        """Give how a URL is wanted again that has come within the limit of depth; only once."""
-        return self.beyond.pop(fingerprint, [])
-
 
 @lru_cache(maxsize=16384)  # for hosts of other machines' shards; the hosts that were met know theirs
 def _shard_of_host(host: str, shards: int, partition: str) -> int:
