@@ -94,9 +94,9 @@ class Ledger:
         """Begin to read and write the logs of a generation."""
         self._logs = UrlLogs(self._files, rules.generation)
         self._writer = LogWriter(self._logs, self._machine, holder_of=self._holder_of)
-        self._reader = LogReader(self._logs, self._machine, self._shards)
+        self._reader = LogReader(self._logs, self._shards)
         self.snapshots = Snapshots(
-            self._files, self._logs, self._machine, deep=rules.links.is_deep, warn=self._warn, clock=self._clock
+            self._files, self._logs, deep=rules.links.is_deep, warn=self._warn, clock=self._clock
         )
         self._sent: RecentDepths[int] = RecentDepths(_SENT_MEMORY)
         self._flushed_at = self._clock()

@@ -46,12 +46,11 @@ class AllLines:
         self._shards = range(tree.record.shards) if shards is None else shards
         number = 0 if self.generation is None else self.generation.number
         self._logs = UrlLogs(tree.files, number)
-        self._machine = tree.machine
         self._said = {machine: place for machine, (of, place) in (said or {}).items() if of == number}
 
     def lines(self, machines: Iterable[str] | None = None) -> Iterator[tuple[str, Line]]:
         """Give all lines of logs, each with its machine. `machines`: only theirs."""
-        reader = LogReader(self._logs, self._machine)
+        reader = LogReader(self._logs)
         for machine in sorted({*self._logs.machines(), *self._said} if machines is None else machines):
             for line in reader.read(machine, self._shards):
                 yield machine, line

@@ -71,7 +71,6 @@ class Snapshots:
         self,
         files: TreeFiles,
         logs: UrlLogs,
-        machine: str,
         *,
         deep: bool,
         warn: Callable[[str], None] = lambda text: None,  # noqa: ARG005
@@ -83,7 +82,7 @@ class Snapshots:
         self._deep = deep
         self._warn = warn
         self._clock = clock
-        self._reader = LogReader(logs, machine)  # its own: a thread must not disturb the live reading
+        self._reader = LogReader(logs)  # its own: a thread must not disturb the live reading
         self._listed: dict[int, list[tuple[int, int]]] = {}
         self._listed_at = float("-inf")
         self._made: dict[int, tuple[int, int]] = {}  # shard → the last one made here, which a listing may not show yet

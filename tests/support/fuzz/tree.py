@@ -133,7 +133,7 @@ def _logs(data: bytes) -> None:
     """Read a log as one that machines follow, and as one of which a taker reads some shards."""
     logs = LogsInMemory({"b": bytearray(data)})
     for shards in (range(1000), {7}):
-        reader = LogReader(logs, "me")
+        reader = LogReader(logs)
         for line in (*reader.read("b", shards), *reader.read_shards("b", shards, 0, len(data))):
             assert line.shard in shards
             assert parse_lines(line.shard, format_line(line)) == [line]
