@@ -71,9 +71,9 @@ class Rulebook:
         found = self._generations.newest()
         if self._wanted_before:
             found = self._refresh(found, others=others)
-        elif reseed or found is None or found.links is None or not found.links.covers(self.rules.own):
+        elif reseed or found is None or not found.covers(self.rules.own):
             found = self._begin_next(found, "reseed" if reseed else "settings")
-            while found.links is None or not found.links.covers(self.rules.own):  # another one has begun it
+            while not found.covers(self.rules.own):  # another one has begun it
                 found = self._begin_next(found, "settings")
         self._enter(found)
 
@@ -89,7 +89,7 @@ class Rulebook:
         while True:
             before = found.refresh_before if found else ""
             may_be_it = bool(before) and (others or is_new) and seconds_between(before, wanted) <= slack_s
-            if found is not None and may_be_it and found.links is not None and found.links.covers(self.rules.own):
+            if found is not None and may_be_it and found.covers(self.rules.own):
                 return found
             found, is_new = self._begin_next(found, "refresh", wanted), True
 
@@ -126,13 +126,13 @@ class Rulebook:
     def _go_by(self, found: Generation, now: float, *, edited: bool) -> None:
         """Work in the newest generation, or begin the next one if that does not do. `edited`: the own rules are new."""
         own = self.rules.own
-        self.waits = found.links is None or not found.links.covers(own)
+        self.waits = not found.covers(own)
         if self.waits:
             if self._unfit_since is None or self._unfit_since[0] != found.number:
                 self._unfit_since = found.number, now
             if edited or now - self._unfit_since[1] >= self._patience_s:
                 found = self._begin_next(found, "settings")
-                self.waits = found.links is None or not found.links.covers(own)
+                self.waits = not found.covers(own)
         if found.number != self.rules.generation and found.links is not None and found.links.sites == own.sites:
             self._enter(found)
 
