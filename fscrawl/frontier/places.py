@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable
+from functools import lru_cache
 from ipaddress import IPv6Address
 from typing import Any
 
@@ -295,6 +296,7 @@ def _literal(name: str) -> str:
     return bare if bare.rpartition(".")[2].isdigit() else ""
 
 
+@lru_cache(_SITES)  # it is asked for with each answer
 def _network(address: str) -> str:
     """Give what counts as one address: of IPv6, what one customer of a network has.
 
