@@ -77,11 +77,11 @@ class Intake:
     @property
     def is_done(self) -> bool:
         """All shards that were begun are complete."""
-        return not self.incomplete()
+        return not (self._arriving or self._to_survey or any(self._under_way))
 
     def is_complete(self, shard: int) -> bool:
         """Tell whether all that is known of a shard is in the frontier."""
-        return shard not in self.incomplete()
+        return not any(shard in each for each in (self._arriving, self._to_survey, *self._under_way))
 
     def incomplete(self) -> set[int]:
         """Give the shards of which something may be missing in the frontier."""
