@@ -186,9 +186,10 @@ class Survey:
     def _wants(self, host: str, shards: set[int], is_done: Callable[[int, int], bool]) -> Callable[[str], bool]:
         """Give the question whether the record of a key is to be read. `is_done(shard, fingerprint)`: it is not."""
         record = self._tree.record
+        of_host = None if record.partition == "url" else record.shard_of(host)
 
         def wanted(key: str) -> bool:
-            shard = record.shard_of(host, key)
+            shard = record.shard_of(host, key) if of_host is None else of_host
             return shard in shards and not is_done(shard, urls.fingerprint(key))
 
         return wanted
