@@ -269,14 +269,6 @@ class SnapshotHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Give the line, with its newline."""
         return msgspec.json.encode(self) + b"\n"
 
-    @classmethod
-    def from_json(cls, line: bytes) -> SnapshotHead:
-        """Read what `to_json` wrote; RecordError for anything else."""
-        try:
-            return _DECODER.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise RecordError(f"no head of a snapshot: {error}") from error
-
 
 _DECODER = msgspec.json.Decoder(SnapshotHead)
 
@@ -409,9 +401,9 @@ def open_snapshot(files: TreeFiles, generation: int, shard: int, epoch: int, num
         length *= 16
     line = data[: data.index(b"\n") + 1]
     try:
-        head = SnapshotHead.from_json(line)
-    except RecordError as error:
-        raise RecordError(f"{path}: {error}") from error
+        head = _DECODER.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RecordError(f"{path}: no head of a snapshot: {error}") from error
     if head.path != path:
         raise RecordError(f"{path}: it is the snapshot {head.path}")
     if files.size(path) != len(line) + head.body_bytes:
