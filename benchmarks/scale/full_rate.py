@@ -88,7 +88,7 @@ def _readers(world: World, names: list[str], wanted: list[str], generation: int)
     """Make some machines' readers, each with the shards that it holds."""
     return [
         (
-            LogReader(UrlLogs(Tree(world.root, name, record=world.record).files, generation), name),
+            LogReader(UrlLogs(Tree(world.root, name, record=world.record).files, generation)),
             {shard for shard, holder in enumerate(wanted) if holder == name},
         )
         for name in names

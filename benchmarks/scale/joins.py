@@ -20,6 +20,7 @@ from fscrawl import urls
 from fscrawl.fleet import snapshots
 from fscrawl.fleet.assignment import assign
 from fscrawl.fleet.lines import Found, Line, Surveyed, Told, encode_block, format_line
+from fscrawl.fleet.snapshot_file import SnapshotHead
 
 _MACHINES = 100
 _SHARDS = 512
@@ -158,17 +159,8 @@ def _make(world: World, names: list[str], tree: _Made, share: set[int]) -> float
     in_snapshots = int(a_shard * (1 - _SINCE))
     for shard in sorted(share):
         lines = tree.counted(tree.lines(shard, 0, in_snapshots))
-        snapshots.write(
-            world.extras[0].tree.files,
-            None,
-            itertools.chain(lines, [Surveyed(shard)]),
-            generation=rules.generation,
-            shard=shard,
-            epoch=1,
-            number=1,
-            deep=rules.links.is_deep,
-            at=at,
-        )
+        head = SnapshotHead(rules.generation, shard, 1, 1, rules.links.is_deep, at=at)
+        snapshots.write(world.extras[0].tree.files, None, itertools.chain(lines, [Surveyed(shard)]), head)
     log_bytes = 0.0
     for index, extra in enumerate(world.extras):
         log_bytes += _write_log(extra, tree, share, in_snapshots, index, (a_shard - in_snapshots) / len(names))

@@ -5,26 +5,29 @@ Vocabulary:
   beat       a line of counters, written every few seconds
   goodbye    the last line of a machine that left by itself: its last counters, and why it left
 
-Promise: `parse_line` takes any bytes. What is no line of a log gives None. A field that is missing or has the wrong
-type gets its default. Keys that are not known are ignored, so a newer version may add some.
+Promise: `parse_line` takes any bytes. What is no line of a log gives None, and so does a line of which a field has the
+wrong type. A field that is missing gets its default. Keys that are not known are ignored, so a newer version may add
+some.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from fscrawl.storage.records import timestamp
 
 HELLO_BYTES = 4096  # of a log: its first line is in there
-_MOST = 1 << 62  # no counter of a crawl is as high; a higher number was not written by a machine
 _MOST_DEAD_AFTER_S = 600.0  # somebody's line must not let a machine count as live for ever
 
-Signed = int  # a sum that may have become less
+# No counter of a crawl is as high as the limit. A `_Sum` may have become less.
+_Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
+_Sum = Annotated[int, msgspec.Meta(gt=-(1 << 62), lt=1 << 62)]
 
 
 class Hello(msgspec.Struct, frozen=True):
@@ -38,14 +41,14 @@ class Hello(msgspec.Struct, frozen=True):
     format   of the tree that the machine works with
     """
 
-    machine: str = ""
+    machine: str = msgspec.field(default="", name="hello")
     host: str = ""
     boot: str = ""
     pidns: str = ""
-    pid: int = 0
+    pid: _Count = 0
     start: str = ""
     at: float = 0.0
-    format: int = 1
+    format: _Count = 1
 
 
 class Beat(msgspec.Struct, frozen=True):
@@ -66,7 +69,7 @@ class Beat(msgspec.Struct, frozen=True):
     pages, bytes  how many more the tree has by this machine: a page that it fetched again is no new one. A machine that
                   has counted adds what those before it had not said
     counted       when it came, it has counted the pages of the tree: what machines before it did not say is in `pages`
-    stored        pages that it has stored, those that it fetched again included; older machines do not say it
+    stored        pages that it has stored, those that it fetched again included
     errors        the same of failures, by class; below 0 for a class of which it fetched some URLs again with success
     pending, in_flight, hosts    of its frontier
     memory        bytes of the machine's processes
@@ -77,33 +80,36 @@ class Beat(msgspec.Struct, frozen=True):
     at            when the line was written (UNIX time, by the machine's own clock)
     """
 
-    number: int | None = None
+    number: _Count | None = msgspec.field(default=None, name="beat")
     idle: bool = False
-    generation: int = 0
-    log: int | None = None
+    generation: _Count = 0
+    log: _Count | None = None
     read: str = ""
     held: str = ""
     rules: str = ""
-    shards: int | None = None
-    ready: int = 0
-    needed: int | None = None
+    shards: _Count | None = None
+    ready: _Count = 0
+    needed: _Count | None = None
     dead_after: float = 0.0
-    pages: Signed = 0
-    stored: int = 0
-    bytes: Signed = 0
-    errors: Mapping[str, int] = msgspec.field(default_factory=dict)
-    pending: int = 0
-    in_flight: int = 0
-    hosts: int = 0
-    memory: int = 0
+    pages: _Sum = 0
+    stored: _Count = 0
+    bytes: _Sum = 0
+    errors: Mapping[str, _Sum] = msgspec.field(default_factory=dict)
+    pending: _Count = 0
+    in_flight: _Count = 0
+    hosts: _Count = 0
+    memory: _Count = 0
     counted: bool = False
     state: str = ""
     settings: str = ""
     settings_at: str = ""
     site: str = ""
-    resting: int = 0
-    gave_up: int = 0
+    resting: _Count = 0
+    gave_up: _Count = 0
     at: float = 0.0
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "dead_after", min(self.dead_after, _MOST_DEAD_AFTER_S))
 
     @property
     def failures(self) -> int:
@@ -149,19 +155,17 @@ def parse_line(line: bytes) -> Line | None:
     7
     """
     try:
-        facts = json.loads(line.decode("utf-8"))
-        if not isinstance(facts, dict):
-            return None
-        at = datetime.fromisoformat(facts["at"]).timestamp() if "at" in facts else 0.0
+        facts = msgspec.json.decode(line, type=dict[str, Any])
+        if "at" in facts:
+            facts["at"] = datetime.fromisoformat(facts["at"]).timestamp()
+        if "hello" in facts:
+            return msgspec.convert(facts, Hello)
+        counters = msgspec.convert(facts, Beat)
     except (ValueError, TypeError, OverflowError, OSError, RecursionError):
         return None
-    kind: type[Hello | Beat] = Hello if "hello" in facts else Beat
-    facts.setdefault("stored", facts.get("pages"))
-    read = ((name, reader(facts.get(key))) for name, key, reader in _KEYS[kind])
-    found = kind(**{name: value for name, value in read if value is not None}, at=at)
-    if "bye" in facts and isinstance(found, Beat):
-        return Goodbye(found, facts.get("finished") is True, is_command="pages" not in facts)
-    return found
+    if "bye" in facts:
+        return Goodbye(counters, facts.get("finished") is True, is_command="pages" not in facts)
+    return counters
 
 
 def goodbye_of(lines: bytes) -> Goodbye | None:
@@ -187,60 +191,10 @@ def hello_in(lines: bytes) -> Hello | None:
     return next((each for each in greetings if isinstance(each, Hello)), None)
 
 
-def _is_number(value: Any) -> bool:
-    """Tell whether it is a number that can be counted with: NaN and infinity compare as false."""
-    return type(value) in (int, float) and 0 <= value <= _MOST
-
-
-def _whole(value: Any) -> int | None:
-    return int(value) if _is_number(value) else None
-
-
-def _signed(value: Any) -> int | None:
-    return value if type(value) is int and -_MOST <= value < 0 else _whole(value)
-
-
-def _signed_table(value: Any) -> dict[str, int] | None:
-    if not isinstance(value, dict):
-        return None
-    return {name: number for name, each in value.items() if _is_unicode(name) and (number := _signed(each))}
-
-
-def _seconds(value: Any) -> float | None:
-    return min(float(value), _MOST_DEAD_AFTER_S) if _is_number(value) else None
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and _is_unicode(value) else None
-
-
-def _is_unicode(text: str) -> bool:
-    r"""Tell whether a text can be written: JSON may hold half of a surrogate pair, as in "\ud800"."""
-    return text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)
-
-
-_READERS: dict[Any, Callable[[Any], Any]] = {  # by the types of fields; None: it is none
-    "bool": lambda value: value is True,
-    "int": _whole,
-    "int | None": _whole,
-    "float": _seconds,
-    "str": _text,
-    "Signed": _signed,
-    "Mapping[str, int]": _signed_table,
-}
-
-
-def _keys_of(kind: type[Hello | Beat], first: str) -> list[tuple[str, str, Callable[[Any], Any]]]:
-    """Give each field with its key in a line, in the line's order, and with what reads it. `first`: the first key."""
-    names = [(name, _READERS[type_]) for name, type_ in kind.__annotations__.items() if name != "at"]
-    return [(name, first if name == names[0][0] else name, read) for name, read in names]
-
-
-_KEYS = {Hello: _keys_of(Hello, "hello"), Beat: _keys_of(Beat, "beat")}
-_ONLY_IF_SET = {"read", "held", "rules", "dead_after", "counted", "site"}
-
-
 # -- writing
+
+
+_ONLY_IF_SET = {"read", "held", "rules", "dead_after", "counted", "site"}
 
 
 def line_of(line: Line) -> bytes:
@@ -255,7 +209,7 @@ def line_of(line: Line) -> bytes:
         facts, at = _facts(line), line.at
     if at:
         facts["at"] = timestamp(at)
-    return json.dumps(facts, separators=(",", ":"), default=dict).encode() + b"\n"
+    return json.dumps(facts, separators=(",", ":")).encode() + b"\n"
 
 
 def command_log(hello: Hello, generation: int, log: int) -> bytes:
@@ -267,5 +221,7 @@ def command_log(hello: Hello, generation: int, log: int) -> bytes:
 
 
 def _facts(line: Hello | Beat) -> dict[str, Any]:
-    values = ((name, key, getattr(line, name)) for name, key, _ in _KEYS[type(line)])
-    return {key: value for name, key, value in values if value or (value is not None and name not in _ONLY_IF_SET)}
+    """Give the fields that are written, without the time."""
+    facts = msgspec.to_builtins(line)
+    del facts["at"]
+    return {key: value for key, value in facts.items() if value or (value is not None and key not in _ONLY_IF_SET)}

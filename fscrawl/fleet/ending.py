@@ -92,7 +92,7 @@ class Ending:
 
     def was_said(self, own: Beat) -> bool:
         """Tell whether condition 5 holds. Then nobody need take the shards of the machine that said so."""
-        finished = (peer.last() for peer in self._fleet.finished_peers())
+        finished = (peer.last() for peer in self._fleet.finished_peers)
         return own.idle and any((last.read, last.rules) == (own.read, own.rules) for last in finished)
 
     def is_said_once(self, own: Beat, own_beats: list[Beat]) -> bool:

@@ -49,6 +49,10 @@ class Generation(NamedTuple):
     refresh_before: str = ""
     reason: str = ""
 
+    def covers(self, wanted: LinkRules) -> bool:
+        """Tell whether its link rules are known, and cover those that are wanted."""
+        return self.links is not None and self.links.covers(wanted)
+
 
 class _File(msgspec.Struct, frozen=True):
     """What rules.json says. `by`, `nonce`: of the machine that made it."""

@@ -18,6 +18,7 @@ from fscrawl.config.watcher import EditWatcher
 from fscrawl.fleet.intake import Intake
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.ownership import Fleet
+from fscrawl.fleet.survey import may_have_pages_of
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.storage.records import TreeRecord
 
@@ -83,8 +84,8 @@ class Handover:
         """Give the hosts of a shard with a long rest, in seconds that remain."""
         told: dict[str, float] = {}
         budget = _TOLD_CHARS
-        for host, seconds in self._frontier.rests(now).items():
-            if seconds > _LONG_REST_S and self._may_be_of(host, shard):
+        for host, seconds in self._frontier.scheduler.rests(now).items():
+            if seconds > _LONG_REST_S and may_have_pages_of(self._record, host, {shard}):
                 budget -= len(host)
                 if budget < 0:
                     break
@@ -100,8 +101,5 @@ class Handover:
         longest_s = max(politeness.max_rest, politeness.delay)
         for shard in shards:
             for host, seconds in self._fleet.rests_of(shard):
-                if self._may_be_of(host, shard):
-                    self._frontier.rest(host, now + min(seconds, longest_s))
-
-    def _may_be_of(self, host: str, shard: int) -> bool:
-        return self._record.partition == "url" or self._record.shard_of(host) == shard
+                if may_have_pages_of(self._record, host, {shard}):
+                    self._frontier.scheduler.rest(host, now + min(seconds, longest_s))

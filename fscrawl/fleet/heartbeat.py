@@ -24,7 +24,7 @@ from functools import cache
 from msgspec.structs import replace
 
 from fscrawl.errors import FscrawlError
-from fscrawl.fleet.beat import Beat, Goodbye, Hello, Line, command_log, line_of
+from fscrawl.fleet.beat import Beat, Goodbye, Hello, Line, line_of
 from fscrawl.storage.append_log import Log
 from fscrawl.storage.records import FORMAT
 from fscrawl.storage.retrying import Retrying
@@ -52,15 +52,6 @@ def hello(machine: str) -> Hello:
     boot, pidns = _surroundings()
     pid = os.getpid()
     return Hello(machine, os.uname().nodename, boot, pidns, pid, _start_of(pid) or "", format=FORMAT)
-
-
-def sign(log: Log, machine: str, generation: int, end: int) -> None:
-    """Write the whole heartbeat log of a command that has written `end` bytes into a log, and does no more.
-
-    It is written at once: without the goodbye, others would take the command for a machine that is there to work.
-    """
-    log.append(command_log(hello(machine), generation, end))
-    log.close()
 
 
 def runs_here(greeting: Hello | None) -> bool:

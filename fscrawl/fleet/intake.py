@@ -61,13 +61,11 @@ class Intake:
         self._clock = clock
         self._taken_at: dict[int, float | None] = {}  # shard → when it was taken from another machine; None: it was not
         self._new: set[int] = set()  # nobody has held them before
-        self._retaken: set[int] = set()  # this machine has held them, and may have asked their hosts a moment ago
         self._arriving: set[int] = set()
         self._next_hold = float("-inf")  # not before, unless no shard is waited for
-        self._reading: list[set[int]] = []  # for each chore that reads, the shards that were not dropped since
         self._to_survey: dict[int, float] = {}  # shard → when its directories may be listed
-        self._surveying: list[set[int]] = []
-        self._chores: deque[Generator[None]] = deque()
+        self._chores: deque[Generator[None]] = deque()  # each reads or surveys some shards
+        self._under_way: list[set[int]] = []  # for each of them, those of its shards that were not dropped since
 
     # -- what others ask
 
@@ -79,15 +77,15 @@ class Intake:
     @property
     def is_done(self) -> bool:
         """All shards that were begun are complete."""
-        return not (self._arriving or self._to_survey or any(self._reading) or any(self._surveying))
+        return not (self._arriving or self._to_survey or any(self._under_way))
 
     def is_complete(self, shard: int) -> bool:
         """Tell whether all that is known of a shard is in the frontier."""
-        return not any(shard in each for each in (self._arriving, self._to_survey, *self._reading, *self._surveying))
+        return not any(shard in each for each in (self._arriving, self._to_survey, *self._under_way))
 
     def incomplete(self) -> set[int]:
         """Give the shards of which something may be missing in the frontier."""
-        return self._arriving.union(self._to_survey, *self._reading, *self._surveying)
+        return self._arriving.union(self._to_survey, *self._under_way)
 
     # -- in and out
 
@@ -97,8 +95,6 @@ class Intake:
         for shard in shards:
             if shard in taken_at and taken_at[shard] is None:
                 self._new.add(shard)
-            if shard not in taken_at:
-                self._retaken.add(shard)
             self._taken_at[shard] = taken_at.get(shard, self._taken_at.get(shard))
             self._arriving.add(shard)
 
@@ -106,13 +102,13 @@ class Intake:
         """End all reading: it is of a generation that is over. The shards are to be begun anew."""
         for chore in self._chores:
             chore.close()
-        for each in (self._chores, self._reading, self._surveying, self._to_survey):
+        for each in (self._chores, self._under_way, self._to_survey):
             each.clear()
         self._survey.refreshing.clear()
 
     def drop(self, shards: Collection[int]) -> None:
         """Forget shards, and let the frontier forget them, all at once: it goes through all that is pending."""
-        for each in (self._arriving, *self._reading, *self._surveying):
+        for each in (self._arriving, *self._under_way):
             each.difference_update(shards)  # a chore that goes on must not take a later holding for its own
         for shard in shards:
             self._to_survey.pop(shard, None)
@@ -123,7 +119,6 @@ class Intake:
         """The shards are no longer held."""
         self.drop(shards)
         self._new.difference_update(shards)
-        self._retaken.difference_update(shards)
         for shard in shards:
             self._taken_at.pop(shard, None)
 
@@ -159,30 +154,22 @@ class Intake:
         for shard in shards:
             taken_at = self._taken_at[shard]
             # Until now the hosts may have been asked: by the holder before, or by this machine, for what was in flight.
-            asked_until = None if taken_at is None and shard not in self._retaken else now
+            asked_until = None if shard in self._new else now
             check_s = max(0.0, taken_at + self._caches_s - now) if taken_at is not None else 0.0
             self._frontier.hold(shard, asked_until, check_s=check_s, deep=deep)
             self._ledger.begin_anew(shard)
-        self._retaken -= shards
+        self._new -= shards
         self._stored.list_hosts()
         self._frontier.learn_stored()
         self._next_hold = now + max(_GATHER_S, _TIMES_ITS_COST * (self._clock() - now))
-        ends = self._ledger.ends()
-        new = shards & self._new
-        self._new -= new
-        for some, has_snapshots in ((new, False), (shards - new, True)):
-            if some:
-                self._reading.append(some)
-                self._chores.append(self._catch_up(some, ends, has_snapshots=has_snapshots))
+        self._under_way.append(shards)
+        self._chores.append(self._catch_up(shards, self._ledger.ends()))
 
-    def _catch_up(self, shards: set[int], ends: dict[str, int], *, has_snapshots: bool) -> Generator[None]:
-        """Fold what snapshots and logs say of `shards`, up to `ends`. What is dropped meanwhile is left out.
-
-        `has_snapshots`: somebody may have held the shards before.
-        """
+    def _catch_up(self, shards: set[int], ends: dict[str, int]) -> Generator[None]:
+        """Fold what snapshots and logs say of `shards`, up to `ends`. What is dropped meanwhile is left out."""
         waiting: list[Found] = []
-        starts: Mapping[str, int] | None = None if has_snapshots else {}
-        for shard in sorted(shards) if has_snapshots else ():
+        starts: Mapping[str, int] | None = None
+        for shard in sorted(shards):
             at = yield from self._load_snapshot(shard, shards, waiting)
             self._ledger.hear_up_to(at)
             starts = at if starts is None else {m: min(place, at[m]) for m, place in starts.items() if m in at}
@@ -191,9 +178,11 @@ class Intake:
                 self._ledger.lines_since[line.shard] += 1
                 yield from self._take(line, shards, waiting)
             yield
-        yield from self._seeding.add_of(shards, self._take_waiting(shards, waiting))
-        self._reading.remove(shards)
-        self._frontier.drop_settled()
+        yield from self._seeding.add_of(shards)  # first: a page may link to a seed, and it stays one, of depth 0
+        yield from self._take_waiting(shards, waiting)
+        self._seeding.want(shards)
+        self._under_way.remove(shards)
+        self._frontier.scheduler.drop_settled()
         for shard in shards:
             self._plan_survey(shard)
 
@@ -236,11 +225,11 @@ class Intake:
         return snapshot.head.at
 
     def _fold(self, shard: int, snapshot: Snapshot, wanted: set[int], waiting: list[Found]) -> Iterator[None]:
-        for told in snapshot.told():
-            self._frontier.load(shard, told.fingerprints, told.known, told.told)
+        for columns in snapshot.told():
+            self._frontier.load(shard, *columns)
             yield
-        for failed in snapshot.failed():
-            self._frontier.load_failed(shard, failed.fingerprints, failed.known)
+        for fingerprints, known in snapshot.failed():
+            self._frontier.load_failed(shard, fingerprints, known)
             yield
         for found in snapshot.pending():
             yield from self._take(found, wanted, waiting)
@@ -267,13 +256,13 @@ class Intake:
         if shards := {shard for shard, at in self._to_survey.items() if at <= now}:
             for shard in shards:
                 del self._to_survey[shard]
-            self._surveying.append(shards)
+            self._under_way.append(shards)
             self._chores.append(self._survey_all(shards))
 
     def _survey_all(self, shards: set[int]) -> Generator[None]:
         yield from self._survey.run(shards)
-        self._surveying.remove(shards)
-        self._frontier.drop_settled()
+        self._under_way.remove(shards)
+        self._frontier.scheduler.drop_settled()
         for shard in shards:
             self._ledger.fold(Surveyed(shard))
             if shard not in self._survey.refreshing:  # the next holder must look for what was not fetched again

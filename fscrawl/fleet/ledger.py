@@ -29,10 +29,10 @@ from fscrawl.fleet.rules import STOPPED, Rules
 from fscrawl.fleet.snapshots import Snapshots
 from fscrawl.frontier.flags import NO_FLAGS, Flags
 from fscrawl.frontier.frontier import Frontier
-from fscrawl.frontier.seen import RecentDepths
 from fscrawl.frontier.shards import Location
 from fscrawl.frontier.task import PageTask
 from fscrawl.store import TreeFiles
+from fscrawl.util.lru import RecentDepths
 from fscrawl.util.parallel import READERS, in_turn_if_slow
 
 _SENT_MEMORY = 200_000  # how many URLs of other machines' shards are remembered as sent, per generation of the memory
@@ -94,9 +94,9 @@ class Ledger:
         """Begin to read and write the logs of a generation."""
         self._logs = UrlLogs(self._files, rules.generation)
         self._writer = LogWriter(self._logs, self._machine, holder_of=self._holder_of)
-        self._reader = LogReader(self._logs, self._machine, self._shards)
+        self._reader = LogReader(self._logs, self._shards)
         self.snapshots = Snapshots(
-            self._files, self._logs, self._machine, deep=rules.links.is_deep, warn=self._warn, clock=self._clock
+            self._files, self._logs, deep=rules.links.is_deep, warn=self._warn, clock=self._clock
         )
         self._sent: RecentDepths[int] = RecentDepths(_SENT_MEMORY)
         self._flushed_at = self._clock()

@@ -97,20 +97,6 @@ def _text_of(line: Line) -> tuple[str, int]:
     return "s", 0
 
 
-def parse_line(shard: int, line: bytes) -> Line:
-    """Read a line without its newline; ValueError if it is damaged.
-
-    >>> parse_line(7, b"s")
-    Surveyed(shard=7)
-    """
-    text = line.decode("ascii")
-    if not text.isprintable():
-        raise ValueError(text)
-    value = _value_of(shard, text)
-    _check_spellings([value])
-    return value
-
-
 def parse_lines(shard: int, data: bytes) -> list[Line]:
     """Read whole lines; ValueError if one of them is damaged, or the last one has no newline.
 
@@ -124,15 +110,10 @@ def parse_lines(shard: int, data: bytes) -> list[Line]:
     if lines.pop():
         raise ValueError("the last line is not whole")
     values = [_value_of(shard, line) for line in lines]
-    if "#" in text:  # one look for all lines: in most logs there is none
-        _check_spellings(values)
+    for value in values if "#" in text else ():  # one look for all lines: in most logs there is none
+        if isinstance(value, Found) and not is_spelling(value.url):
+            raise ValueError(value.url)
     return values
-
-
-def _check_spellings(lines: list[Line]) -> None:
-    for line in lines:
-        if isinstance(line, Found) and not is_spelling(line.url):
-            raise ValueError(line.url)
 
 
 def is_url(text: str) -> bool:

@@ -102,16 +102,14 @@ class Damage(NamedTuple):
 class LogReader:
     """Reads logs.
 
-    machine   whose reader this is
     places    up to where each log of other machines was read by `read`; 0 for those that are not named
     needed    shards of the tree that some head named
     damaged   by machine, what `read` has found; a log that is whole at a later look is not there any more
     missed    by machine, what `read_shards` has found: whoever asked for these lines does not have all of them
     """
 
-    def __init__(self, logs: UrlLogs, machine: str, shards: int = 0) -> None:
+    def __init__(self, logs: UrlLogs, shards: int = 0) -> None:
         """`shards`: how many the tree has, for `needed`."""
-        self.machine = machine
         self.places: dict[str, int] = {}
         self.needed: set[int] = set()
         self.damaged: dict[str, Damage] = {}

@@ -177,10 +177,6 @@ class Peer(msgspec.Struct):
     planted: bool = False
     proven: bool = False
 
-    def read(self, logs: Machinery, now: float) -> int:
-        """Read what its log has grown by; return the number of lines."""
-        return self.hear(self.listen(logs), now)
-
     def listen(self, logs: Machinery) -> Heard:
         """Read what its log has grown by, and take nothing in: another thread may do this.
 
@@ -191,8 +187,8 @@ class Peer(msgspec.Struct):
         beginning = logs.read_heartbeats(self.machine, 0, HELLO_BYTES) if is_cut else b""
         return Heard(beginning, lines, end, planted=end == 0 and logs.is_planted(self.machine))
 
-    def hear(self, heard: Heard, now: float) -> int:
-        """Take in what was read; return the number of its newest lines. Beats before a goodbye say nothing more."""
+    def hear(self, heard: Heard, now: float) -> None:
+        """Take in what was read. Beats before a goodbye say nothing more."""
         self.planted = heard.planted
         if heard.end > self.offset:
             self.offset, self.grown_at = heard.end, now
@@ -203,7 +199,6 @@ class Peer(msgspec.Struct):
         else:
             self.bye = bye
             self.greeting = hello_in(heard.beginning + heard.lines) or self.greeting
-        return heard.lines.count(b"\n")
 
     def take(self, data: bytes) -> None:
         """Take in lines of its log."""

@@ -24,14 +24,14 @@ from msgspec.structs import replace
 
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.errors import FscrawlError, MemoryGone, TreeError
-from fscrawl.fleet.anchor import Anchor, unless_gone
+from fscrawl.fleet.anchor import Anchor
 from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.ending import Ending, held_hash
 from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.handover import Handover
 from fscrawl.fleet.hearing import Hearing
 from fscrawl.fleet.heartbeat import Fence, Heartbeat, Permit
-from fscrawl.fleet.housekeeping import Housekeeping
+from fscrawl.fleet.housekeeping import Housekeeping, Tidying
 from fscrawl.fleet.intake import Intake
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.machinery import Machinery
@@ -41,7 +41,6 @@ from fscrawl.fleet.rules import Rules
 from fscrawl.fleet.seeding import OfCode, Seeding, no_seeds
 from fscrawl.fleet.status_file import Coverage, covers_all
 from fscrawl.fleet.survey import Survey, shards_of
-from fscrawl.fleet.tidying import Tidying
 from fscrawl.frontier.flags import NO_FLAGS, Flags
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.shards import StoredOnTree
@@ -110,7 +109,7 @@ class Membership:
         self._machinery = Machinery(tree)
         self.permit = Permit()
         self.fleet = Fleet(self._machinery, tree.machine, dead_after_s, shards, caches_s=caches_s, clock=clock)
-        generations, warn_of_file = Generations(tree.files), unless_gone(tree, self._warn)
+        generations = Generations(tree.files)
         self._rulebook = Rulebook(watch, generations, refresh_before, caches_s=caches_s)
         self.ledger = Ledger(
             tree.files,
@@ -120,7 +119,7 @@ class Membership:
             shards=shards,
             caches_s=caches_s,
             holder_of=self.fleet.holder,
-            warn=warn_of_file,
+            warn=self._warn,
             clock=clock,
         )
         self._tidying = Tidying(tree, self.fleet, self._stored, clock)
@@ -136,7 +135,7 @@ class Membership:
             clock=clock,
         )
         self._hearing = Hearing(self.fleet, self.ledger, caches_s)
-        self._housekeeping = Housekeeping(self.fleet, self.ledger, self._intake, generations, warn_of_file, clock)
+        self._housekeeping = Housekeeping(self.fleet, self.ledger, self._intake, generations, self._warn, clock)
         self._handover = Handover(self.fleet, self._frontier, self.ledger, self._intake, tree.record, watch)
         self._ending = Ending(self.fleet, self.ledger, self._intake, self._frontier)
 
@@ -409,7 +408,7 @@ class Membership:
         if lists_grew or (change is not None and change.edited) or not all(map(self._frontier.holds, shards)):
             self._unseen_until = now + self._caches_s + _LEAVING_S
         if change is not None or now < self._unseen_until:
-            self.fleet.forget_finished_peers()
+            self.fleet.finished_peers.clear()  # that the crawl was over says nothing any more
         if change is None:
             return False
         if change.edited:

@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping
 
 from fscrawl import interrupts
-from fscrawl.fleet import heartbeat
+from fscrawl.fleet.beat import command_log
 from fscrawl.fleet.generations import Generation, Generations, UrlLogs
+from fscrawl.fleet.heartbeat import hello
 from fscrawl.fleet.lines import Line
 from fscrawl.fleet.log_reader import Damage, LogReader
 from fscrawl.fleet.log_writer import LogWriter
@@ -45,12 +46,11 @@ class AllLines:
         self._shards = range(tree.record.shards) if shards is None else shards
         number = 0 if self.generation is None else self.generation.number
         self._logs = UrlLogs(tree.files, number)
-        self._machine = tree.machine
         self._said = {machine: place for machine, (of, place) in (said or {}).items() if of == number}
 
     def lines(self, machines: Iterable[str] | None = None) -> Iterator[tuple[str, Line]]:
         """Give all lines of logs, each with its machine. `machines`: only theirs."""
-        reader = LogReader(self._logs, self._machine)
+        reader = LogReader(self._logs)
         for machine in sorted({*self._logs.machines(), *self._said} if machines is None else machines):
             for line in reader.read(machine, self._shards):
                 yield machine, line
@@ -86,5 +86,7 @@ def write_command_log(tree: Tree, lines: Iterable[Line]) -> int:
         with interrupts.later():  # an empty heartbeat log would be one of a machine that has not said hello yet
             writer.close()
             if written:
-                heartbeat.sign(Machinery(tree).heartbeat_log(), tree.machine, generation, writer.place)
+                log = Machinery(tree).heartbeat_log()
+                log.append(command_log(hello(tree.machine), generation, writer.place))
+                log.close()
     return written

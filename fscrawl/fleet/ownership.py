@@ -54,7 +54,14 @@ class Changes(msgspec.Struct):
 
 
 class Fleet:
-    """One machine's view of all machines. Not thread-safe: only the main loop uses it."""
+    """One machine's view of all machines. Not thread-safe: only the main loop uses it.
+
+    held             shard → epoch
+    peers            by id
+    finished_peers   those that have left because the crawl was over, while this machine was there. One that had left
+                     before does not count: that was the end of an earlier run, before new seeds were added
+    pages_elsewhere  stored by all peers, in this and in earlier runs
+    """
 
     def __init__(
         self,
@@ -73,7 +80,7 @@ class Fleet:
         times here; without it, nothing takes time.
         """
         self.machine = machine
-        self.held: dict[int, int] = {}  # shard → epoch
+        self.held: dict[int, int] = {}
         self.peers: dict[str, Peer] = {}
         self.dead_after_s = dead_after_s
         self._caches_s = caches_s
@@ -87,8 +94,8 @@ class Fleet:
         self._unread_since: dict[int, float] = {}  # shards whose newest lease is unread
         self._superseded: dict[tuple[int, int], float] = {}
         self._observed_at: float | None = None
-        self._finishers: list[Peer] = []  # peers that have left because the work was over, since this machine is there
-        self.pages_elsewhere = 0  # stored by all peers, in this and in earlier runs
+        self.finished_peers: list[Peer] = []
+        self.pages_elsewhere = 0
 
     # -- who is there
 
@@ -147,7 +154,7 @@ class Fleet:
         peer.gone = gone
         self.pages_elsewhere += peer.last().pages - pages_before
         if self._observed_at is not None and peer.bye is not None and peer.bye.finished:
-            self._finishers.append(peer)
+            self.finished_peers.append(peer)
 
     def _is_gone(self, peer: Peer) -> bool:
         return peer.greeting is not None and self._gone(peer.greeting)
@@ -362,16 +369,3 @@ class Fleet:
         if won:
             self._newest[shard] = Lease(shard, epoch, to)
         return won
-
-    # -- the end
-
-    def finished_peers(self) -> list[Peer]:
-        """Give the machines that have left because the crawl was over, while this machine was there.
-
-        One that had left before does not count: that was the end of an earlier run, before new seeds were added.
-        """
-        return self._finishers
-
-    def forget_finished_peers(self) -> None:
-        """Seeds or settings have changed: that the crawl was over says nothing any more."""
-        self._finishers.clear()

@@ -71,9 +71,9 @@ class Rulebook:
         found = self._generations.newest()
         if self._wanted_before:
             found = self._refresh(found, others=others)
-        elif reseed or found is None or found.links is None or not found.links.covers(self.rules.own):
+        elif reseed or found is None or not found.covers(self.rules.own):
             found = self._begin_next(found, "reseed" if reseed else "settings")
-            while found.links is None or not found.links.covers(self.rules.own):  # another one has begun it
+            while not found.covers(self.rules.own):  # another one has begun it
                 found = self._begin_next(found, "settings")
         self._enter(found)
 
@@ -89,7 +89,7 @@ class Rulebook:
         while True:
             before = found.refresh_before if found else ""
             may_be_it = bool(before) and (others or is_new) and seconds_between(before, wanted) <= slack_s
-            if found is not None and may_be_it and found.links is not None and found.links.covers(self.rules.own):
+            if found is not None and may_be_it and found.covers(self.rules.own):
                 return found
             found, is_new = self._begin_next(found, "refresh", wanted), True
 
@@ -126,13 +126,13 @@ class Rulebook:
     def _go_by(self, found: Generation, now: float, *, edited: bool) -> None:
         """Work in the newest generation, or begin the next one if that does not do. `edited`: the own rules are new."""
         own = self.rules.own
-        self.waits = found.links is None or not found.links.covers(own)
+        self.waits = not found.covers(own)
         if self.waits:
             if self._unfit_since is None or self._unfit_since[0] != found.number:
                 self._unfit_since = found.number, now
             if edited or now - self._unfit_since[1] >= self._patience_s:
                 found = self._begin_next(found, "settings")
-                self.waits = found.links is None or not found.links.covers(own)
+                self.waits = not found.covers(own)
         if found.number != self.rules.generation and found.links is not None and found.links.sites == own.sites:
             self._enter(found)
 
@@ -154,9 +154,11 @@ def check_site(code: Sequence[SiteRules], written: Sequence[Beat], others: Itera
     site, beats = digest_of(code), max((beat.number or 0 for beat in written), default=0)
     for other in others:
         last = other.last()
-        theirs = (last.number or 0, last.site)
-        if last.number is not None and last.site != site and theirs > (beats, site):
-            raise UsageError(_site_line(site, last.site, other.machine))
+        if last.number is not None and last.site != site and (last.number, last.site) > (beats, site):
+            raise UsageError(
+                f"--site: {other.machine} crawls with {_named(last.site)}, and this machine with {_named(site)};"
+                " start all machines with the same"
+            )
 
 
 def check_site_at_start(
@@ -164,25 +166,18 @@ def check_site_at_start(
 ) -> None:
     """Do the same when this machine starts, and warn if earlier machines had a site file, and this one has none."""
     check_site(code, written, fleet.live_peers(now))
-    theirs = {digest for peer in fleet.peers.values() if (digest := peer.last().site)}
+    theirs = max((peer.last().site for peer in fleet.peers.values()), default="")
     if theirs and not code:
         warn(
-            f"this crawl has had a site file, of digest {max(theirs)}, and this machine has none: the links of all"
-            " pages are followed; if that is not meant, stop it, and start it with --site FILE"
+            f"this crawl has had {_named(theirs)}, and this machine has none: the links of all pages are followed; if"
+            " that is not meant, stop it, and start it with --site FILE"
         )
 
 
-def _site_line(site: str, theirs: str, machine: str) -> str:
-    """Say what to do.
+def _named(site: str) -> str:
+    """Say which site file.
 
-    >>> _site_line("", "0a1b2c3d", "m-1-aa")
-    'm-1-aa crawls with a site file of digest 0a1b2c3d; start this machine with the same, by --site FILE'
+    >>> _named("0a1b2c3d"), _named("")
+    ('a site file of digest 0a1b2c3d', 'no site file')
     """
-    if not theirs:
-        return f"--site: {machine} crawls without a site file; stop it first, or leave --site out"
-    if not site:
-        return f"{machine} crawls with a site file of digest {theirs}; start this machine with the same, by --site FILE"
-    return (
-        f"--site: this file has the digest {site}, and that of {machine} has {theirs}; all machines must have the same:"
-        " copy it to this one, or stop all and start them again"
-    )
+    return f"a site file of digest {site}" if site else "no site file"

@@ -177,8 +177,7 @@ class Seeding:
         self._shards = tree.record.shards
         self._clock = clock
         self._wanted: set[int] = set()
-        self._chore: Iterator[None] = iter(())
-        self._busy = False
+        self._chore: Iterator[None] | None = None
         self._of_code = CodeSeeds(watch, frontier, ledger, self._warn_once, of_code)
         self._warned: set[str] = set()
 
@@ -198,7 +197,7 @@ class Seeding:
 
     @property
     def _tables_are_done(self) -> bool:
-        return not (self._busy or self._wanted)
+        return self._chore is None and not self._wanted
 
     @property
     def shards(self) -> set[int]:
@@ -210,24 +209,19 @@ class Seeding:
     def want(self, shards: Iterable[int]) -> None:
         """Go through the seeds for some held shards, of which all logs have been read."""
         shards = set(shards)
-        self._of_code.want(shards)
+        if shards:
+            self._of_code.want(shards)
         if self._watch.origins:
             self._wanted |= self.shards.intersection(shards)
 
-    def add_of(self, shards: set[int], found: Iterator[None]) -> Iterator[None]:
-        """Add the seeds of some shards, whose logs have been read, one by one; those of tables and classes come later.
-
-        `found`: steps that add the URLs of the logs. The seeds are before them: a page may link to one, and it stays a
-        seed, of depth 0. What is dropped from `shards` meanwhile is left out.
-        """
+    def add_of(self, shards: set[int]) -> Iterator[None]:
+        """Add the seeds of `seeds.txt` of some shards, one by one. What is dropped meanwhile is left out."""
         for seed in sorted(self._watch.seeds):
             if not shards:
                 return
             if self._frontier.location(seed).shard in shards:
                 self.add([seed])
             yield
-        yield from found
-        self.want(shards)
 
     def add(self, seeds: Iterable[str]) -> None:
         """Put seeds of `seeds.txt` into the frontier, if their shards are held and nobody has stopped their task."""
@@ -243,7 +237,7 @@ class Seeding:
 
     def restart(self) -> None:
         """Forget what was begun: the settings have changed, or all shards are taken in anew."""
-        self._chore, self._busy = iter(()), False
+        self._chore = None
         self._wanted.clear()
         self._of_code.restart()
 
@@ -266,13 +260,13 @@ class Seeding:
         self._of_code.step(lambda: self._clock() >= until)
         if self._tables_are_done:
             return
-        if not self._busy:
+        if self._chore is None:
             shards, self._wanted = self._wanted, set()
-            self._chore, self._busy = self._go_through(shards), True
+            self._chore = self._go_through(shards)
         for done, _ in enumerate(self._chore):
             if done % _STEPS_A_LOOK == 0 and self._clock() >= until:
                 return
-        self._busy = False
+        self._chore = None
 
     def _go_through(self, shards: set[int]) -> Iterator[None]:
         sites = self._watch.settings.rules

@@ -54,7 +54,7 @@ import re
 import sys
 from array import array
 from collections.abc import Iterator
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import msgspec
 
@@ -85,7 +85,9 @@ _KEPT_BYTES = 1 << 24  # a smaller snapshot is read once; a larger one once for 
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=10**15)]
 _DEEP = "QHH"
 Columns = tuple["array[int]", ...]
-"""Some URLs of a section, sorted: fingerprints; where depths are kept known depths; and of told URLs told depths."""
+"""Some URLs, sorted: fingerprints, and where depths are kept known depths and told depths. A known depth of `NO_DEPTH`:
+no line has found it. A told depth of 0 counts, whatever depth is known.
+"""
 
 
 def fact_of_found(found: Found) -> bytes:
@@ -237,8 +239,8 @@ class SnapshotHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     epoch: _Count
     number: _Count
     deep: bool
-    surveyed: bool
-    at: dict[str, _Count]
+    surveyed: bool = False
+    at: dict[str, _Count] = {}
     text_bytes: _Count = 0
     waiting: _Count = 0
     failed: _Count = 0
@@ -267,27 +269,8 @@ class SnapshotHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Give the line, with its newline."""
         return msgspec.json.encode(self) + b"\n"
 
-    @classmethod
-    def from_json(cls, line: bytes) -> SnapshotHead:
-        """Read what `to_json` wrote; RecordError for anything else."""
-        try:
-            return _DECODER.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise RecordError(f"no head of a snapshot: {error}") from error
-
 
 _DECODER = msgspec.json.Decoder(SnapshotHead)
-
-
-class Depths(NamedTuple):
-    """Some URLs, sorted by fingerprint, with their depths; None where depths are not kept, or do not count.
-
-    A known depth of `NO_DEPTH`: no line has found it. A told depth of 0 counts, whatever depth is known.
-    """
-
-    fingerprints: array[int]
-    known: array[int] | None = None
-    told: array[int] | None = None
 
 
 def column_bytes(columns: Columns) -> bytes:
@@ -317,8 +300,8 @@ class Snapshot:
                 founds = [found for line in waiting for found in founds_of(self.head.shard, line)]
             yield from founds
 
-    def failed(self) -> Iterator[Depths]:
-        """Give the URLs that have failed, as URLs that are told at depth 0; with depths in any case."""
+    def failed(self) -> Iterator[tuple[array[int], array[int]]]:
+        """Give the URLs that have failed: fingerprints and known depths, in any case."""
         for lines in self.text():
             with self.readable():
                 rows = [line.split(b" ", 3) for line in lines if line[KIND_AT] == ord(FAILED)]
@@ -326,11 +309,16 @@ class Snapshot:
                 depths = (NO_DEPTH if depth == b"-" else min(int(depth), NO_DEPTH - 1) for _, _, depth, *_ in rows)
                 known = array("H", depths)
             if rows:
-                yield Depths(fingerprints, known, array("H", bytes(2 * len(rows))))
+                yield fingerprints, known
 
-    def told(self) -> Iterator[Depths]:
+    def told(self) -> Iterator[Columns]:
         """Give the URLs that are told."""
-        return (Depths(*columns) for columns in self.told_groups())
+        offset, columns = self._text_at + self.head.text_bytes, self.head.columns
+        for start in range(0, self.head.told, GROUP):
+            length = min(GROUP, self.head.told - start)
+            data = self._read(offset, length * _width(columns))
+            offset += len(data)
+            yield tuple(_columns_in(data, length, columns))
 
     @contextlib.contextmanager
     def readable(self) -> Iterator[None]:
@@ -339,15 +327,6 @@ class Snapshot:
             yield
         except (ValueError, LookupError, OverflowError) as error:
             raise self._damaged(f"a line of its text: {error}") from error
-
-    def told_groups(self) -> Iterator[Columns]:
-        """Give the section of those that are told, as it is."""
-        offset, columns = self._text_at + self.head.text_bytes, self.head.columns
-        for start in range(0, self.head.told, GROUP):
-            length = min(GROUP, self.head.told - start)
-            data = self._read(offset, length * _width(columns))
-            offset += len(data)
-            yield tuple(_columns_in(data, length, columns))
 
     def text(self) -> Iterator[list[bytes]]:
         """Give the lines of the text, some at a time."""
@@ -422,9 +401,9 @@ def open_snapshot(files: TreeFiles, generation: int, shard: int, epoch: int, num
         length *= 16
     line = data[: data.index(b"\n") + 1]
     try:
-        head = SnapshotHead.from_json(line)
-    except RecordError as error:
-        raise RecordError(f"{path}: {error}") from error
+        head = _DECODER.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RecordError(f"{path}: no head of a snapshot: {error}") from error
     if head.path != path:
         raise RecordError(f"{path}: it is the snapshot {head.path}")
     if files.size(path) != len(line) + head.body_bytes:

@@ -27,9 +27,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import TypeVar
 
-import msgspec
+from msgspec.structs import replace
 
 from fscrawl.errors import RecordError
 from fscrawl.fleet.generations import UrlLogs
@@ -71,7 +71,6 @@ class Snapshots:
         self,
         files: TreeFiles,
         logs: UrlLogs,
-        machine: str,
         *,
         deep: bool,
         warn: Callable[[str], None] = lambda text: None,  # noqa: ARG005
@@ -83,7 +82,7 @@ class Snapshots:
         self._deep = deep
         self._warn = warn
         self._clock = clock
-        self._reader = LogReader(logs, machine)  # its own: a thread must not disturb the live reading
+        self._reader = LogReader(logs)  # its own: a thread must not disturb the live reading
         self._listed: dict[int, list[tuple[int, int]]] = {}
         self._listed_at = float("-inf")
         self._made: dict[int, tuple[int, int]] = {}  # shard → the last one made here, which a listing may not show yet
@@ -150,19 +149,10 @@ class Snapshots:
         numbers = [number for its_epoch, number in self._names(shard) if its_epoch == epoch]
         before = previous.head.at if previous else {}
         at = {machine: max(ends.get(machine, 0), before.get(machine, 0)) for machine in {*ends, *before}}
+        places = {machine: place for machine, place in at.items() if place}
+        head = SnapshotHead(self._generation, shard, epoch, max(numbers, default=0) + 1, self._deep, at=places)
         try:
-            head = write(
-                self._files,
-                previous,
-                self._lines(shard, before, at),
-                generation=self._generation,
-                shard=shard,
-                epoch=epoch,
-                number=max(numbers, default=0) + 1,
-                deep=self._deep,
-                at={machine: place for machine, place in at.items() if place},
-                go_on=self._go_on,
-            )
+            head = write(self._files, previous, self._lines(shard, before, at), head, self._go_on)
         except _GaveUpError:
             return None
         except (RecordError, ValueError) as error:
@@ -205,22 +195,15 @@ def write(
     files: TreeFiles,
     previous: Snapshot | None,
     lines: Iterable[Line],
-    *,
-    generation: int,
-    shard: int,
-    epoch: int,
-    number: int,
-    deep: bool,
-    at: Mapping[str, int],
+    head: SnapshotHead,
     go_on: Callable[[], None] = lambda: None,
 ) -> SnapshotHead:
     """Write a snapshot; return its head.
 
     previous   the shard's snapshot before; None: there is none, and `lines` are all lines of the shard
-    lines      the shard's lines in all logs from `previous.head.at` to `at`, in any order; lines of other shards are
-               left out. They take some 200 bytes of memory each
-    deep       the link rules of the generation have a limit of depth
-    at         the places up to which the lines have been read; none of them may lie behind what was flushed
+    lines      the shard's lines in all logs from `previous.head.at` to `head.at`, in any order. They take some 200
+               bytes of memory each
+    head       what is known of it before: none of its places may lie behind what was flushed
     go_on      called before each chunk is written; what it raises ends the work, and leaves nothing behind
 
     RecordError: the one before is damaged; the caller takes an older one. TreeError: it could not be written.
@@ -228,8 +211,6 @@ def write(
     facts: list[bytes] = []
     surveyed = previous is not None and previous.head.surveyed
     for line in lines:
-        if line.shard != shard:
-            continue
         if isinstance(line, Surveyed):
             surveyed = True
         elif isinstance(line, Found):
@@ -237,7 +218,7 @@ def write(
         else:
             facts.append(fact_of_told(line))
     facts.sort()
-    head = SnapshotHead(generation, shard, epoch, number, deep, surveyed, dict(at))
+    head = replace(head, surveyed=surveyed)
     try:
         merge = _Merge(previous, facts, head)
         files.publish_chunks(head.path, lambda: merge.chunks(go_on))
@@ -261,8 +242,7 @@ class _Merge:
         self._new_told: dict[int, tuple[int, ...]] = {}  # fingerprint → depths
         self._sizes: Counter[str] = Counter()
         self._put_together(facts)
-        sizes: dict[str, Any] = dict(self._sizes)
-        self.head = msgspec.structs.replace(head, **sizes)
+        self.head = replace(head, **self._sizes)
 
     # -- what changes
 
@@ -316,7 +296,7 @@ class _Merge:
         return _cut(before, self._touched, lambda lines: [_digits_of(line) for line in lines], b"%016x".__mod__, [])
 
     def _told_before(self) -> Iterator[tuple[Columns, list[_Cut]]]:
-        before = self._previous.told_groups() if self._previous else ()
+        before = self._previous.told() if self._previous else ()
         return _cut(before, self._touched, itemgetter(0), int, _empty(self._columns))
 
     # -- the file

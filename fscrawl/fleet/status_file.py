@@ -44,7 +44,6 @@ LIKE_HTML = ", begins like HTML"  # the end of a reason
 MOST_HOSTS = 200
 _FIRST_S = 1.0  # until then, others see the figures of the runs before
 _TIMES_ITS_COST = 200
-_MOST_BYTES = 8 << 20  # of a file: as many labels of four bytes a letter
 
 
 class LabelFigure(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -265,12 +264,7 @@ class StatusWriter:
 
 def read_status(files: TreeFiles, machine: str) -> StatusFile:
     """Read a machine's file; `EMPTY` if there is none, or one that no machine wrote. TreeError as of any file."""
-    return status_in(files.read_or_torn(status_path(machine)) or b"")
-
-
-def status_in(data: bytes) -> StatusFile:
-    """Read the bytes of such a file."""
-    if len(data) <= _MOST_BYTES:
-        with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return _DECODER.decode(data)
+    data = files.read_or_torn(status_path(machine)) or b""
+    with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _DECODER.decode(data)
     return EMPTY

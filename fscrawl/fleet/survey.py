@@ -23,9 +23,9 @@ from typing import TypeVar
 
 from fscrawl import urls
 from fscrawl.errors import RecordError, TreeError, about
+from fscrawl.fleet.housekeeping import Tidying
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.lines import Found, Told
-from fscrawl.fleet.tidying import Tidying
 from fscrawl.frontier.flags import SITEMAP, SITEMAP_PART, Flags, flags_of, labelled
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.shards import Location, StoredOnTree
@@ -34,7 +34,7 @@ from fscrawl.sites.rules import by_present_rules
 from fscrawl.storage.caches import CACHES_LIVE_S
 from fscrawl.storage.flaws import misplaced, unsayable
 from fscrawl.storage.layout import ERRS, LINKS
-from fscrawl.storage.records import ErrorRecord, PageRecord
+from fscrawl.storage.records import ErrorRecord, PageRecord, TreeRecord
 from fscrawl.store import Tree
 from fscrawl.util.humanize import number_of
 from fscrawl.util.installed import command
@@ -54,42 +54,29 @@ def shards_of(tree: Tree, hosts: Iterable[str]) -> set[int]:
     return set(map(record.shard_of, hosts))
 
 
-def may_have_pages_of(tree: Tree, host: str, shards: set[int]) -> bool:
+def may_have_pages_of(record: TreeRecord, host: str, shards: set[int]) -> bool:
     """Return whether a host's directory may have pages of `shards`."""
-    return tree.record.partition == "url" or tree.record.shard_of(host) in shards
+    return record.partition == "url" or record.shard_of(host) in shards
 
 
 def records_of(
-    tree: Tree, host: str, wanted: Callable[[str], bool], warn: Callable[[str], None]
-) -> Iterator[PageRecord | None]:
-    """Read the records of a host whose keys are `wanted`, several at a time, and few ahead of the caller.
-
-    Yields None for a damaged record, after a warning; and from time to time while it waits for records that a listing
-    shows but that cannot be found yet.
-    """
-    yield from _read_all(tree, LINKS, host, lambda key: tree.page(host, key), wanted, warn)
-
-
-def errors_of(
-    tree: Tree, host: str, wanted: Callable[[str], bool], warn: Callable[[str], None]
-) -> Iterator[ErrorRecord | None]:
-    """Read the error records of a host in the same way."""
-    yield from _read_all(tree, ERRS, host, lambda key: tree.error(host, key), wanted, warn)
-
-
-def _read_all(
     tree: Tree,
     directory: str,
+    read_one: Callable[[str, str], R],
     host: str,
-    read_one: Callable[[str], R],
     wanted: Callable[[str], bool],
     warn: Callable[[str], None],
 ) -> Iterator[R | None]:
+    """Read the records of a host whose keys are `wanted`, several at a time, and few ahead of the caller.
+
+    `read_one`: reads that of a host and a key. Yields None for a damaged record, after a warning; and from time to time
+    while it waits for records that a listing shows but that cannot be found yet.
+    """
     missed: list[str] = []
 
     def read(key: str) -> R | None:
         try:
-            return _checked(read_one(key), host, key)
+            return _checked(read_one(host, key), host, key)
         except RecordError as error:
             repair = f"{command('audit', tree.root)} --repair"
             warn(f"{about(tree.path_of(directory, host, key), error)}; to fetch it again:  {repair}")
@@ -159,7 +146,7 @@ class Survey:
     def run(self, shards: set[int]) -> Iterator[None]:
         """Read the records of `shards`, but not of those that the caller takes out of the set; yields often."""
         self._stored.list_hosts()
-        hosts = [host for host in sorted(self._stored.hosts) if may_have_pages_of(self._tree, host, shards)]
+        hosts = [host for host in sorted(self._stored.hosts) if may_have_pages_of(self._tree.record, host, shards)]
         if not self.hosts_left:
             self.hosts_in_all = 0  # an earlier survey is over
         self.hosts_left += len(hosts)
@@ -177,8 +164,8 @@ class Survey:
         self._tidying.host(host)
         yield
         sitemaps = self._sitemaps_of(host)
-        is_told = self._frontier.is_told_as_page
-        for page in records_of(self._tree, host, self._wants(host, shards, is_told), self._warn):
+        wanted = self._wants(host, shards, self._frontier.is_told_as_page)
+        for page in records_of(self._tree, LINKS, self._tree.page, host, wanted, self._warn):
             if page is not None:
                 self.records_read += 1
                 if sitemaps is None and self._admits(page):
@@ -189,8 +176,8 @@ class Survey:
                     self._tell(page)
             yield
         self._ledger.discover(sitemaps or (), 0, "", Flags(SITEMAP))
-        is_settled = self._frontier.is_settled
-        for error in errors_of(self._tree, host, self._wants(host, shards, is_settled), self._warn):
+        wanted = self._wants(host, shards, self._frontier.is_settled)
+        for error in records_of(self._tree, ERRS, self._tree.error, host, wanted, self._warn):
             if error is not None:
                 self.records_read += 1
                 self._tell_failure(error)

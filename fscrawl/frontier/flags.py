@@ -114,11 +114,9 @@ def _parsed(word: str) -> Flags:
     last = word.rpartition(",")[2]
     sitemap = last if last in (SITEMAP, SITEMAP_PART) else ""
     values = {name: value for name, _, value in (part.partition("=") for part in word.split(","))}
-    retry_of, given_up, label = (
-        values.get("again", ""),
-        unquote(values.get("gave-up", "")),
-        unescaped(values.get("label", "")),
-    )
+    retry_of = values.get("again", "")
+    given_up = unquote(values.get("gave-up", ""))
+    label = unescaped(values.get("label", ""))
     redirects = _number(values.get("redirects", ""))
     refresh = word.startswith(("refresh,label=", "refresh,redirects="))
     if retry_of or given_up or refresh:

@@ -14,7 +14,7 @@ The frontier is a door over four parts. Each does one job, and none knows of thi
   retries     tasks that failed and come back later
 
 Who drives it: the engine, from its main loop. It takes tasks and brings them back here, and reports to `scheduler` how
-exchanges went. The fleet's membership sees only `shard_holder`: it takes shards on, fills them, and lets them go.
+exchanges went. The fleet's membership takes shards on, fills them, and lets them go.
 
 Promise: no URL is fetched twice unless it is retried or given back, or a user asks for another try or a refresh. What
 the tree has a record of already is handed out with `check`: a worker tells its links or its failure from the record.
@@ -39,11 +39,10 @@ from fscrawl.frontier.host_figures import HostFigure, figures
 from fscrawl.frontier.host_scheduler import HostScheduler
 from fscrawl.frontier.hosts import Host, Hosts
 from fscrawl.frontier.queue import Scratch
-from fscrawl.frontier.shards import Location, Shard, Shards, StoredPages, probable_host
+from fscrawl.frontier.shards import Location, Shard, Shards, StoredOnTree, probable_host
 from fscrawl.frontier.task import End, PageTask, RobotsTask, Task
 
 _CROWDED = 10_000
-_Depths = Sequence[int]
 
 
 class Frontier:
@@ -52,7 +51,7 @@ class Frontier:
     def __init__(
         self,
         settings: Settings,
-        stored: StoredPages | None = None,
+        stored: StoredOnTree | None = None,
         shards: int = 256,
         rng: random.Random | None = None,
         scratch: Scratch | None = None,
@@ -119,7 +118,7 @@ class Frontier:
             return None
         news, wanted = shard.table.learn(fingerprint, depth, wanted_again=wanted_again)
         if shard.beyond:
-            for again in shard.again_from_beyond(fingerprint):
+            for again in shard.beyond.pop(fingerprint, ()):  # it has come within the limit of depth
                 self.add(url, depth, referrer, location, again)
         if not wanted:
             return news
@@ -212,24 +211,17 @@ class Frontier:
             deep = self._settings.crawl.max_depth is not None
         return self._shards.hold(shard, taken_at, check_s, deep=deep)
 
-    def load(
-        self, shard: int, fingerprints: Sequence[int], known: _Depths | None = None, told: _Depths | None = None
-    ) -> None:
+    def load(self, shard: int, fingerprints: Sequence[int], *depths: Sequence[int]) -> None:
         """Take in URLs of a held shard that are known and told. `fingerprints` ascend; see `UrlTable.load`."""
-        self._held[shard].table.load(fingerprints, known, told)
+        self._held[shard].table.load(fingerprints, *depths)
 
-    def load_failed(self, shard: int, fingerprints: Sequence[int], known: Sequence[int] | None) -> None:
+    def load_failed(self, shard: int, fingerprints: Sequence[int], known: Sequence[int]) -> None:
         """Take in URLs that have failed, with the least depths at which they are known."""
-        self.load_known(shard, fingerprints, known)
-        for fingerprint in fingerprints:
-            self._held[shard].table.failed(fingerprint)
-
-    def load_known(self, shard: int, fingerprints: Sequence[int], known: Sequence[int] | None) -> None:
-        """Take in the least depths of URLs; without depths there is no need."""
         table = self._held[shard].table
-        if table.deep and known is not None:
-            for fingerprint, depth in zip(fingerprints, known, strict=True):
+        for fingerprint, depth in zip(fingerprints, known, strict=True):
+            if table.deep:
                 table.known(fingerprint, depth)
+            table.failed(fingerprint)
 
     def learn(self, location: Location, depth: int) -> tuple[bool, int]:
         """Take in that a URL of a held shard is known at `depth`; it does not become pending.
@@ -258,10 +250,6 @@ class Frontier:
     def is_told_as_page(self, shard: int, fingerprint: int) -> bool:
         """Tell whether a URL of a held shard is settled because its links were told, and not because it has failed."""
         return self._held[shard].table.told_enough(fingerprint)
-
-    def drop_settled(self) -> None:
-        """After much was marked as told: let no host that rests be waited for if nothing is left to do for it."""
-        self.scheduler.drop_settled()
 
     def learn_stored(self) -> None:
         """After `hold`, with `partition = "url"`: ask again what is stored of hosts that were listed."""
@@ -367,8 +355,7 @@ class Frontier:
             host = self._by_name.get(task.host) or self._meet(task.host, task.url, number, shard)
             if host is not None:
                 self._hosts.push(host, task.depth, task.referrer, task.url, task.flags.to_tell())
-                if not host.in_heap:
-                    self.scheduler.schedule(host)
+                self.scheduler.schedule(host)
 
     def retry(self, task: PageTask | RobotsTask, at: float) -> bool:
         """Let a task be tried once more, not before `at`: one that ends so, or one to which another page has led back.
@@ -397,16 +384,6 @@ class Frontier:
         """The failures of these hosts were not theirs: the network was gone."""
         self.scheduler.forgive(hosts)
         self._retries.forgive(frozenset(hosts))
-
-    # -- rests, which go with a shard to its next holder
-
-    def rest(self, name: str, until: float) -> None:
-        """Ask a host, met or not, nothing before `until`."""
-        self.scheduler.rest(name, until)
-
-    def rests(self, now: float) -> dict[str, float]:
-        """Give the hosts that were told to rest, with the seconds that remain; another thread may call this."""
-        return self.scheduler.rests(now)
 
     def forget_what_is_over(self, now: float) -> None:
         """Forget rests that are over. If many hosts are known by name, set aside those that have nothing to do."""

@@ -97,13 +97,13 @@ def figures(by_name: Mapping[str, Host], scheduler: HostScheduler, now: float, m
 
 def _figure(host: Host, scheduler: HostScheduler, now: float) -> HostFigure:
     cause, wait_s = _cause(host, scheduler, now)
-    delay_s, set_by = scheduler.delay_of(host)
+    politeness = scheduler.settings.politeness
     return HostFigure(
         host.pending,
         host.in_flight,
         round(host.pace.latency_s, 2),
-        round(delay_s, 2),
-        set_by,
+        round(host.pace.delay_s(politeness), 2),
+        host.pace.set_by(politeness),
         round(wait_s, 1),
         str(cause),
         host.pace.failures,

@@ -19,20 +19,31 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Callable, Collection, Container, Mapping
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from fscrawl import urls
 from fscrawl.config.settings import Settings
 from fscrawl.frontier.hosts import Host, Hosts
 from fscrawl.frontier.places import Group, Places
+from fscrawl.frontier.shards import Shards
 from fscrawl.frontier.task import PageTask, RobotsTask, Task
-from fscrawl.frontier.url_table import Standing
 from fscrawl.util.distinct import LeftOut
 
 _MOST_GIVEN_UP = 10_000  # hosts of which it is known why
 _MAY_OWE_S = 20.0  # of rest: an answer may have had bad luck
 _MOST_OWED_S = 600.0  # one page of a site may be odd
 _PAUSED_S = 1.0  # then a host that is paused is looked at again
+
+
+class Fails(NamedTuple):
+    """How a host fails: how many times in a row, how it did last, and for how many seconds it asked to be left alone.
+
+    `asked_rest_s`: what remains of its Retry-After, 0 without one.
+    """
+
+    times: int
+    class_: str
+    asked_rest_s: float = 0.0
 
 
 def _turn_at(host: Host) -> float:
@@ -43,8 +54,8 @@ def _turn_at(host: Host) -> float:
 class HostScheduler:
     """The hosts in the order of their turns."""
 
-    def __init__(self, settings: Settings, hosts: Hosts, knowledge: Knowledge, in_flight: Container[str]) -> None:
-        """`hosts`: all that were met, with their queues. `knowledge`: what is known of pending URLs.
+    def __init__(self, settings: Settings, hosts: Hosts, shards: Shards, in_flight: Container[str]) -> None:
+        """`hosts`: all that were met, with their queues. `shards`: tell what is known of pending URLs.
 
         `in_flight`: the keys of the pages that are.
         """
@@ -52,17 +63,17 @@ class HostScheduler:
         self.places = Places(settings.politeness, self._set_turn)
         self.cut = LeftOut()  # URLs left out, by the rule that did it
         self._why_given_up: dict[str, str] = {}  # host → the failure for which it was given up; the latest ones
-        self._next_task = NextTask(hosts, knowledge, in_flight, self.cut, self._why_given_up)
+        self._next_task = NextTask(hosts, shards, in_flight, self.cut, self._why_given_up)
         self.paused: frozenset[str] = frozenset()  # hosts to leave alone, with their port or without
         self._hosts = hosts
         self._by_name = hosts.by_name
         self._ready: list[tuple[float, int, Host | Group]] = []
         self._turn = itertools.count()  # of two with the same time the earlier comes first
         self._now = 0.0  # when a task was last taken
-        self._rests: dict[str, float] = {}  # host, met or not → until when it was told to rest
-        self._why: dict[str, str] = {}  # of these: a cause of `host_figures`, for people
+        # Host, met or not → until when it was told to rest, and why: a cause of `host_figures`, for people.
+        self._rests: dict[str, tuple[float, str]] = {}
         self._owed_until: dict[int, float] = {}  # by site: the time at which it owes nothing any more
-        self._stats = HostStats()
+        self.gave_up = 0  # hosts that are given up
 
     def __len__(self) -> int:
         """Tell how many hosts were met."""
@@ -83,7 +94,7 @@ class HostScheduler:
         """A host was met: it may have been told to rest before, or another machine may just have asked it."""
         if host.taken_at is not None:
             host.ready_at = host.taken_at + self._delay_of(host)
-        host.ready_at = max(host.ready_at, self._rests.get(host.name, 0.0))
+        host.ready_at = max(host.ready_at, self._rest_of(host.name)[0])
         self.places.judge(host)
 
     def forget_shards(self, shards: Collection[int]) -> None:
@@ -96,8 +107,7 @@ class HostScheduler:
                 self.places.leave(host, None, host.in_flight)
             self._hosts.forget(host)
             given_up += bool(host.given_up)
-        self._stats.no_longer_given_up(given_up)
-        self._stats.keep(self._by_name)
+        self.gave_up -= given_up
 
     def set_aside_idle(self, now: float, expected: Container[str]) -> None:
         """Set all hosts aside that have nothing to do, except those of which tasks are expected back."""
@@ -115,7 +125,7 @@ class HostScheduler:
         if host.given_up:
             host.given_up = ""
             self._why_given_up.pop(host.name, None)
-            self._stats.no_longer_given_up()
+            self.gave_up -= 1
             host.pace.forget_failures()
             host.robots_attempt = 1
 
@@ -208,7 +218,7 @@ class HostScheduler:
         return host.name in self.paused or urls.without_port(host.name) in self.paused
 
     def drop_settled(self) -> None:
-        """Let no host that was told to rest wait for its turn if nothing is left to do for it."""
+        """After much was marked as told: let no host that rests be waited for if nothing is left to do for it."""
         for name in self._rests:
             host = self._by_name.get(name)
             if host is not None:
@@ -265,7 +275,6 @@ class HostScheduler:
             host.pace.answered(latency_s)
             self.places.answered_from(host, address)
             self.places.judge(host, by_page=by_page)
-        self._stats.answered(name)
 
     def failed(self, task: Task, class_: str, now: float, message: str = "", *, asks_for_rest: bool = False) -> None:
         """A host did not answer, or said that it cannot. After many failures in a row it rests, then it is given up.
@@ -278,7 +287,7 @@ class HostScheduler:
         no_robots = isinstance(task, RobotsTask) and task.attempt > self.settings.fetch.retries
         pause_s = host.pace.failed(now, self.settings.politeness, at_once=no_robots, timed_out=class_ == "timeout")
         self.places.judge(host, by_page=False)
-        self._stats.failed(task.host, host.pace.failures, class_)
+        host.failure = class_
         if host.pace.should_give_up(now, self.settings.politeness, asks_for_rest=asks_for_rest):
             self.give_up(task.host, class_, message)
         elif pause_s:
@@ -291,8 +300,7 @@ class HostScheduler:
         """
         host = self._find(name)
         if host is not None:
-            if not host.given_up:
-                self._stats.given_up()
+            self.gave_up += not host.given_up
             host.given_up = class_
             self._why_given_up[name] = message
             if len(self._why_given_up) > _MOST_GIVEN_UP:
@@ -316,7 +324,6 @@ class HostScheduler:
             if host is not None:
                 host.pace.forget_failures()
                 host.robots_attempt = 1
-                self._stats.forgiven(name)
 
     # -- delays and rests
 
@@ -328,15 +335,10 @@ class HostScheduler:
     def _delay_of(self, host: Host) -> float:
         return host.pace.delay_s(self.settings.politeness)
 
-    def delay_of(self, host: Host) -> tuple[float, str]:
-        """Give a host's seconds between two requests, and what sets them."""
-        return self._delay_of(host), host.pace.set_by(self.settings.politeness)
-
     def rest(self, name: str, until: float, why: str = "told") -> None:
         """Ask a host, met or not, nothing before `until`. `why`: a cause of `host_figures`, for people."""
-        if until > self._rests.get(name, 0.0):
-            self._rests[name] = until
-            self._why[name] = why
+        if until > self._rest_of(name)[0]:
+            self._rests[name] = until, why
         host = self._by_name.get(name)
         if host is not None:
             host.ready_at = max(host.ready_at, until)
@@ -352,26 +354,23 @@ class HostScheduler:
 
     def rests(self, now: float) -> dict[str, float]:
         """Give the hosts that were told to rest, with the seconds that remain; another thread may call this."""
-        return {name: until - now for name, until in self._rests.copy().items() if until > now}
+        return {name: until - now for name, (until, _) in self._rests.copy().items() if until > now}
 
     def rests_s(self, name: str, now: float) -> float:
         """Give for how many seconds a host was told to rest; 0 or less if it need not."""
-        return self._rests.get(name, 0.0) - now
+        return self._rest_of(name)[0] - now
 
     def why_it_rests(self, name: str) -> str:
         """Give why a host was told to rest."""
-        return self._why.get(name, "told")
+        return self._rest_of(name)[1]
+
+    def _rest_of(self, name: str) -> tuple[float, str]:
+        return self._rests.get(name, (0.0, "told"))
 
     def forget_past_rests(self, now: float) -> None:
-        self._rests = {name: until for name, until in self._rests.items() if until > now}
-        self._why = {name: why for name, why in self._why.items() if name in self._rests}
+        self._rests = {name: rest for name, rest in self._rests.items() if rest[0] > now}
         self._owed_until = {site: until for site, until in self._owed_until.items() if until > now}
         self.places.forget_past(now)
-
-    @property
-    def gave_up(self) -> int:
-        """The number of hosts that are given up."""
-        return self._stats.gave_up
 
     def all_paused(self) -> set[str]:
         """Give the names in `paused` that stop all hosts with pending URLs; none if one of these may be asked."""
@@ -389,11 +388,10 @@ class HostScheduler:
         found = {}
         for host in self._by_name.values():
             if host.pending:
-                fails = self._stats.fails(host.name)
-                if fails is None:
+                if not host.pace.failures or not host.failure:
                     return {}
-                asked = self.why_it_rests(host.name) == "retry-after"
-                found[host.name] = Fails(*fails, max(0.0, self.rests_s(host.name, now)) if asked else 0.0)
+                asked_s = self.rests_s(host.name, now) if self.why_it_rests(host.name) == "retry-after" else 0.0
+                found[host.name] = Fails(host.pace.failures, host.failure, max(0.0, asked_s))
         return found
 
 
@@ -401,22 +399,6 @@ class HostScheduler:
 
 
 _LISTING_PAUSE_S = 1.0  # then a host that waits for its listing is looked at again
-
-
-class Knowledge(Protocol):
-    """What is asked about a pending task. `shard`: that of its host; None if its host has URLs in many."""
-
-    def standing(self, task: PageTask, shard: int | None) -> Standing:
-        """Tell what is known of its URL."""
-        ...
-
-    def is_robots_first(self, host: str) -> bool:
-        """Tell whether a host is asked for its robots.txt even if only stored pages are to be told."""
-        ...
-
-    def may_miss(self, task: PageTask, shard: int | None, now: float) -> bool:
-        """Tell whether the tree may have a record of it that `standing` does not know; this may list the host again."""
-        ...
 
 
 class NextTask:
@@ -432,14 +414,14 @@ class NextTask:
     """
 
     def __init__(
-        self, hosts: Hosts, knowledge: Knowledge, in_flight: Container[str], cut: LeftOut, why: Mapping[str, str]
+        self, hosts: Hosts, shards: Shards, in_flight: Container[str], cut: LeftOut, why: Mapping[str, str]
     ) -> None:
         """`in_flight`: the keys of the pages that are. `cut`: counts the URLs left out, by the limit.
 
         `why`: hosts that were given up, with the message of the last failure.
         """
         self._hosts = hosts
-        self._knowledge = knowledge
+        self._shards = shards
         self._in_flight = in_flight
         self._cut = cut
         self._why = why
@@ -467,7 +449,7 @@ class NextTask:
         """Drop tasks of a host until one is not settled; tell whether there is one."""
         while host.queue.count or host.urgent:
             task = self._hosts.pop(host)
-            if task.flags.wanted_again or not self._knowledge.standing(task, host.shard).settled:
+            if task.flags.wanted_again or not self._shards.standing(task, host.shard).settled:
                 self._hosts.put_first(host, task)
                 return True
         return False
@@ -488,8 +470,8 @@ class NextTask:
         """
         while host.queue.count or host.urgent:
             task = self._hosts.pop(host)
-            check = task.check or task.flags.is_special or self._knowledge.may_miss(task, host.shard, now)
-            settled, recorded, known = self._knowledge.standing(task, host.shard)
+            check = task.check or task.flags.is_special or self._shards.may_miss(task, host.shard, now)
+            settled, recorded, known = self._shards.standing(task, host.shard)
             if settled and not task.flags.wanted_again:
                 continue
             check = check or recorded
@@ -503,8 +485,8 @@ class NextTask:
         As long as that is not known for sure, the host waits: the links of a stored page must be told.
         """
         while (task := self._pop(host, now)) is not None:
-            may_miss = self._knowledge.may_miss(task, host.shard, now)  # asked first: it may list the host again
-            if self._knowledge.standing(task, host.shard).recorded:
+            may_miss = self._shards.may_miss(task, host.shard, now)  # asked first: it may list the host again
+            if self._shards.standing(task, host.shard).recorded:
                 return task
             if may_miss:
                 self._hosts.put_first(host, task)
@@ -519,66 +501,11 @@ class NextTask:
         So a host of which nothing is left is not asked for its robots.txt, as after `.fscrawl` was deleted.
         """
         first = self._hosts.peek(host)
-        is_new = first.flags.is_special or first.key in self._in_flight or self._knowledge.is_robots_first(host.name)
-        return None if is_new or not self._knowledge.standing(first, host.shard).recorded else self._pop(host, now)
+        is_new = first.flags.is_special or first.key in self._in_flight or self._shards.is_robots_first(host.name)
+        return None if is_new or not self._shards.standing(first, host.shard).recorded else self._pop(host, now)
 
     def _robots_task(self, host: Host) -> RobotsTask | None:
         """Give the task that opens a host; None as long as any task of it is in flight."""
         if host.in_flight:
             return None
         return RobotsTask(self._hosts.peek(host).url, host.name, host.robots_attempt)
-
-
-# -- for people: which hosts fail, and how many were given up
-
-
-_KEPT = 1000  # failing hosts: those of the last exchanges, since a crawl of weeks meets many
-
-
-class Fails(NamedTuple):
-    """How a host fails: how many times in a row, how it did last, and for how many seconds it asked to be left alone.
-
-    `asked_rest_s`: what remains of its Retry-After, 0 without one.
-    """
-
-    times: int
-    class_: str
-    asked_rest_s: float = 0.0
-
-
-class HostStats:
-    """How the last exchanges with each host went."""
-
-    def __init__(self) -> None:
-        self._failing: dict[str, tuple[int, str]] = {}  # host → failures in a row, and the class of the last one
-        self.gave_up = 0
-
-    def answered(self, host: str) -> None:
-        self._failing.pop(host, None)
-
-    def failed(self, host: str, failures: int, class_: str) -> None:
-        """`failures`: how many times in a row the host has failed, the last time by `class_`."""
-        self._failing.pop(host, None)
-        self._failing[host] = failures, class_
-        if len(self._failing) > _KEPT:
-            del self._failing[next(iter(self._failing))]  # the oldest
-
-    def fails(self, host: str) -> tuple[int, str] | None:
-        """Give how often a host has failed in a row, and how it did last; None if it has not, or is not kept."""
-        return self._failing.get(host)
-
-    def forgiven(self, host: str) -> None:
-        """The failures were not the host's: the network was gone."""
-        self._failing.pop(host, None)
-
-    def given_up(self) -> None:
-        """One more host was given up."""
-        self.gave_up += 1
-
-    def no_longer_given_up(self, count: int = 1) -> None:
-        """Hosts that were given up are to be asked again, or other machines have them now."""
-        self.gave_up -= count
-
-    def keep(self, hosts: Container[str]) -> None:
-        """Forget all hosts but these: other machines may have the others now."""
-        self._failing = {host: failures for host, failures in self._failing.items() if host in hosts}

@@ -8,7 +8,7 @@ Vocabulary:
   given up    a host that failed for so long that it is asked nothing more
   set aside   a host without anything to do: some 60 bytes are kept of it. When it is recalled, it is as it was
 
-Promise: a pending URL is popped once, unless its host is cleared or forgotten. When the queues need more memory than
+Promise: a pending URL is popped once, unless its host is forgotten. When the queues need more memory than
 `_MEMORY_BYTES`, they are moved to the local disk, where they take about twice their size at most. Nothing here looks at
 times: that is the scheduler's job.
 """
@@ -44,6 +44,7 @@ class Host:
 
     __slots__ = (
         "address",
+        "failure",
         "given_up",
         "in_flight",
         "in_heap",
@@ -88,6 +89,7 @@ class Host:
         self.woken_by: Any = None  # the group that has a place for it now
         self.ready_at = 0.0  # it is asked nothing before
         self.pace = Pace()
+        self.failure = ""  # the class of the last one; it is not kept of a host that is set aside
         self.given_up = ""  # the class of its failures, once it is given up
         self.is_listed = False  # the tree was asked what it holds of the host
         self.is_open = is_open
@@ -156,7 +158,13 @@ class Hosts:
 
     def forget(self, host: Host) -> None:
         """Forget a host with all that is pending for it."""
-        self.clear(host)
+        self.pending -= host.pending
+        self._in_memory_bytes -= host.queue.memory_bytes
+        host.queue.clear(self._scratch)
+        host.urgent = None
+        if host.labels:
+            self.labels -= host.labels  # what falls to 0 is dropped
+            host.labels = None
         self._add_to_count(host.site, -1)
         del self.by_name[host.name]
 
@@ -265,18 +273,6 @@ class Hosts:
         """Make a task pending that was handed out before: it is the next to be popped. `behind`: of such, the last."""
         host.urgent = [task, *(host.urgent or ())] if behind else [*(host.urgent or ()), task]
         self._count(host, task.flags.label, 1)
-
-    def clear(self, host: Host) -> int:
-        """Forget what is pending for a host; tell how much that was."""
-        forgotten = host.pending
-        self.pending -= forgotten
-        self._in_memory_bytes -= host.queue.memory_bytes
-        host.queue.clear(self._scratch)
-        host.urgent = None
-        if host.labels:
-            self.labels -= host.labels  # what falls to 0 is dropped
-            host.labels = None
-        return forgotten
 
     def keep(self, host: Host, wanted: Callable[[str], bool]) -> None:
         """Forget what is pending for a host, except the wanted URLs."""

@@ -20,9 +20,11 @@ that wait.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
-from typing import TypeVar
+from functools import lru_cache
+from ipaddress import IPv6Address
+from typing import Any
 
 from fscrawl import urls
 from fscrawl.config.settings import PolitenessSettings
@@ -33,7 +35,6 @@ _NO_LIMIT = 2**63
 _QUICK_S = 10.0  # so long after the turn of a quick host, there are quick hosts
 _LAST = 64  # of so many hosts that came last, the last one has its turn that has not failed
 _SITES = 10_000  # of so many, the last address is remembered
-_IPV6_GROUPS = 4  # of 16 bits: what one customer of a network has
 
 
 class Group:
@@ -49,7 +50,6 @@ class Group:
         self.has_turn = False  # the scheduler will ask it to `wake` a host at `next_at`
 
 
-Key = TypeVar("Key", int, str)
 PER_SITE, PER_ADDRESS = 8, 8  # requests of a machine to a registrable domain, and to an IP address, at the same time
 ADDRESS_DELAY_S = 0.125  # between two requests of a machine to an IP address; never more than the delay of a host
 
@@ -61,9 +61,9 @@ class Places:
 
     def __init__(self, settings: PolitenessSettings, schedule: Schedule) -> None:
         self._schedule = schedule
-        self._sites: dict[int, Group] = {}
-        self._addresses: dict[str, Group] = {}
-        self._slow_of_site: dict[int, Group] = {}
+        self._sites: defaultdict[int, Group] = defaultdict(Group)
+        self._addresses: defaultdict[str, Group] = defaultdict(Group)
+        self._slow_of_site: defaultdict[int, Group] = defaultdict(Group)
         self._slow = Group()
         self._slow_beside_quick = self._slow_alone = _NO_LIMIT
         self._quick_until = 0.0
@@ -94,12 +94,10 @@ class Places:
         A host that was given up gets a place in any case: it is asked nothing.
         """
         self._now = now
-        site = self._sites.get(host.site) or self._group(self._sites, host.site)
+        site = self._sites[host.site]
         if host.address is None:
             host.address = _literal(host.name) or self._address_of_site.get(host.site) or ""
-        address = None
-        if host.address:
-            address = self._addresses.get(host.address) or self._group(self._addresses, host.address)
+        address = self._addresses[host.address] if host.address else None
         if not host.given_up:
             full = self._full_group(host, site, address, now)
             if full is not None:
@@ -132,8 +130,8 @@ class Places:
         return None if host.is_quick else self._full_of_slow(host, now)
 
     def _full_of_slow(self, host: Host, now: float) -> Group | None:
-        site = self._slow_of_site.get(host.site)
-        if site is not None and site.in_flight >= self._slow_per_site:
+        site = self._slow_of_site[host.site]
+        if site.in_flight >= self._slow_per_site:
             return site
         return self._slow if self._slow.in_flight >= self._most_slow(now) else None
 
@@ -192,7 +190,7 @@ class Places:
                 before = self._addresses[host.address]
                 before.in_flight -= host.in_flight
                 self._wake(before, host.in_flight)
-            self._group(self._addresses, address).in_flight += host.in_flight
+            self._addresses[address].in_flight += host.in_flight
         host.address = address
 
     def judge(self, host: Host, *, by_page: bool = True) -> None:
@@ -224,7 +222,7 @@ class Places:
 
     def _enter_slow(self, host: Host, count: int) -> None:
         self._slow.in_flight += count
-        self._group(self._slow_of_site, host.site).in_flight += count
+        self._slow_of_site[host.site].in_flight += count
 
     def _leave_slow(self, host: Host, count: int) -> None:
         self._slow.in_flight -= count
@@ -240,12 +238,6 @@ class Places:
         return "address" if host.waits_for is self._addresses.get(host.address or "") else "slow"
 
     # -- groups
-
-    def _group(self, groups: dict[Key, Group], key: Key) -> Group:
-        group = groups.get(key)
-        if group is None:
-            group = groups[key] = Group()
-        return group
 
     def _set_turn(self, group: Group) -> None:
         if not group.has_turn:
@@ -275,9 +267,10 @@ class Places:
 
     def forget_past(self, now: float) -> None:
         """Forget the groups of which nothing is in flight, and whose floor is over."""
-        self._sites = {key: each for key, each in self._sites.items() if not _is_idle(each, now)}
-        self._slow_of_site = {key: each for key, each in self._slow_of_site.items() if not _is_idle(each, now)}
-        self._addresses = {key: each for key, each in self._addresses.items() if not _is_idle(each, now)}
+        all_groups: tuple[dict[Any, Group], ...] = (self._sites, self._slow_of_site, self._addresses)
+        for groups in all_groups:
+            for key in [key for key, group in groups.items() if _is_idle(group, now)]:
+                del groups[key]
 
 
 def _pop_last(waiting: deque[Host]) -> Host:
@@ -304,17 +297,14 @@ def _literal(name: str) -> str:
     return bare if bare.rpartition(".")[2].isdigit() else ""
 
 
+@lru_cache(_SITES)  # it is asked for with each answer
 def _network(address: str) -> str:
-    """Give what counts as one address.
+    """Give what counts as one address: of IPv6, what one customer of a network has.
 
     >>> _network("192.0.2.7"), _network("2001:db8:1::7"), _network("::ffff:192.0.2.7")
-    ('192.0.2.7', '2001:db8:1:0', '192.0.2.7')
+    ('192.0.2.7', '2001:db8:1::', '192.0.2.7')
     """
     if ":" not in address:
         return address
-    if "." in address:
-        return address.rpartition(":")[2]
-    head, _, tail = address.partition("%")[0].partition("::")
-    first, last = head.split(":") if head else [], tail.split(":") if tail else []
-    groups = [*first, *["0"] * (8 - len(first) - len(last)), *last]
-    return ":".join(groups[:_IPV6_GROUPS])
+    parsed = IPv6Address(address)
+    return str(parsed.ipv4_mapped or IPv6Address(int(parsed) >> 64 << 64))

@@ -209,8 +209,8 @@ _FIRST_LOOK_BYTES = 256  # nearly every line is shorter
 
 
 class _Segment:
-    def __init__(self, directory: str | None) -> None:
-        self.file: IO[bytes] = tempfile.TemporaryFile(prefix="fscrawl-", dir=directory)  # noqa: SIM115 - lives on
+    def __init__(self) -> None:
+        self.file: IO[bytes] = tempfile.TemporaryFile(prefix="fscrawl-")  # noqa: SIM115 - lives on
         self.size = 0
         self.in_use = 0
 
@@ -223,21 +223,19 @@ class Scratch:
       segment    a file without a name; blocks are only appended. It goes when nothing in it is in use any more
       wasteful   a segment of which so little is in use that it is better to write that again elsewhere
 
-    The files are a cache of this process, never in the tree. They are gone when the process ends, whatever ends it. If
-    wasteful segments are emptied after each writing, all files together have at most twice the bytes in use, and two
-    segments more.
+    The files are a cache of this process, in the system's directory for temporary files, never in the tree. They are
+    gone when the process ends, whatever ends it. If wasteful segments are emptied after each writing, all files have
+    together at most twice the bytes in use, and two segments more.
 
     size, in_use    bytes in the files, and how many of them were not given back
     """
 
-    def __init__(self, directory: str | None = None, segment_bytes: int = _SEGMENT_BYTES) -> None:
-        """`directory`: by default the system's directory for temporary files."""
+    def __init__(self, segment_bytes: int = _SEGMENT_BYTES) -> None:
         self.size = 0
         self.in_use = 0
-        self._directory = directory
         self._least_bytes = segment_bytes
         self._newest = 0
-        self._segments = {0: _Segment(directory)}
+        self._segments = {0: _Segment()}
 
     @property
     def _segment_bytes(self) -> int:
@@ -248,7 +246,7 @@ class Scratch:
         segment = self._segments[self._newest]
         if segment.size >= self._segment_bytes:
             self._newest += 1
-            segment = self._segments[self._newest] = _Segment(self._directory)
+            segment = self._segments[self._newest] = _Segment()
             self._close_if_empty(self._newest - 1)
         place = self._newest << _POSITION_BITS | segment.size
         segment.file.write(data)

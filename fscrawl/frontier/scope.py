@@ -70,7 +70,7 @@ class Scope:
         'trap'
         """
         if "#" in url:
-            return self._refuses_request(url)
+            return self.refuses(url_of(url)) if is_spelling(url) else BAD_REQUEST
         if _URL.match(url) is None or len(url) > MAX_URL_CHARS:
             return BAD_REQUEST
         if (rule := self._refuses_origin(origin(url))) is not None:
@@ -100,9 +100,6 @@ class Scope:
         """
         name = hostname(url)
         return (name if self.mode == "host" else site(name)) in self._members
-
-    def _refuses_request(self, text: str) -> str | None:
-        return self.refuses(url_of(text)) if is_spelling(text) else BAD_REQUEST
 
     def sitemaps(self, references: Iterable[str], base: str) -> tuple[str, ...]:
         """Give the sitemaps that a robots.txt names and that belong to the crawl, as normal forms.

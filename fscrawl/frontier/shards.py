@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from fscrawl import urls
 from fscrawl.frontier.flags import Flags
@@ -70,10 +70,6 @@ class Shard:
             self.beyond.setdefault(fingerprint, []).append(flags)
         return least
 
-    def again_from_beyond(self, fingerprint: int) -> list[Flags]:
-        """Give how a URL is wanted again that has come within the limit of depth; only once."""
-        return self.beyond.pop(fingerprint, [])
-
 
 @lru_cache(maxsize=16384)  # for hosts of other machines' shards; the hosts that were met know theirs
 def _shard_of_host(host: str, shards: int, partition: str) -> int:
@@ -83,7 +79,7 @@ def _shard_of_host(host: str, shards: int, partition: str) -> int:
 class Shards:
     """The shards held, by number, and how many tasks of each are in flight."""
 
-    def __init__(self, count: int, partition: str, stored: StoredPages | None) -> None:
+    def __init__(self, count: int, partition: str, stored: StoredOnTree | None) -> None:
         """`count`: of the whole crawl. `stored`: what the tree holds already; None: nothing."""
         self.held: dict[int, Shard] = {}
         self.in_flight: Counter[int] = Counter()  # of shards that were let go, too
@@ -181,36 +177,15 @@ class Shards:
 # -- what the tree holds of each host
 
 
-class StoredPages(Protocol):
-    """What the frontier asks, once for each host with a pending URL; once more if it had one just after a take.
-
-    robots_first   hosts whose robots.txt is to be read even if only stored pages are to be told: it may name sitemaps
-    """
-
-    robots_first: set[str]
-
-    def list_hosts(self) -> None:
-        """Find out of which hosts something is stored."""
-        ...
-
-    def keys(self, host: str) -> Iterable[str]:
-        """Give the keys that are stored or have failed for good."""
-        ...
-
-    def page_count(self, host: str) -> int:
-        """Tell how many pages are stored."""
-        ...
-
-
 class StoredOnTree:
-    """Reads what is stored from the tree.
+    """What the frontier asks, once for each host with a pending URL; once more if it had one just after a take.
 
     It has a list of hosts that is brought up to date now and then: a host that is not in it costs no call. Most hosts
     are met for the first time, and then nothing is stored of them. A host of which all is told costs none either.
 
     hosts   those that had directories when they were last listed
     robots_first
-            as for `StoredPages`
+            hosts whose robots.txt is to be read even if only stored pages are to be told: it may name sitemaps
     met     those of them whose keys were asked for since `take_met`
     """
 

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from fscrawl import urls
 from fscrawl.fleet.rules import LinkRules
 from fscrawl.frontier.scope import Scope
-from fscrawl.frontier.seen import RecentDepths
 from fscrawl.storage.records import SITEMAP, PageRecord
 from fscrawl.util.distinct import LeftOut
+from fscrawl.util.lru import RecentDepths
 
 # URLs that a worker remembers having reported, per generation: some 20,000 of usual length. It is counted in bytes,
 # because pages decide how long URLs are.

@@ -42,7 +42,7 @@ MOST_BYTES = {
     ROBOTS: 4 * _MIB,  # 500 KiB of text, in which each character may be escaped
     LEASES: 64 * _KIB,
     GENERATIONS: 64 * _GIB,  # logs and snapshots
-    MACHINES: 64 * _MIB,  # a status file
+    MACHINES: 8 * _MIB,  # a status file: 5,000 labels, of four bytes a letter at most
 }
 
 

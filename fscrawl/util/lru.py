@@ -52,6 +52,18 @@ class Recent(Generic[K, V]):
                 self._old, self.young, self._weight = self.young, {}, 0
 
 
+class RecentDepths(Recent[K, int]):
+    """What was seen lately, each item with its least depth."""
+
+    def add(self, item: K, depth: int, weight: int = 1) -> bool:
+        """Add an item; tell whether it was new, or had only been added with greater depths."""
+        before = self.get(item)
+        if before is not None and before <= depth:
+            return False
+        self.put(item, depth, weight)
+        return True
+
+
 class RecentGroups(Generic[G, K, V]):
     """The same for items in groups: who needs many items of one group looks that up only once.
 

@@ -44,7 +44,7 @@ def writer(files):
 
 @pytest.fixture
 def reader(root):
-    return LogReader(UrlLogs(Tree(root, "b").files, 1), "b", shards=10)
+    return LogReader(UrlLogs(Tree(root, "b").files, 1), shards=10)
 
 
 @pytest.fixture

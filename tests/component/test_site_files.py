@@ -149,8 +149,8 @@ def test_machines_must_have_the_same_file(root: Path, tmp_path: Path) -> None:
             first.until(lambda: len(pages(root)) > 5, "some pages")
             (tmp_path / "other.py").write_text(Path(file).read_text() + "# edited\n")
             for flags, said in (
-                (["--site", str(tmp_path / "other.py")], "all machines must have the same"),
-                (["--seed", web.url(A, "/item/2024-01-01-1")], "start this machine with the same, by --site FILE"),
+                (["--site", str(tmp_path / "other.py")], "start all machines with the same"),
+                (["--seed", web.url(A, "/item/2024-01-01-1")], "with no site file; start all machines with the same"),
             ):
                 done = crawl(root, *flags, workers=1)
                 assert done.code == 2, done
@@ -188,7 +188,7 @@ def test_a_file_that_is_forgotten(root: Path, tmp_path: Path) -> None:
         assert crawl(root, "--site", site_file(tmp_path, web, narrow)).code == 0
         done = crawl(root, seeds=[web.url(A)])
         assert done.code == 0, done
-        assert done.err.count("this crawl has had a site file, of digest ") == 1
+        assert done.err.count("this crawl has had a site file of digest ") == 1
         done = crawl(tmp_path / "other", seeds=[web.url(A)])
         assert "site file" not in done.err
 

@@ -69,7 +69,8 @@ class Logs:
     def write(self, name: str, lines: Iterable[dict[str, Any]], *, hello: bool = True) -> None:
         """Write a log, or what it grows by if it is there."""
         new = hello and not self.path(name).exists()
-        lines = [*([self.hello(name)] if new else []), *lines]
+        counted = ({**line, "stored": line.get("stored", line.get("pages", 0))} for line in lines)
+        lines = [*([self.hello(name)] if new else []), *counted]
         with self.path(name).open("ab") as file:
             file.writelines(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in lines)
 
@@ -92,6 +93,7 @@ def busy(number: int, every_s: float = 10.0) -> dict[str, Any]:
         "shards": 85,
         "dead_after": 60.0,
         "pages": number * 100,
+        "stored": number * 100,
         "bytes": number * 2_000_000,
         "errors": {"http-4xx": number, "timeout": number // 3},
         "pending": max(0, 1_000_000 - number * 50),

@@ -135,12 +135,12 @@ def _content(snapshot: Snapshot) -> Iterator[tuple[int, Folded]]:
         yield fingerprint, Folded("waiting", found.depth, None, again, found.flags.sitemap, found.referrer)
     for kind, section in (("failed", snapshot.failed()), ("told", snapshot.told())):
         before = -1
-        for fingerprints, knowns, tolds in section:
-            for index, fingerprint in enumerate(fingerprints):
+        for columns in section:
+            for fingerprint, *depths in zip(*columns, strict=True):
                 assert before < fingerprint
                 before = fingerprint
-                known = None if knowns is None or knowns[index] == NO_DEPTH else knowns[index]
-                yield fingerprint, Folded(kind, known, None if tolds is None else tolds[index])
+                known = None if depths[:1] in ([], [NO_DEPTH]) else depths[0]
+                yield fingerprint, Folded(kind, known, depths[1] if len(depths) > 1 else None)
 
 
 def surveyed(lines: Iterable[Line]) -> bool:

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from fscrawl.errors import MemoryGone, NotATreeError
-from fscrawl.fleet.anchor import Anchor, unless_gone
+from fscrawl.fleet.anchor import Anchor
 from fscrawl.storage.layout import heartbeat_path
 from fscrawl.storage.records import FORMAT, TreeRecord, new_machinery
 from fscrawl.store import Tree, TreeFiles, create
@@ -207,13 +207,3 @@ def test_a_damaged_record(moored):
     moored.anchor._sleep = moored.slept.append
     with pytest.raises(NotATreeError, match=r"tree\.json: not JSON"):
         moored.anchor.check()
-
-
-def test_a_word_about_a_file_of_a_tree_that_is_gone(moored):
-    """While the tree is there, a warning of one of its files is given; when all is missing, another line says so."""
-    said = []
-    warn = unless_gone(moored.tree, said.append)
-    warn("one")
-    delete(moored)
-    warn("two")
-    assert said == ["one"]

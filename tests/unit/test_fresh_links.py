@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from fscrawl import urls
 from fscrawl.config.settings import CrawlSettings, Settings
 from fscrawl.fleet.rules import LinkRules
-from fscrawl.frontier.seen import RecentDepths
 from fscrawl.handlers.fresh_links import FreshLinks
 from fscrawl.storage.records import SITEMAP, PageRecord
+from fscrawl.util.lru import RecentDepths
 from tests.support.effort import tries
 from tests.support.frontiers import A
 

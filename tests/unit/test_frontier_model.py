@@ -130,7 +130,7 @@ class FrontierModel(RuleBasedStateMachine):
     @rule(which=st.integers(0, 99), wait=st.sampled_from([1, 10]))
     def rest(self, which, wait):
         host = urls.host(sorted(self.met)[which % len(self.met)])
-        self.frontier.rest(host, self.now + wait)
+        self.frontier.scheduler.rest(host, self.now + wait)
         self._rest(host, self.now + wait)
 
     @precondition(lambda self: self.met)

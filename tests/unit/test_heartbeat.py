@@ -285,7 +285,7 @@ def test_peer_that_has_left(monkeypatch):
     parse_line = beat.parse_line
     monkeypatch.setattr(beat, "parse_line", lambda line: parsed.append(line) or parse_line(line))
     shared.logs["m"] = lines({"hello": "m"}, *({"beat": n} for n in range(9)), {"bye": True, "pages": 7, "log": 3})
-    assert peer.read(shared, 2.0) == 11
+    peer.hear(peer.listen(shared), 2.0)
     assert len(parsed) == 2
     assert (peer.greeting, peer.left, peer.last().pages) == (Hello("m"), True, 7)
 
@@ -295,17 +295,17 @@ def test_peer_whose_last_line_is_no_goodbye(end):
     """Then its last beats count."""
     shared, peer = Shared(), Peer("m", 1.0)
     shared.logs["m"] = lines({"hello": "m"}, {"beat": 7}, {"beat": 8}) + end
-    peer.read(shared, 2.0)
+    peer.hear(peer.listen(shared), 2.0)
     assert peer.beats == [Beat(number=8), Beat(number=9)] if b"9" in end else [Beat(number=7), Beat(number=8)]
 
 
 def test_peer_that_does_not_grow():
     """No new lines, no sign of life."""
     shared, peer = Shared(), Peer("m", 1.0)
-    assert peer.read(shared, 9.0) == 0
+    peer.hear(peer.listen(shared), 9.0)
     assert (peer.grown_at, peer.offset) == (1.0, 0)
     shared.say("m", hello="m")
-    assert peer.read(shared, 10.0) == 1
+    peer.hear(peer.listen(shared), 10.0)
     assert (peer.grown_at, peer.offset) == (10.0, len(shared.logs["m"]))
 
 

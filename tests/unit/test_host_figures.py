@@ -37,8 +37,8 @@ def test_rests_and_why(make_frontier):
     fill(frontier, A + "1", B + "1", C + "1")
     frontier.scheduler.rest("a.example", 50, "retry-after")
     frontier.scheduler.rest("a.example", 20, "failing")
-    frontier.rest("b.example", 30)
-    frontier.rest("not-met.example", 70)
+    frontier.scheduler.rest("b.example", 30)
+    frontier.scheduler.rest("not-met.example", 70)
     for _ in range(10):
         fail(frontier, 0, name="c.example")
     assert causes(frontier, 5) == {
@@ -123,8 +123,8 @@ def test_the_worst_and_the_largest(make_frontier):
     """Of many hosts those are given that are in trouble, and then those with most URLs."""
     frontier = make_frontier("politeness.delay=1")
     fill(frontier, *(f"http://h{n}.example/{page}" for n in range(9) for page in range(n + 1)))
-    frontier.rest("h0.example", 9)
-    frontier.rest("elsewhere.example", 5)
+    frontier.scheduler.rest("h0.example", 9)
+    frontier.scheduler.rest("elsewhere.example", 5)
     found = frontier.host_figures(0, 3)
     assert list(found) == ["h0.example", "h8.example", "h7.example"]
     assert found["h8.example"].pending == 9

@@ -71,11 +71,11 @@ def test_rest(make_frontier):
     """A host that was told to rest is asked nothing before, and a shorter rest does not cut a longer one."""
     frontier = make_frontier("politeness.delay=1")
     fill(frontier, A + "1", A + "2")
-    frontier.rest("a.example", 50)
-    frontier.rest("a.example", 20)
+    frontier.scheduler.rest("a.example", 50)
+    frontier.scheduler.rest("a.example", 20)
     assert (frontier.take(49), frontier.next_at()) == (None, 50)
     frontier.finish(frontier.take(50), 50)
-    frontier.rest("a.example", 80)
+    frontier.scheduler.rest("a.example", 80)
     assert frontier.take(79) is None
     assert frontier.take(80) is not None
 
@@ -85,7 +85,7 @@ def test_rest_while_in_flight(make_frontier):
     frontier = make_frontier("politeness.delay=1")
     fill(frontier, A + "1", A + "2")
     task = frontier.take(0)
-    frontier.rest("a.example", 60)
+    frontier.scheduler.rest("a.example", 60)
     frontier.finish(task, 0)
     assert (frontier.take(59), frontier.next_at()) == (None, 60)
 
@@ -93,8 +93,8 @@ def test_rest_while_in_flight(make_frontier):
 def test_rest_before_meeting(make_frontier):
     """A host that was told to rest before it was met rests when it is."""
     frontier = make_frontier("politeness.delay=0")
-    frontier.rest("a.example", 70)
-    frontier.rest("a.example", 50)
+    frontier.scheduler.rest("a.example", 70)
+    frontier.scheduler.rest("a.example", 50)
     fill(frontier, A, B)
     assert [frontier.take(0).host, frontier.take(69), frontier.next_at()] == ["b.example", None, 70]
     assert frontier.take(70).host == "a.example"
@@ -145,22 +145,22 @@ def test_rests(make_frontier):
     """Resting hosts are reported with the seconds that remain, and forgotten when their time is over."""
     frontier = make_frontier()
     fill(frontier, A)
-    frontier.rest("a.example", 100)
-    frontier.rest("b.example", 130)
-    assert frontier.rests(40) == {"a.example": 60, "b.example": 90}
-    assert frontier.rests(100) == {"b.example": 30}
+    frontier.scheduler.rest("a.example", 100)
+    frontier.scheduler.rest("b.example", 130)
+    assert frontier.scheduler.rests(40) == {"a.example": 60, "b.example": 90}
+    assert frontier.scheduler.rests(100) == {"b.example": 30}
     frontier.forget_what_is_over(99)
-    assert frontier.rests(0) == {"a.example": 100, "b.example": 130}
+    assert frontier.scheduler.rests(0) == {"a.example": 100, "b.example": 130}
     frontier.forget_what_is_over(110)
-    assert frontier.rests(0) == {"b.example": 130}
+    assert frontier.scheduler.rests(0) == {"b.example": 130}
 
 
 def test_told_to_rest_while_in_the_heap(make_frontier):
     """A host that is told to rest after its turn was set has its turn when the rest is over."""
     frontier = make_frontier("politeness.delay=0")
     fill(frontier, A, B, C)
-    frontier.rest("a.example", 10)
-    frontier.rest("b.example", 5)
+    frontier.scheduler.rest("a.example", 10)
+    frontier.scheduler.rest("b.example", 5)
     assert [frontier.take(0).host, frontier.take(0)] == ["c.example", None]
     assert frontier.next_at() == 5
     assert [frontier.take(5).host, frontier.take(9), frontier.take(10).host] == ["b.example", None, "a.example"]
@@ -170,7 +170,7 @@ def test_probe(make_frontier):
     """A probe goes to a host that may be asked; what is pending for it comes later, after the delay."""
     frontier = make_frontier("politeness.delay=5")
     fill(frontier, A, B, B + "2", C)
-    frontier.rest("c.example", 10)
+    frontier.scheduler.rest("c.example", 10)
     assert [frontier.probe(1, name, name) for name in ("c.example", "not-met.example")] == [None, None]
     probe = frontier.probe(1, "b.example", B)
     assert probe == RobotsTask(B, "b.example", attempt=0)
@@ -358,16 +358,16 @@ def test_robots_that_cannot_be_had(make_frontier):
     frontier = make_frontier("politeness.robots=true", "politeness.delay=0", "fetch.retries=1")
     fill(frontier, A)
     fail(frontier, 0, robots=True, attempt=1)
-    assert frontier.rests(0) == {}
+    assert frontier.scheduler.rests(0) == {}
     fail(frontier, 0, robots=True, attempt=2)
-    assert frontier.rests(0) == {"a.example": 10}
+    assert frontier.scheduler.rests(0) == {"a.example": 10}
 
 
 def test_given_up(make_frontier):
     """All that is pending for a host that was given up is handed out at once, to be written down without a request."""
     frontier = make_frontier("politeness.robots=true", "politeness.delay=50")
     fill(frontier, A + "1", A + "2")
-    frontier.rest("a.example", 1000)
+    frontier.scheduler.rest("a.example", 1000)
     give_up(frontier, "dns")
     tasks = [take_and_finish(frontier, 60, asked=False) for _ in range(2)]
     assert [(type(task), task.flags, task.check) for task in tasks] == [(PageTask, Flags(given_up="dns"), True)] * 2
@@ -383,7 +383,7 @@ def test_given_up_and_rest(make_frontier):
     fill(frontier, A + "1", A + "2")
     task = frontier.take(0)
     frontier.scheduler.give_up("a.example", "http-5xx")
-    frontier.rest("a.example", 3600)
+    frontier.scheduler.rest("a.example", 3600)
     frontier.retry(task, at=99)
     frontier.finish(task, 0)
     assert frontier.next_at() == 0
@@ -413,7 +413,7 @@ def test_forgive(make_frontier):
     frontier.finish(task, 9)
     frontier.forgive(["a.example", "unknown.example"])
     fail(frontier, 100)
-    assert frontier.rests(100) == {}
+    assert frontier.scheduler.rests(100) == {}
     assert frontier.take(100).attempt == 1
 
 
@@ -439,7 +439,7 @@ def test_another_try(make_frontier):
     frontier = make_frontier("politeness.robots=true", "politeness.delay=0")
     fill(frontier, A + "1")
     give_up(frontier)
-    frontier.rest("a.example", 100)
+    frontier.scheduler.rest("a.example", 100)
     assert take_and_finish(frontier, 60, asked=False).flags == parse_flags("gave-up=timeout")
     frontier.add(A + "2", 0, "", flags=parse_flags("again=t"))
     fill(frontier, A + "3")
@@ -459,7 +459,7 @@ def test_another_try_of_a_host_that_was_not_given_up(make_frontier):
         fail(frontier, 0)
     frontier.add(A, 0, "", flags=parse_flags("again=t"))
     fail(frontier, 0)
-    assert frontier.rests(0) == {"a.example": 10}
+    assert frontier.scheduler.rests(0) == {"a.example": 10}
 
 
 def test_unknown_host(make_frontier):

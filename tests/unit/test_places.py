@@ -281,7 +281,7 @@ def test_no_place_is_lost(make_frontier, few_places, seed):
             latency_s = rng.choice([0.1, 0.1, 0.1, 3.0, 20.0])
             frontier.scheduler.answered(task.host, latency_s, f"192.0.2.{rng.randrange(6)}")
             if rng.random() < 0.1:
-                frontier.rest(task.host, now + 1)
+                frontier.scheduler.rest(task.host, now + 1)
             asked = rng.random() < 0.8
             frontier.finish(task, now if asked else None)
             done += 1

@@ -10,8 +10,8 @@ from fscrawl.request import MAX_BODY_BYTES, Request, spelling
 
 
 @pytest.fixture
-def scratch(tmp_path):
-    scratch = Scratch(str(tmp_path))
+def scratch():
+    scratch = Scratch()
     yield scratch
     scratch.close()
 

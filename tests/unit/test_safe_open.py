@@ -404,8 +404,8 @@ def test_in_place_of_heartbeats(tree: Tree, kind: str) -> None:
     for path, content in ((log.path, b""), (log.path, b'{"hello":"m-2-bb"'), (log.path, b"")):
         plant(tree.root, Planted(path, "file", content))
         peer = Peer("m-2-bb", 0.0)
-        peer.read(logs, 1.0)
+        peer.hear(peer.listen(logs), 1.0)
         assert not peer.left
     plant(tree.root, log)
-    peer.read(logs, 2.0)
+    peer.hear(peer.listen(logs), 2.0)
     assert peer.left

@@ -1,6 +1,7 @@
 """Blocks on the local disk: what is written, what is read, and what goes back to the disk."""
 
 import random
+import tempfile
 
 import pytest
 
@@ -10,8 +11,9 @@ KIB = 1024
 
 
 @pytest.fixture
-def scratch(tmp_path):
-    scratch = Scratch(str(tmp_path), segment_bytes=64 * KIB)
+def scratch(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    scratch = Scratch(segment_bytes=64 * KIB)
     yield scratch
     scratch.close()
 

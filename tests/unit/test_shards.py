@@ -172,7 +172,7 @@ def test_let_go(make_frontier):
     frontier.let_go(frontier.location(B).shard)
     assert (frontier.in_flight, frontier.idle) == (1, False)
     frontier.retry(flying, at=0)
-    frontier.rest(flying.host, 9)
+    frontier.scheduler.rest(flying.host, 9)
     frontier.scheduler.open(flying.host, 9, 0)
     frontier.finish(flying, 0, End.BACK)
     assert (frontier.idle, frontier.in_flight_of(frontier.location(B).shard), frontier.take(99)) == (True, 0, None)

@@ -29,18 +29,6 @@ def test_what_is_no_beat_is_skipped(line: bytes) -> None:
     assert [(beat.at, beat.pages) for beat in found] == [(1.0, 3)]
 
 
-def test_a_counter_is_a_number_or_nothing() -> None:
-    """A field that is missing, or is no finite number, counts as 0; in a table it is left out; a text is a text."""
-    numbers = {"pages": 3, "bytes": "x", "pending": True, "in_flight": float("nan"), "hosts": 10**400, "resting": -1}
-    errors = {"x": 1, "y": "z", "w": float("inf")}
-    (beat,) = parse_lines(encoded({**numbers, "errors": errors, "state": "x", "settings": 3}))
-    assert (beat.pages, beat.bytes, beat.pending, beat.in_flight, beat.hosts, beat.resting) == (3, 0, 0, 0, 0, 0)
-    assert (beat.memory, beat.log, beat.dead_after) == (0, None, 0.0)
-    assert beat.errors == {"x": 1}
-    assert [line.errors for line in parse_lines(encoded({"errors": [1]}))] == [{}]
-    assert (beat.state, beat.settings, beat.settings_at) == ("x", "", "")
-
-
 # -- who is there
 
 
@@ -75,8 +63,7 @@ def test_a_process_that_is_over_is_dead_at_once(logs: Logs) -> None:
 
 def test_a_command_is_no_machine(logs: Logs) -> None:
     """The log of a command that wrote URLs into a log is none of a machine."""
-    logs.write("retry", [{"bye": True, "log": [0, 90]}])
-    logs.write("old-retry", [{"bye": True, "finished": False, "sent": 90, "consumed": 0}])
+    logs.write("retry", [{"bye": True, "log": 90}])
     assert logs.observer().look(logs.at(1)).machines == ()
 
 

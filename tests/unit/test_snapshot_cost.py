@@ -46,10 +46,10 @@ def cost(logs: Logs, monkeypatch: pytest.MonkeyPatch, observer: Observer, now: f
 @cache
 def _busy_lines() -> list[bytes]:
     """Give the beats of a day and more, from a template: to encode each would cost more than to read them."""
-    facts = {"beat": "NUMBER", **busy(5_000), "pages": "PAGES", "at": "TIME"}
+    facts = {"beat": "NUMBER", **busy(5_000), "pages": "PAGES", "stored": "PAGES", "at": "TIME"}
     template = json.dumps(facts).replace('"NUMBER"', "%d").replace('"PAGES"', "%d").replace("TIME", "%s") + "\n"
     times = (timestamp(BEGAN_S + 10 * number) for number in range(10_000))
-    return [(template % (number, 100 * number, at)).encode() for number, at in enumerate(times)]
+    return [(template % (number, 100 * number, 100 * number, at)).encode() for number, at in enumerate(times)]
 
 
 def grown(root: Path, machines: int, beats: int, pages: int) -> Logs:

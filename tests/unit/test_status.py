@@ -70,7 +70,15 @@ def test_what_the_table_says(logs: Logs) -> None:
     """The table says of a machine what it does, how fast, and what it has; and sums it up above."""
     digest = logs.observer().look(logs.at(0)).settings_digest
     now = {"settings": digest, "settings_at": timestamp(logs.at(60))}
-    one = {"pages": 1234, "bytes": 5e6, "pending": 40, "in_flight": 3, "memory": 9e7, "shards": 12, "hosts": 7}
+    one = {
+        "pages": 1234,
+        "bytes": 5000000,
+        "pending": 40,
+        "in_flight": 3,
+        "memory": 9 * 10**7,
+        "shards": 12,
+        "hosts": 7,
+    }
     worse = {
         "resting": 2,
         "gave_up": 1,

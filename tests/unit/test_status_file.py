@@ -17,7 +17,6 @@ from fscrawl.fleet.status_file import (
     StatusFile,
     StatusWriter,
     read_status,
-    status_in,
 )
 from fscrawl.frontier.host_figures import Cause, HostFigure
 
@@ -45,6 +44,12 @@ class Files:
 
     def read_or_torn(self, path: str) -> bytes | None:
         return self.data.get(path)
+
+
+def status_in(data: bytes) -> StatusFile:
+    files = Files()
+    files.data[PATH] = data
+    return read_status(files, "m")  # type: ignore[arg-type]
 
 
 class World:
@@ -150,7 +155,7 @@ def test_nothing_new() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "[", "[]", "7", "{}", '{"at": 7}', '{"at": "noon"}', "[" * 100_000, "\xff", "{}" + " " * (9 << 20)),
+        *("", "[", "[]", "7", "{}", '{"at": 7}', '{"at": "noon"}', "[" * 100_000, "\xff"),
         *('{"labels": {"a": {"stored": "1"}}}', '{"labels": {"a": {"pending": 1180591620717411303424}}}'),
         *('{"hosts": {"a": {"wait_s": 1e18}}}', '{"hosts": {"a": {"wait_s": 1e999}}}'),
         *('{"not_stored": {"types": 1}}', '{"not_stored": {"left_out": {"scope": "?"}}}', '{"known": [-1e999, 1]}'),

@@ -103,10 +103,10 @@ def test_resting_hosts_with_nothing_left(make_frontier):
     frontier = make_frontier()
     fill(frontier, A + "1", A + "2", B + "1", B + "2")
     for host in ("a.example", "b.example", "not-met.example"):
-        frontier.rest(host, 3600)
+        frontier.scheduler.rest(host, 3600)
     for url in (A + "1", A + "2", B + "1"):
         tell(frontier, url)
-    frontier.drop_settled()
+    frontier.scheduler.drop_settled()
     assert frontier.pending == 1
     assert frontier.take(3600).url == B + "2"
 

@@ -93,12 +93,11 @@ class ToldModel(RuleBasedStateMachine):
         return self.known[url]
 
     @rule(url=a_url, depth=st.integers(0, MAX_DEPTH))
-    def load(self, url, depth):
-        """A snapshot has the depth of a URL; in a shallow shard that is of no use."""
-        if url not in self.known and self.frontier.holds(self._shard(url)):
-            self.frontier.load_known(self._shard(url), [urls.fingerprint(urls.key(url))], [depth])
-            if self.deep:
-                self._know(url, depth)
+    def learn(self, url, depth):
+        """A record has the depth of a URL, which need not become pending."""
+        if self.deep and url not in self.known and self.frontier.holds(self._shard(url)):
+            self.frontier.learn(self.frontier.location(url), depth)
+            self._know(url, depth)
 
     def _tell(self, url, depth):
         depth = depth if self.deep else 0
@@ -141,11 +140,11 @@ class ToldModel(RuleBasedStateMachine):
 
     @rule()
     def drop_settled(self):
-        self.frontier.drop_settled()
+        self.frontier.scheduler.drop_settled()
 
     @rule()
     def rest(self):
-        self.frontier.rest("a.example", self.now + 1)
+        self.frontier.scheduler.rest("a.example", self.now + 1)
 
     @rule()
     def take(self):

@@ -40,7 +40,7 @@ def test_many_hosts_are_given_up(make_frontier):
 def test_a_turn_that_was_set_before(make_frontier, times):
     """Of a host whose turn has come earlier than it was set, the time that was set before is no turn any more."""
     frontier = make_frontier("politeness.delay=0")
-    frontier.rest("a.example", 50)
+    frontier.scheduler.rest("a.example", 50)
     frontier.add("http://a.example/1", 0, "")
     assert frontier.next_at() == 50
     for _ in range(times):
@@ -54,7 +54,7 @@ def test_a_turn_between(make_frontier):
     """A time that does not count any more hides no later one."""
     frontier = make_frontier("politeness.delay=0")
     for name, rests in (("a", 50), ("b", 60)):
-        frontier.rest(f"{name}.example", rests)
+        frontier.scheduler.rest(f"{name}.example", rests)
         frontier.add(f"http://{name}.example/", 0, "")
     frontier.scheduler.give_up("a.example", "dns")
     frontier.finish(frontier.take(0), None, End.FAILED)

@@ -243,14 +243,12 @@ def removed_leases_count_on() -> list[Change]:
 
 
 def own_parts_unread() -> list[Change]:
-    real = LogReader.read_shards
+    real = Ledger.lines_of
 
-    def read_shards(self: Any, machine: str, shards: Any, start: Any, end: Any) -> Any:
-        if machine == self.machine:
-            return iter(())
-        return real(self, machine, shards, start, end)
+    def lines_of(self: Any, shards: Any, starts: Any, ends: Any) -> Any:
+        return real(self, shards, starts, {machine: end for machine, end in ends.items() if machine != self._machine})
 
-    return [(LogReader, "read_shards", read_shards)]
+    return [(Ledger, "lines_of", lines_of)]
 
 
 def logs_unread() -> list[Change]:

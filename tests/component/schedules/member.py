@@ -170,11 +170,12 @@ class Member:
             return None
         before = world.turn_of(self)
         try:
-            return what()
+            try:
+                return what()
+            except FscrawlError as error:
+                self._fail(error)  # it may crash in that, too
         except Crash:
             self.die()
-        except FscrawlError as error:
-            self._fail(error)
         finally:
             world.turn_back(before)
         return None

@@ -19,7 +19,7 @@ from fscrawl.fleet.log_reader import LogReader
 from fscrawl.fleet.machinery import Peer
 from fscrawl.fleet.ownership import Fleet
 from fscrawl.fleet.rules import LinkRules
-from fscrawl.fleet.snapshot_file import open_snapshot
+from fscrawl.fleet.snapshot_file import SnapshotHead, open_snapshot
 from fscrawl.fleet.snapshots import write
 from fscrawl.frontier.flags import parse_flags
 from fscrawl.frontier.queue import Queue, Scratch
@@ -133,7 +133,7 @@ def _logs(data: bytes) -> None:
     """Read a log as one that machines follow, and as one of which a taker reads some shards."""
     logs = LogsInMemory({"b": bytearray(data)})
     for shards in (range(1000), {7}):
-        reader = LogReader(logs, "me")
+        reader = LogReader(logs)
         for line in (*reader.read("b", shards), *reader.read_shards("b", shards, 0, len(data))):
             assert line.shard in shards
             assert parse_lines(line.shard, format_line(line)) == [line]
@@ -306,7 +306,7 @@ def _rules_file() -> bytes:
 def _snapshot() -> bytes:
     files = FilesInMemory()
     lines = [Found(7, 1, "", "http://a.example/"), Told(7, "ab" * 12, 1), Told(7, "cd" * 12, 1, "x")]
-    write(files, None, lines, generation=1, shard=7, epoch=1, number=1, deep=False, at={"b": 93})
+    write(files, None, lines, SnapshotHead(1, 7, 1, 1, deep=False, at={"b": 93}))
     return files.there[snapshot_path(1, 7, 1, 1)]
 
 

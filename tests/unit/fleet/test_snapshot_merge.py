@@ -49,8 +49,7 @@ def _small():
 
 
 def write(files, previous, new, number=1, *, deep=False):
-    name = {"generation": 1, "shard": SHARD, "epoch": 1, "number": number}
-    head = snapshots.write(files, previous, new, **name, deep=deep, at={"m": number})
+    head = snapshots.write(files, previous, new, SnapshotHead(1, SHARD, 1, number, deep, at={"m": number}))
     snapshot = open_snapshot(files, 1, SHARD, 1, number)
     snapshot.check()
     assert snapshot.head == head
@@ -136,12 +135,6 @@ def test_other_tries_are_all_given():
     assert list(snapshot.pending()) == asked
 
 
-def test_lines_of_other_shards():
-    """They are left out."""
-    snapshot = write(FilesInMemory(), None, [Found(8, 1, "", url(0)), Surveyed(8)])
-    assert (content(snapshot), snapshot.head.surveyed) == ({}, False)
-
-
 def test_great_depths():
     """A depth that does not fit counts as the greatest one."""
     lines = [Found(SHARD, 10**6, "", url(0)), Told(SHARD, urls.key(url(0)), 10**5)]
@@ -218,8 +211,7 @@ def test_memory(monkeypatch):
     tracemalloc.start()
     try:
         new = [Found(SHARD, 1, "", url(number)) for number in range(100)]
-        name = {"generation": 1, "shard": SHARD, "epoch": 1, "number": 2}
-        snapshots.write(files, before, new, **name, deep=False, at={})
+        snapshots.write(files, before, new, SnapshotHead(1, SHARD, 1, 2, deep=False))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -233,6 +225,6 @@ def test_a_million_urls_are_loaded_at_once(monkeypatch):
     monkeypatch.setattr(snapshot_file, "CHUNK_BYTES", 2**20)
     snapshot = large(FilesInMemory(), 1_000_000)
     snapshot.check()
-    groups = [fingerprints for fingerprints, _, _ in snapshot.told()]
+    groups = [fingerprints for (fingerprints,) in snapshot.told()]
     assert sum(map(len, groups)) == 1_000_000
     assert all(group[0] < group[-1] for group in groups)

@@ -27,7 +27,7 @@ class Crawl:
         self.snapshots = self.another()
 
     def another(self):
-        return Snapshots(self.files, self.logs, "me", deep=False, warn=self.warned.append, clock=self.clock)
+        return Snapshots(self.files, self.logs, deep=False, warn=self.warned.append, clock=self.clock)
 
     def say(self, machine, *lines):
         """Write lines into a machine's log, as one block."""

@@ -7,8 +7,9 @@ from msgspec.structs import replace
 
 from fscrawl import store, urls
 from fscrawl.errors import NotATreeError, TreeError
-from fscrawl.fleet import survey, tidying
+from fscrawl.fleet import housekeeping, survey
 from fscrawl.fleet.survey import records_of
+from fscrawl.storage.layout import LINKS
 from fscrawl.storage.records import PageRecord, TreeRecord
 from fscrawl.store import Tree
 from fscrawl.util.parallel import READERS
@@ -52,9 +53,13 @@ def clock(monkeypatch):
     return clock
 
 
+def records(shared, wanted, warn):
+    return records_of(shared, LINKS, shared.page, "a.example", wanted, warn)
+
+
 def read(shared, told=None):
-    records = records_of(shared, "a.example", lambda key: True, [].append if told is None else told.append)
-    return [record.key for record in records if record is not None]
+    found = records(shared, lambda key: True, [].append if told is None else told.append)
+    return [record.key for record in found if record is not None]
 
 
 def test_found_at_once(clock):
@@ -66,7 +71,7 @@ def test_found_at_once(clock):
 def test_only_what_is_wanted(clock):
     """Of what is listed, only what is wanted is read."""
     shared = Shared(clock, dict.fromkeys(KEYS[1:], 1e9))
-    assert [record.key for record in records_of(shared, "a.example", KEYS[:1].__contains__, print)] == KEYS[:1]
+    assert [record.key for record in records(shared, KEYS[:1].__contains__, print)] == KEYS[:1]
     assert clock.now == 0
 
 
@@ -100,10 +105,10 @@ def test_few_records_are_read_ahead(clock, monkeypatch):
     page = shared.page
     monkeypatch.setattr(shared, "keys", lambda directory, host: keys)
     monkeypatch.setattr(shared, "page", lambda host, key: asked.append(key) or page(host, key))
-    records = records_of(shared, "a.example", lambda key: True, print)
-    first = next(records)
+    found = records(shared, lambda key: True, print)
+    first = next(found)
     assert len(asked) <= 8 * READERS
-    assert [record.key for record in (first, *records)] == keys
+    assert [record.key for record in (first, *found)] == keys
 
 
 def test_other_errors(clock, monkeypatch):
@@ -128,7 +133,7 @@ def test_own_temporaries(tmp_path):
         (root / "htmls" / host).mkdir()
         for name in names:
             (root / "htmls" / host / name).touch()
-    tidying.remove_own_temporaries(["a.example", "never.example"], tree)
+    housekeeping.remove_own_temporaries(["a.example", "never.example"], tree)
     assert sorted(path.name for path in (root / "htmls" / "a.example").iterdir()) == sorted(names[1:])
     assert len(list((root / "htmls" / "b.example").iterdir())) == 3
 
@@ -141,8 +146,8 @@ def test_temporaries_of_a_machine_that_was_killed_at_its_start(monkeypatch):
     hello = SimpleNamespace()
     peers = {name: SimpleNamespace(greeting=greeting) for name, greeting in (("a", None), ("b", None), ("c", hello))}
     fleet = SimpleNamespace(peers=peers, is_live=lambda owner, now: True)
-    monkeypatch.setattr(tidying, "is_gone_by_name", lambda owner: owner == "a")
-    tidying.Tidying(tree, fleet, SimpleNamespace(), lambda: 0.0).host("h")
+    monkeypatch.setattr(housekeeping, "is_gone_by_name", lambda owner: owner == "a")
+    housekeeping.Tidying(tree, fleet, SimpleNamespace(), lambda: 0.0).host("h")
     assert removed == ["x/a"]
 
 
@@ -160,7 +165,7 @@ def test_records_that_no_log_could_hold(clock, values):
     tree.root = "/t"
     page = tree.page
     tree.page = lambda host, key: replace(page(host, key), **values) if key == KEYS[1] else page(host, key)
-    found = [record for record in records_of(tree, "a.example", lambda key: True, said.append) if record is not None]
+    found = [record for record in records(tree, lambda key: True, said.append) if record is not None]
     assert [record.key for record in found] == [KEYS[0], KEYS[2]]
     assert len(said) == 1
     assert "; to fetch it again:  " in said[0]

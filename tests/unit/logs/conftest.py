@@ -26,7 +26,7 @@ def files(store: Store) -> LogsInMemory:
 
 @pytest.fixture
 def reader(files: LogsInMemory) -> LogReader:
-    return LogReader(files, "me", shards=1000)
+    return LogReader(files, shards=1000)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fscrawl.fleet.lines import Found, Surveyed, Told, format_line, parse_line, parse_lines
+from fscrawl.fleet.lines import Found, Surveyed, Told, format_line, parse_lines
 from fscrawl.frontier.flags import NO_FLAGS, SITEMAP, SITEMAP_PART, Flags
 
 FAILED_AT = "2026-01-02T03:04:05.678Z"
@@ -25,21 +25,20 @@ lines = (
 
 @given(lines)
 def test_round_trip(line):
-    """A line is read back equal, one or many."""
+    """Lines are read back equal."""
     data = format_line(line)
     assert data.count(b"\n") == 1
-    assert parse_line(line.shard, data[:-1]) == line
     assert parse_lines(line.shard, data * 3) == [line] * 3
 
 
 @given(st.binary(max_size=80))
 def test_anything(data):
-    """Any bytes are a line that is written so, or a ValueError."""
+    """Any bytes are lines that are written so, or a ValueError."""
     try:
-        line = parse_line(7, data)
+        lines = parse_lines(7, data)
     except ValueError:
         return
-    assert parse_line(7, format_line(line)[:-1]) == line
+    assert parse_lines(7, b"".join(map(format_line, lines))) == lines
 
 
 @pytest.mark.parametrize(
@@ -73,8 +72,6 @@ def test_anything(data):
 def test_damaged(line):
     """What is no line is a ValueError."""
     with pytest.raises(ValueError):  # noqa: PT011 - it has the line as its text
-        parse_line(7, line)
-    with pytest.raises(ValueError):  # noqa: PT011
         parse_lines(7, line + b"\n")
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fscrawl.fleet.lines import Found, Told, format_line, parse_line
+from fscrawl.fleet.lines import Found, Told, format_line, parse_lines
 from fscrawl.fleet.snapshot_file import UrlState, fact_of_found, fact_of_told, founds_of
 from fscrawl.frontier.flags import NO_FLAGS, SITEMAP, Flags, labelled
 from fscrawl.labels import is_label
@@ -22,7 +22,7 @@ LABELS = st.text(max_size=20).filter(is_label)
 def test_a_line_is_read_back(label: str, sitemap: str, retry_of: str) -> None:
     """Whatever a label consists of, a line has it, and so has the fact that is made of the line."""
     line = Found(7, 1, "", URL, Flags(sitemap, retry_of, label=label))
-    assert parse_line(7, format_line(line)[:-1]) == line
+    assert parse_lines(7, format_line(line)) == [line]
     assert [found for found in founds_of(7, fact_of_found(line)) if found.flags.label] == [line]
 
 

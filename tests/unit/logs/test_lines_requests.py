@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fscrawl import urls
-from fscrawl.fleet.lines import Found, format_line, is_url, parse_line, parse_lines
+from fscrawl.fleet.lines import Found, format_line, is_url, parse_lines
 from fscrawl.fleet.snapshot_file import UrlState, fact_of_found, founds_of
 from fscrawl.frontier.flags import Flags
 from fscrawl.request import MAX_BODY_BYTES, Request, spelling
@@ -24,7 +24,6 @@ def test_requests_are_read_back(bodies: list[bytes], retry_of: str) -> None:
     lines = [Found(7, 1, "", url, Flags(retry_of=retry_of)) if retry_of else Found(7, 1, "", url) for url in asked]
     assert parse_lines(7, b"".join(map(format_line, lines))) == lines
     for line in lines:
-        assert parse_line(7, format_line(line)[:-1]) == line
         state = UrlState()
         state.take(fact_of_found(line))
         assert state.way == (1, "-", line.url)
@@ -49,8 +48,6 @@ def test_damaged_spellings(fragment: str) -> None:
     assert not is_url(bad)
     with pytest.raises(ValueError, match="a log cannot hold"):
         format_line(Found(7, 1, "", bad))
-    with pytest.raises(ValueError, match=r"a\.example"):
-        parse_line(7, line[:-1])
     with pytest.raises(ValueError, match=r"a\.example"):
         parse_lines(7, good + line + good)
     fact = f"{urls.key(bad)[:16]} u 1 - {bad}".encode()

@@ -79,7 +79,7 @@ def test_damage_in_a_take(log, reader, store, files):
     zeros(store, places[1], places[2])
     assert list(reader.read_shards("a", SHARD, 0, places[4])) == lines(0)
     assert reader.missed == damage(places[1], places[4])
-    other = LogReader(files, "other")
+    other = LogReader(files)
     assert list(other.read_shards("a", SHARD, places[2], places[4])) == lines(2, 3)
     assert other.missed == {}
 

@@ -31,7 +31,7 @@ class Fleet:
         self.view = LogsInMemory(self.own.store)
         self.writer = LogWriter(self.own, "a")
         self.writer.open()
-        self.reader = LogReader(self.view, "me")
+        self.reader = LogReader(self.view)
         self.added = []
         self.places, self.got = [self.writer.place], []
 

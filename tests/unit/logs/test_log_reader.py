@@ -90,7 +90,7 @@ def test_every_torn_prefix(make_writer, reader, files, write):
         whole = max(end for end in ends if end <= size)
         assert got == lines[: ends[whole]]
         assert reader.places.get("a", 0) == whole
-        assert list(LogReader(files, "other").read("a", {1})) == got
+        assert list(LogReader(files).read("a", {1})) == got
         assert reader.damaged == {}, "a prefix is no damage if nobody says that there is more"
 
 
@@ -201,7 +201,7 @@ def test_six_machines_read_little_more_than_two(store, make_writer):
         holders = {shard: names[shard % count] for shard in range(40)}
         writers = [make_writer(name, holder_of=holders.__getitem__) for name in names]
         views = [LogsInMemory(store) for _ in names]
-        readers = [LogReader(view, name) for view, name in zip(views, names, strict=True)]
+        readers = [LogReader(view) for view in views]
         for step in range(60 // count):  # the same pages, shared by the machines
             for writer, name in zip(writers, names, strict=True):
                 for number in range(10):

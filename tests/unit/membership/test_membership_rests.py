@@ -124,7 +124,7 @@ def test_rest_after_a_hand_over(world):
     world.edit()
     a = world.join("a", skew_s=3 * YEAR_S)
     a.tick()
-    a.frontier.rest(HERS[0], a.now + 1000)
+    a.frontier.scheduler.rest(HERS[0], a.now + 1000)
     b = world.join("b", skew_s=-500)
     world.rounds()
     taken_at = b.now
@@ -152,8 +152,8 @@ def test_rest_that_somebody_made_up(world):
     """What stands in a lease lets no host rest for longer than the settings allow; that of another shard never."""
     a = claimed(world, {MINE[0]: 10**400, HERS[0]: 50})
     assert a.take() is None
-    assert a.frontier.rests(a.now).keys() == {MINE[0]}
-    assert 3400 < a.frontier.rests(a.now)[MINE[0]] <= 3600
+    assert a.frontier.scheduler.rests(a.now).keys() == {MINE[0]}
+    assert 3400 < a.frontier.scheduler.rests(a.now)[MINE[0]] <= 3600
     world.clock.now += 3600
     assert a.take().url == url(MINE[0])
 
@@ -162,19 +162,19 @@ def test_rest_that_somebody_made_up(world):
 def test_rest_that_is_none(world, rests):
     """It is as if the lease did not say it."""
     a = claimed(world, rests)
-    assert a.frontier.rests(a.now) == {}
+    assert a.frontier.scheduler.rests(a.now) == {}
     assert a.take().url == url(MINE[0])
 
 
 def test_rest_is_heeded_once(world):
     """A shard that is put together anew, as after an edit, does not let its hosts rest as long again."""
     a = claimed(world, {MINE[0]: 50})
-    until = a.now + a.frontier.rests(a.now)[MINE[0]]
+    until = a.now + a.frontier.scheduler.rests(a.now)[MINE[0]]
     world.clock.now += 40
     world.set("crawl.max_depth=7")
     a.tick()
     a.settle()
-    assert a.now + a.frontier.rests(a.now)[MINE[0]] == pytest.approx(until)
+    assert a.now + a.frontier.scheduler.rests(a.now)[MINE[0]] == pytest.approx(until)
 
 
 def test_rest_by_url(world):
@@ -182,7 +182,7 @@ def test_rest_by_url(world):
     world.create(url("one.example"), *(url("one.example", str(n)) for n in range(20)), partition="url")
     a = world.join("a")
     a.tick()
-    a.frontier.rest("one.example", a.now + 1000)
+    a.frontier.scheduler.rest("one.example", a.now + 1000)
     b = world.join("b")
     world.rounds()
     assert b.frontier.pending
@@ -203,8 +203,8 @@ def test_rests_that_are_told(world, monkeypatch, seconds, most):
     world.create(url(MINE[0]), url(HERS[0]))
     a = world.join("a")
     a.tick()
-    a.frontier.rest(MINE[0], a.now + 1000)
-    a.frontier.rest(HERS[0], a.now + seconds)
+    a.frontier.scheduler.rest(MINE[0], a.now + 1000)
+    a.frontier.scheduler.rest(HERS[0], a.now + seconds)
     world.join("b")
     world.rounds()
     is_told = seconds > 5 and most > len(HERS[0])
@@ -219,7 +219,7 @@ def test_rests_in_a_lease(world, chars, named):
     a.tick()
     names = [f"{n:0{chars}}" for n in range(1000)]
     for name in names:
-        a.frontier.rest(name, a.now + 1000)
+        a.frontier.scheduler.rest(name, a.now + 1000)
     world.join("b")
     world.rounds()
     leases = (world.root / ".fscrawl/leases").glob("*.2")
