@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _KEY = "S24"
 # Columns of rows that SEEN is made of.
-_REMEMBERED = frozenset({"key", "version", "identity", "signature", "url", "fetched_at"})
+_REMEMBERED = frozenset({"key", "page_version", "identity", "signature", "url", "fetch_time"})
 
 VERDICTS = pa.schema(
     [
@@ -139,12 +139,12 @@ class _KnownRows:
         wanted = deque(sorted(set(numbers)))
         found: dict[int, tuple[str, Any]] = {}
         position = 0
-        sources = (self._seen(["url", "fetched_at"]), _urls(self._job))
+        sources = (self._seen(["url", "fetch_time"]), _urls(self._job))
         for rows in (rows for source in sources for rows in source):
             end = position + rows.num_rows
             while wanted and wanted[0] < end:
                 number = wanted.popleft()
-                found[number] = rows["url"][number - position].as_py(), rows["fetched_at"][number - position].as_py()
+                found[number] = rows["url"][number - position].as_py(), rows["fetch_time"][number - position].as_py()
             position = end
         return found
 
@@ -152,7 +152,7 @@ class _KnownRows:
 def _urls(job: Job) -> Iterator[pa.RecordBatch]:
     for batch in batches(job.directory, job.run):
         if job.directory.size(job.scratch(result_name(batch.index))) is not None:
-            yield from rows_of(job, batch.index, ["url", "fetched_at"])
+            yield from rows_of(job, batch.index, ["url", "fetch_time"])
 
 
 def _columns(rows: Any, digests: Any) -> tuple[NDArray[Any], ...]:
@@ -228,7 +228,8 @@ def _seen_table(job: Job, batch: Batch, broken: set[tuple[str, str]]) -> pa.Tabl
     rows = pa.Table.from_batches(rows_of(job, batch.index, wanted.names), wanted)
     named = rows["key"]
     if names and number_of(names[0][1]) is not None:
-        named = pa.array(map(versioned, named.to_pylist(), rows["version"].to_pylist()), pa.string(), size=len(named))
+        numbers = rows["page_version"].to_pylist()
+        named = pa.array(map(versioned, named.to_pylist(), numbers), pa.string(), size=len(named))
     rows = rows.take(pc.index_in(keys, value_set=named))  # nulls for a page that has no row
     digests = [digest and bytes.fromhex(digest[:32]) for digest in rows["identity"].to_pylist()]
     made = {

@@ -39,7 +39,13 @@ from fscrawl.util.time_limit import time_limit
 ITEM_FIELD = "items."  # before the names of the columns of items, where fields are counted
 _FLUSH_BYTES = 4 << 20
 _OF_USERS_S = 60.0  # of processor time, for the rules or the site file of users on one page; usual are milliseconds
-_OF_RECORDS = frozenset(PageRecord.__struct_fields__)
+# column of rows → what of a record it has
+_OF_RECORDS = {name: name for name in PageRecord.__struct_fields__} | {
+    "fetch_status": "status",
+    "fetch_redirect": "redirect",
+    "content_charset": "encoding",
+    "check_status": "checked_status",
+}
 ARROW_END = b"ARROW1"
 # Without threads, here and where rows are read: there is a process for each processor. With them, compression would
 # take half as much again, for waking them.
@@ -145,10 +151,12 @@ def _add_page(job: Job, page: ReadPage, rows: _Rows, result: BatchResult) -> Non
             encoding=record.encoding if record.file is None else None,
             query_encoding=page.record.encoding or "",
         )
-    is_html = page.record.file is None
-    found = _parse(job, record, answer) if is_html else _parse_document(job, record, answer, result)
-    if answer is not None and (site := job.sites.of(record.url)) is not None:
-        found.update(_of_site(site, answer, record, result))
+    found: dict[str, Any] = {}
+    if answer is not None:
+        is_html = page.record.file is None
+        found = _parse(job, answer) if is_html else _parse_document(job, record, answer, result)
+        if (site := job.sites.of(record.url)) is not None:
+            found.update(_of_site(site, answer, record, result))
     rows.add(page, page.record, found)
 
 
@@ -191,45 +199,34 @@ def _items(found: Items, result: BatchResult) -> list[dict[str, Any]]:
     return [item.values for item in found.items]
 
 
-def _parse_document(job: Job, record: PageRecord, page: Answer | None, result: BatchResult) -> dict[str, Any]:
-    """Return the columns that need the body of a document that is not HTML: text and signature."""
-    found: dict[str, Any] = {"declared": _header_language(record)}
+def _parse_document(job: Job, record: PageRecord, page: Answer, result: BatchResult) -> dict[str, Any]:
+    """Return the columns that need the body of a document that is not HTML: text, language, signature."""
     text = None
-    if page is None:
-        return found
     if record.file == "pdf":
         text, why = pdf_text.text_of(page.body)
         if why:
             _add(result.flaws, why if why == pdf_text.NO_PYPDF else f"its text is missing or incomplete: {why}")
     elif record.file in TEXTS:
         text = page.text.encode("utf-8", "replace").decode()
-    if text:
-        found["signature"] = similar.values(text)
-        found.update(_language(job, text))
-        if job.options.text != "none":
-            found["text"] = text
-    return found
+    return _of_text(job, text) if text else {}
 
 
-def _parse(job: Job, record: PageRecord, page: Answer | None) -> dict[str, Any]:
+def _parse(job: Job, page: Answer) -> dict[str, Any]:
     """Return the columns that need the body: text, languages, signature."""
-    if page is None:
-        return {"declared": _header_language(record)}
     how = "visible" if job.options.text == "none" else job.options.text
     read = page_text.read(page.document.html, how)
-    found: dict[str, Any] = {"declared": read.language or _header_language(record), **_language(job, read.text)}
+    found = _of_text(job, read.text)
+    return {**found, "content_languages": read.language} if read.language else found
+
+
+def _of_text(job: Job, text: str) -> dict[str, Any]:
+    """Return the columns that a text has: itself and its language, if they are wanted, and its signature."""
+    found: dict[str, Any] = {"signature": similar.values(text)}
     if job.options.text != "none":
-        found["text"] = read.text
-    found["signature"] = similar.values(read.text)
+        found["text"] = text
+    if job.options.language and (language := languages.language(text)) is not None:
+        found |= {"language": language.code, "language_score": language.score}
     return found
-
-
-def _language(job: Job, text: str) -> dict[str, Any]:
-    """Return the columns of schema.LANGUAGE, if they are wanted."""
-    if not job.options.language:
-        return {}
-    found = languages.language(text)
-    return {} if found is None else {"language": found.code, "language_score": found.score}
 
 
 def _count(extracted: Extracted, result: BatchResult, prefix: str = "") -> None:
@@ -266,21 +263,22 @@ class _Rows:
         (host, _), body = page.name, page.body
         values = {
             "host": host,
-            "version": page.version,
-            "fetched_at": datetime.fromisoformat(record.fetched_at),
-            "checked_at": record.checked_at and datetime.fromisoformat(record.checked_at),
+            "page_version": page.version,
+            "fetch_time": datetime.fromisoformat(record.fetched_at),
+            "check_time": record.checked_at and datetime.fromisoformat(record.checked_at),
             "headers": msgspec.json.encode(record.headers).decode(),
-            "sha1": None if body is None else base32_sha1(body),
+            "content_digest": None if body is None else base32_sha1(body),
             "sha256": record.sha256 or None,
             "referrer": record.referrer or None,
             "html": None if self._only_archives and "body" in page.members else body,
             "identity": _identity(record, page.dom),
             "rendered": record.rendered.ended if record.rendered is not None else None,
-            "dom": page.dom,
+            "rendered_html": page.dom,
             "picture": page.picture,
             "members": page.members or None,
             "file": None if record.file is None else self._path(host, record.key, record.file),
-            "mime": media_type(record.headers) or None,
+            "content_mime_type": media_type(record.headers) or None,
+            "content_languages": _header_language(record),
             "noindex": is_noindex(record),
             "links": tuple(dict.fromkeys([*record.links, *record.requests])) if record.requests else record.links,
             **found,
@@ -302,7 +300,7 @@ class _Rows:
 
     def _column(self, name: str) -> list[Any]:
         if name in _OF_RECORDS and name not in self._made[0]:
-            return list(map(attrgetter(name), self._records))
+            return list(map(attrgetter(_OF_RECORDS[name]), self._records))
         column = [values.get(name) for values in self._made]
         return similar.signatures(column) if name == "signature" else column
 

@@ -171,7 +171,7 @@ SEEN = pa.schema(
         ("digest", pa.binary(16)),
         ("signature", pa.binary(similar.SIGNATURE_BYTES)),
         ("url", pa.string()),
-        ("fetched_at", TIME),
+        ("fetch_time", TIME),
     ]
 )
 TABLES = {"pages": PAGES, "links": LINKS, "errors": ERRORS}

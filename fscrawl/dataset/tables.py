@@ -60,21 +60,6 @@ def of_pages(job: Job) -> tuple[str, ...]:
     return ("pages", "links", "items") if job.item_columns else ("pages", "links")
 
 
-# columns of pages that have another name in the rows of a run
-_RENAMED = {
-    "page_version": "version",
-    "fetch_time": "fetched_at",
-    "fetch_status": "status",
-    "check_time": "checked_at",
-    "check_status": "checked_status",
-    "content_mime_type": "mime",
-    "content_charset": "encoding",
-    "content_languages": "declared",
-    "content_digest": "sha1",
-    "rendered_html": "dom",
-}
-
-
 def pages(job: Job, rows: pa.RecordBatch, verdicts: pa.RecordBatch) -> pa.RecordBatch:
     """Make the table of pages from `rows`, all of which are kept."""
     spellings = rows["url"].to_pylist()
@@ -86,7 +71,7 @@ def pages(job: Job, rows: pa.RecordBatch, verdicts: pa.RecordBatch) -> pa.Record
         "url": of_requests.urls,
         "method": of_requests.methods,
         "request_body": of_requests.bodies,
-        "fetch_redirect": _urls_of(rows["redirect"]),
+        "fetch_redirect": _urls_of(rows["fetch_redirect"]),
         "url_surtkey": pa.array(map(surt, map(url_of, spellings)), pa.string(), size=len(spellings)),
         "url_host_name": pa.array(names, pa.string()),
         "url_host_registered_domain": pa.array(map(urls.site, names), pa.string(), size=len(names)),
@@ -98,7 +83,7 @@ def pages(job: Job, rows: pa.RecordBatch, verdicts: pa.RecordBatch) -> pa.Record
         **{each.name: rows[f"field.{each.name}"] for each in job.field_columns},
     }
     wanted = pages_schema(job)
-    columns = [made[name] if name in made else rows[_RENAMED.get(name, name)] for name in wanted.names]
+    columns = [made[name] if name in made else rows[name] for name in wanted.names]
     return pa.record_batch(columns, schema=wanted)
 
 
@@ -158,11 +143,11 @@ def _edges(rows: pa.RecordBatch, column: str, *, nofollow: bool) -> pa.RecordBat
     columns = [
         _urls_of(rows["url"]).take(sources),
         rows["key"].take(sources),
-        rows["version"].take(sources),
+        rows["page_version"].take(sources),
         of_requests.urls.take(targets.indices),
         keys.take(targets.indices),
         pa.repeat(pa.scalar(nofollow), len(sources)),
-        pc.is_valid(rows["redirect"]).take(sources),
+        pc.is_valid(rows["fetch_redirect"]).take(sources),
         of_requests.methods.take(targets.indices),
         of_requests.bodies.take(targets.indices),
     ]
@@ -174,7 +159,7 @@ def items(job: Job, rows: pa.RecordBatch) -> pa.RecordBatch:
     lists = rows["items"]
     parents = pc.list_parent_indices(lists)
     numbers = [number for count in pc.list_value_length(lists).to_pylist() for number in range(1, (count or 0) + 1)]
-    columns = [_urls_of(rows["url"]).take(parents), rows["key"].take(parents), rows["version"].take(parents)]
+    columns = [_urls_of(rows["url"]).take(parents), rows["key"].take(parents), rows["page_version"].take(parents)]
     columns.append(pa.array(numbers, pa.int32()))
     return pa.record_batch([*columns, *pc.list_flatten(lists).flatten()], schema=schema.items(job.item_columns))
 

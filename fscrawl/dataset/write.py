@@ -99,7 +99,7 @@ def _write(job: Job, part: str, group: range) -> GroupResult:
         archive = _open_archive(stack, job, *archive_names) if archive_names else None
         for kept, verdicts in _kept(job, group):
             rows += kept.num_rows
-            moved = pc.is_valid(kept["redirect"])
+            moved = pc.is_valid(kept["fetch_redirect"])
             redirects += pc.sum(moved).as_py()
             others += pc.sum(pc.and_not(pc.is_valid(kept["skipped"]), moved)).as_py()
             _write_tables(job, kept, verdicts, writers)
