@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from fscrawl import urls
-from fscrawl.api.page import Fields, Page, Source, moment
+from fscrawl.api.page import Fields, Page, Source
 from fscrawl.api.pages import THREADS, Filters, Pages, Since, hosts_of, names, part_of, since_of
 from fscrawl.api.paths import lasting, path_of
 from fscrawl.api.tables import arrow, columns_of, need_bodies, rows
-from fscrawl.dataset.page_files import read_path
+from fscrawl.dataset.page_files import failure, failure_row
 from fscrawl.errors import RecordError, UsageError, about
 from fscrawl.hostnames import candidates
 from fscrawl.request import parts_of
-from fscrawl.storage.flaws import flaw
 from fscrawl.storage.layout import ERRS, LINKS, is_key
 from fscrawl.storage.records import ErrorRecord, Kind
 from fscrawl.store import Tree
@@ -326,44 +325,15 @@ def _failures(tree: Tree, filters: Filters) -> Iterator[Failure]:
     """Give the failures that the filters take. One whose URL has been stored since, or that is torn, is left out."""
     for record in in_turn_if_slow(partial(_read_failure, tree), names(tree, ERRS, filters), THREADS):
         if record is not None and filters.includes(record.url, record.failed_at):
-            yield _failure(record)
+            row = failure_row(record)
+            yield Failure(class_=row.pop("class"), headers=record.headers or {}, **row)
     # Without one of them, there seem to be no failures, or those of stored pages come back.
     tree.check_directories((LINKS, ERRS))
 
 
 def _read_failure(tree: Tree, name: tuple[str, str]) -> ErrorRecord | None:
-    host, key = name
-    try:
-        data = read_path(tree, tree.tree_path(ERRS, host, key))
-        if data is None or tree.is_done(host, key):
-            return None
-        record = ErrorRecord.from_json(data)
-    except RecordError:
-        return None
-    return None if flaw(record, host, key) else record
-
-
-def _failure(record: ErrorRecord) -> Failure:
-    url, method, body = parts_of(record.url)
-    name = urls.hostname(url)
-    return Failure(
-        url=url,
-        url_host_name=name,
-        url_host_registered_domain=urls.site(name),
-        key=record.key,
-        method=method,
-        request_body=body,
-        depth=record.depth,
-        referrer=record.referrer or None,
-        fetch_time=moment(record.failed_at),
-        machine=record.machine,
-        class_=record.class_,
-        message=record.message,
-        label=record.label,
-        attempts=record.attempts,
-        fetch_status=record.status,
-        headers=record.headers or {},
-    )
+    record = failure(tree, *name)
+    return None if record is None or tree.is_done(*name) else record
 
 
 def _status(tree: Tree) -> Status:

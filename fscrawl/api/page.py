@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import builtins
-import hashlib
 import time
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fscrawl import urls
-from fscrawl.dataset.page_files import is_noindex, is_whole, read_path, record_of
-from fscrawl.errors import PlantedError, RecordError, UsageError
+from fscrawl.dataset.page_files import is_noindex, is_whole, moment, read_path, read_whole, record_of
+from fscrawl.errors import RecordError, UsageError, about
 from fscrawl.parse.extensions import TEXTS
 from fscrawl.parse.headers import media_type
 from fscrawl.request import parts_of, url_of
@@ -75,29 +74,24 @@ class Source:
     def body(self, host: str, record: PageRecord) -> tuple[bytes | None, PageRecord]:
         """Read the body that a record means; give the record, too, since a refresh may have replaced both.
 
-        RecordError if there is none of its size. To compare the digest would take longer than to read.
+        RecordError if there is none.
         """
         for number in range(_TRIES):
             if not record.sha256:
                 return None, record
             path = self.tree.body_path(host, record.key, record.file)
-            is_missing = False
             try:
-                data = read_path(self.tree, path, most=record.bytes)
-                if data is not None and len(data) == record.bytes:
-                    return data, record
-                is_missing = data is None
-            except PlantedError as error:  # it is larger than this record says
-                if error.denied:
-                    raise
+                return read_whole(self.tree, path, record.bytes, record.sha256, "body"), record
+            except RecordError as error:
+                wrong = error
+            is_missing = not self.tree.files.exists(path)
             if is_missing and number > 1:  # no refresh takes a body away for long: somebody has removed it
                 break
             if number:
                 time.sleep(_INSTANT_S if is_missing else _MOMENT_S)
             record = self.record(host, record.key) or record
         self.tree.check_directories((HTMLS,))  # or all bodies would seem to be missing
-        how = "differs from its record" if self.tree.files.exists(path) else "the body of this page is missing"
-        raise RecordError(f"{self.tree.files.absolute(path)}: {how}")
+        raise RecordError(about(self.tree.files.absolute(path), wrong))
 
     def dom(self, host: str, record: PageRecord) -> bytes | None:
         """Read what a page looks like when its scripts have run; None if they were not. RecordError if it is gone."""
@@ -105,10 +99,10 @@ class Source:
         if rendered is None or not rendered.sha256:
             return None
         path = self.tree.dom_path(host, record.key)
-        data = read_path(self.tree, path, most=rendered.bytes)
-        if data is None or not is_whole(data, rendered.bytes, rendered.sha256):
-            raise RecordError(f"{self.tree.files.absolute(path)}: it is missing, or differs from its record")
-        return data
+        try:
+            return read_whole(self.tree, path, rendered.bytes, rendered.sha256, "rendered page")
+        except RecordError as error:
+            raise RecordError(about(self.tree.files.absolute(path), error)) from error
 
 
 class Page:
@@ -483,10 +477,8 @@ class Page:
     # -- for those who read many pages
 
     def _check(self) -> None:
-        """Read the body, and compare its digest; RecordError if it is missing or wrong."""
-        body = self._body_now()
-        if body is not None and hashlib.sha256(body).hexdigest() != self._record.sha256:
-            raise RecordError("its body differs from its record")
+        """Read all that is stored of the page; RecordError if something is missing or wrong."""
+        self._body_now()
         self._source.dom(self._host, self._record)
 
     def _may_be_read_ahead(self, most: int) -> bool:
@@ -495,7 +487,7 @@ class Page:
 
     def _keep_ahead(self, body: builtins.bytes | None) -> None:
         """Keep a body that was read ahead. One that is not as the record says is read again when it is asked for."""
-        if body is not None and len(body) == self._record.bytes:
+        if body is not None and is_whole(body, self._record.bytes, self._record.sha256):
             self._body = body
 
     @property
@@ -506,8 +498,3 @@ class Page:
         if self._body is _UNREAD:
             self._body, self._record = self._source.body(self._host, self._record)
         return self._body  # type: ignore[no-any-return]
-
-
-def moment(text: str) -> datetime:
-    """Read a time of a record without a flaw."""
-    return datetime.fromisoformat(text).astimezone(UTC)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
 from functools import lru_cache, partial
 from typing import NamedTuple
 
@@ -18,14 +17,13 @@ import pyarrow.compute as pc
 from fscrawl import urls
 from fscrawl.dataset import schema
 from fscrawl.dataset.job import Job
-from fscrawl.dataset.page_files import is_noindex, read_path
+from fscrawl.dataset.page_files import failure, failure_row, is_noindex, moment
 from fscrawl.dataset.plan import hosts_of
 from fscrawl.dataset.surt import surt
-from fscrawl.errors import RecordError
 from fscrawl.request import parts_of, url_of
 from fscrawl.storage.flaws import flaw
 from fscrawl.storage.layout import ERRS, LINKS
-from fscrawl.storage.records import ErrorRecord, PageRecord, Version
+from fscrawl.storage.records import PageRecord, Version
 from fscrawl.util.parallel import READERS, in_turn
 
 _ROWS = 5000
@@ -202,35 +200,8 @@ def _failed(job: Job) -> Iterator[tuple[str, str]]:
 
 
 def _failure(job: Job, host: str, key: str) -> list[dict[str, object]]:
-    try:
-        data = read_path(job.tree, job.tree.tree_path(ERRS, host, key)) or b""
-        record = ErrorRecord.from_json(data)
-    except RecordError:
-        return []
-    is_wanted = not flaw(record, host, key) and job.filters.includes_failure(record)
-    return [_error_row(record)] if is_wanted else []
-
-
-def _error_row(record: ErrorRecord) -> dict[str, object]:
-    name = urls.hostname(record.url)
-    address, method, body = parts_of(record.url)
-    return {
-        "url": address,
-        "url_host_name": name,
-        "url_host_registered_domain": urls.site(name),
-        "key": record.key,
-        "method": method,
-        "request_body": body,
-        "depth": record.depth,
-        "referrer": record.referrer or None,
-        "fetch_time": datetime.fromisoformat(record.failed_at),
-        "machine": record.machine,
-        "class": record.class_,
-        "message": record.message,
-        "label": record.label,
-        "attempts": record.attempts,
-        "fetch_status": record.status,
-    }
+    record = failure(job.tree, host, key)
+    return [failure_row(record)] if record is not None and job.filters.includes_failure(record) else []
 
 
 # -- changes
@@ -332,7 +303,7 @@ def _half(state: _State) -> dict[str, object]:
     target = page.redirect if page else None
     return {
         "version": state.version,
-        "fetch_time": state.moment and datetime.fromisoformat(state.moment),
+        "fetch_time": state.moment and moment(state.moment),
         "fetch_status": state.status,
         "sha256": (page.sha256 or None) if page else None,
         "bytes": page.bytes if page else 0,
