@@ -8,8 +8,6 @@ The two send each other JSON, one object a line:
     the task, on standard input     the arguments of `fscrawl crawl`
     on standard output              {"event": "progress" | "warning" | "result" | "error", …}
 
-The process keeps its standard input open: when that ends, whoever has asked for the crawl is gone.
-
 Promise: the process ends with the call, and with the process that made it, however that ended.
 """
 
@@ -54,21 +52,9 @@ _ERRORS: dict[str, type[FscrawlError]] = {  # by the name that the process sends
     "RecordError": errors.RecordError,
     "OutputError": errors.OutputError,
 }
-_pipes: set[int] = set()  # whose end shows the processes of crawls that this one is gone
-
-
-def _let_go() -> None:
-    """Close the pipes in a copy of this process, which may outlive it. The objects that have them stay as they are."""
-    for pipe in _pipes:
-        os.close(pipe)  # first of all: this process may have as many open files as it is allowed
-        nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-        if nowhere != pipe:
-            os.dup2(nowhere, pipe, inheritable=False)
-            os.close(nowhere)
-    _pipes.clear()
-
-
-os.register_at_fork(after_in_child=_let_go)
+_PROGRAM = (  # signals are caught before modules are loaded
+    "from fscrawl import interrupts; interrupts.catch(); from fscrawl.api.child import main; raise SystemExit(main())"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,8 +261,8 @@ class _Process:
     def __enter__(self) -> Self:
         if not sys.executable:
             raise FscrawlError("this Python does not know its own program (sys.executable), so it can start no crawl")
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "fscrawl.api.child"],
+        self._process = subprocess.Popen(  # noqa: S603 - nothing in it comes from others
+            [sys.executable, "-P", "-c", _PROGRAM],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -285,13 +271,12 @@ class _Process:
         )
         try:
             self._begin()
-        except BaseException:  # as after Ctrl-C: `with` does not leave what it has not entered
-            self.__exit__()
+        except BaseException as error:  # as after Ctrl-C: `with` does not leave what it has not entered
+            self.__exit__(error)
             raise
         return self
 
     def _begin(self) -> None:
-        _pipes.add(_pipe(self._process.stdin).fileno())
         self._listener = threading.Thread(target=self._listen, args=[self._process.stderr], daemon=True)
         try:
             self._listener.start()
@@ -300,7 +285,7 @@ class _Process:
             raise
         with contextlib.suppress(OSError):  # it has died; `next_message` will find that
             _pipe(self._process.stdin).write(json.dumps(self._task).encode() + b"\n")
-            _pipe(self._process.stdin).flush()
+            _pipe(self._process.stdin).close()
 
     def _listen(self, errors: IO[bytes]) -> None:
         with errors:  # until the last of its own processes has gone, which may be a moment after it
@@ -333,12 +318,12 @@ class _Process:
         how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
         return f"the process of the crawl {how}; what is stored is kept" + (f":\n{output}" if output else "")
 
-    def __exit__(self, *_: object) -> None:
-        stdin = _pipe(self._process.stdin)
-        _pipes.discard(stdin.fileno())
+    def __exit__(self, *why: object) -> None:
+        if any(why):
+            self.interrupt()  # it may not have ended yet
         with contextlib.suppress(OSError):
-            stdin.close()  # now it stops, if it has not
-        _pipe(self._process.stdout).close()  # and does not wait for a reader
+            _pipe(self._process.stdin).close()
+        _pipe(self._process.stdout).close()  # so that it does not wait for a reader
         try:
             self._process.wait()
         except KeyboardInterrupt:
