@@ -31,7 +31,6 @@ from fscrawl.dataset.options import missing
 from fscrawl.dataset.writer import LOCK
 from fscrawl.errors import FscrawlError, UsageError
 from fscrawl.storage.layout import MACHINERY
-from fscrawl.util.humanize import size
 from fscrawl.util.installed import to_install
 from fscrawl.util.parallel import in_turn
 from fscrawl.util.processes import (
@@ -39,7 +38,6 @@ from fscrawl.util.processes import (
     check_shared_memory,
     end_with_parent,
     keep_freed_memory,
-    limit_bytes,
     look_for_cycles_rarely,
     restrain_libraries,
     start_server,
@@ -49,7 +47,6 @@ from fscrawl.util.progress import ProgressLine
 T = TypeVar("T")
 _CONNECT_S = 10
 _WITHOUT_WORKERS_S = 30  # then the merge gives up; Dask's nanny restarts a worker sooner
-_PROCESS_BYTES = 10 << 20  # of one that has read a few small pages; measured
 
 
 class Crew:
@@ -78,15 +75,6 @@ class Crew:
             if counted is None:
                 self.line.advance(sizes[number])
             yield result
-
-
-def check_fits(processes: int) -> None:
-    """Raise UsageError if processes would not fit into memory even with small pages: the computer would stand still."""
-    most = limit_bytes()
-    fit = most // _PROCESS_BYTES
-    if processes > fit:
-        what = f"--processes {processes}: they need more than the {size(most)} of memory that there are"
-        raise UsageError(f"{what}; use at most {fit:,}")
 
 
 @contextlib.contextmanager

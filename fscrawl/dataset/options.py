@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -270,47 +270,27 @@ def sites_of(text: str) -> tuple[SiteRules, ...]:
     return read_sites(json.loads(text), TomlFile("", "the fields of the dataset")) if text else ()
 
 
-# -- the optional packages that options need. One message names all that are missing
-
-_MAIN_TEXT, _LANGUAGE = "main-text", "language"
+# -- the optional packages that options need
 
 
 def missing(text: str | None, *, language: bool) -> str:
-    """Say which packages this computer lacks for `--text` and `--language`, and how to get them; "" if it has all.
+    """Say which package this computer lacks for `--text` or `--language`, and how to get it; "" if it has all.
 
     Each one is tried: it may be there, and not work.
     """
-    if lacks := [*lacking(text, language=language)]:
-        return message(lacks)
+    problem = ""
+    if text == "main":
+        problem = _try("--text main", "main-text", lambda: page_text.main_content(b""))
+    if language and not problem:
+        problem = _try("--language", "language", lambda: languages.language("word " * languages.MIN_BYTES))
+    return problem
+
+
+def _try(option: str, extra: str, use: Callable[[], object]) -> str:
     try:
-        if language:
-            _try_language()
+        use()
+    except ImportError as error:
+        return f"{option} needs {error.name}: {to_install(extra)}"
     except Exception as error:  # noqa: BLE001 - what the library raises of its own, where another one is in its way
-        return f"--language cannot be used: {' '.join(str(error).split())}"
+        return f"{option} cannot be used: {' '.join(str(error).split())}"
     return ""
-
-
-def lacking(text: str | None, *, language: bool) -> Iterator[tuple[str, str]]:
-    """Yield what is lacking for `--text` and `--language`: what needs which package, and the extra that has it."""
-    try:
-        if text == "main":
-            page_text.main_content(b"")
-    except ImportError as error:
-        yield f"--text main needs {error.name}", _MAIN_TEXT
-    try:
-        if language:
-            _try_language()
-    except ImportError as error:
-        yield f"--language needs {error.name}", _LANGUAGE
-    except Exception:  # noqa: BLE001, S110 - it is there
-        pass
-
-
-def message(lacks: Iterable[tuple[str, str]]) -> str:
-    """Say in one line what is lacking, and how to get it."""
-    needs, extras = zip(*lacks, strict=True)
-    return f"{', '.join(needs)}: {to_install(*extras)}"
-
-
-def _try_language() -> None:
-    languages.language("word " * languages.MIN_BYTES)

@@ -29,7 +29,6 @@ from tests.support.trees import ALL, Grown, Made, check, contents, inline
         (["--format", "xml"], ["--format xml", "parquet, warc"]),
         (["--since", "soon"], ["--since soon", "7d"]),
         (["--limit", "0"], ["--limit", "whole number"]),
-        (["--processes", "100000000"], ["--processes 100000000: they need more than", "use at most"]),
     ],
 )
 def test_bad_values(
