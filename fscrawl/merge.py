@@ -185,15 +185,14 @@ def _rows_allowed(options: Options, before: Manifest | None) -> int | None:
 
 def _run(job: Job, crew: Crew, before: Manifest | None, most: int | None, warn: Warn) -> RunResult:
     earlier = [each.run for each in before.runs] if before else []
-    pages, failures = _about(before)
-    _plan(job, earlier, crew.line, pages)
+    _plan(job, earlier, crew.line)
     batches = _extract(job, crew, most)
     _report_broken(job, batches, warn)
     _report_flaws(batches, warn)
-    counts = dedupe.mark_duplicates(job, batches, earlier, most, crew.line, pages)
+    counts = dedupe.mark_duplicates(job, batches, earlier, most, crew.line)
     groups = _write(job, crew, batches)
     parts = [part for group in groups for part in group.parts]
-    parts += write_failures(job, crew.line, failures)
+    parts += write_failures(job, crew.line)
     parts += write_changes(job, crew.line)
     left_out = Counter({"duplicate": counts.dropped})
     for each in batches:
@@ -214,15 +213,8 @@ def _counts(options: Options, counts: dedupe.Counts, groups: list[GroupResult]) 
     )
 
 
-def _about(before: Manifest | None) -> tuple[int, int]:
-    """Give how many pages and failures the tree had when it was last merged; 0: it is not known."""
-    if before is None:
-        return 0, 0
-    return before.counts.records + sum(before.left_out.values()), before.counts.errors or 0
-
-
-def _plan(job: Job, earlier: list[int], line: ProgressLine, about: int) -> None:
-    """Make the plan, unless it was made before the run was interrupted. `about`: so many pages, or more."""
+def _plan(job: Job, earlier: list[int], line: ProgressLine) -> None:
+    """Make the plan, unless it was made before the run was interrupted."""
     if plan.is_made(job.directory, job.run):
         return
     scratch = plan.run_directory(job.run)
@@ -230,7 +222,7 @@ def _plan(job: Job, earlier: list[int], line: ProgressLine, about: int) -> None:
         job.directory.remove(scratch)
     if job.directory.size(OPTIONS) is None:  # they are fixed only now: nothing made so far depends on them
         job.directory.write_json(OPTIONS, Made(job.crawl, job.options), durable=True)
-    line.begin("listing pages", about, "pages", about=True)
+    line.begin("listing pages", unit="pages")
     plan.make(
         job.directory,
         job.tree,

@@ -56,14 +56,11 @@ class Counts:
 
 
 def mark_duplicates(
-    job: Job, results: Sequence[BatchResult], earlier: Sequence[int], most: int | None, line: ProgressLine, about: int
+    job: Job, results: Sequence[BatchResult], earlier: Sequence[int], most: int | None, line: ProgressLine
 ) -> Counts:
-    """Write the verdicts and the table of seen pages.
-
-    `most`: rows that --limit still allows, None without it. `about`: so many pages earlier runs have seen.
-    """
+    """Write the verdicts and the table of seen pages. `most`: rows that --limit still allows, None without it."""
     rows = sum(each.rows for each in results)
-    line.begin("reading signatures", about + rows, "pages", about=about > 0)
+    line.begin("reading signatures", unit="pages")
     known = _KnownRows(job, earlier, len(results), line.advance)
     line.begin("finding duplicates", unit="")
     exact, near = known.originals()

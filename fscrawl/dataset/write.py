@@ -150,9 +150,9 @@ def _write_tables(
         writer.write(made[table])
 
 
-def write_failures(job: Job, line: ProgressLine, about: int = 0) -> list[Part]:
-    """Write the current failures, one part in each format. `about`: so many, or more; 0: it is not known."""
-    line.begin("writing failures", about, "failures", about=True)
+def write_failures(job: Job, line: ProgressLine) -> list[Part]:
+    """Write the current failures, one part in each format."""
+    line.begin("writing failures", unit="failures")
     return _write_alone(job, "errors", tables.errors(job, line.advance))
 
 
@@ -160,7 +160,7 @@ def write_changes(job: Job, line: ProgressLine) -> list[Part]:
     """Write the changes of all pages, one part in each format, if they are wanted."""
     if not job.options.changes:
         return []
-    line.begin("writing changes", 0, "pages")
+    line.begin("writing changes", unit="pages")
     return _write_alone(job, "changes", tables.changes(job, line.advance))
 
 

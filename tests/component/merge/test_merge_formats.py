@@ -116,24 +116,13 @@ def test_progress(tree: Grown, out: Path) -> None:
         ("tidying up", None, 0),
         ("listing pages", None, pages),
         ("reading pages", pages, pages),
-        ("reading signatures", pages, pages),
+        ("reading signatures", None, pages),
         ("finding duplicates", None, 0),
         ("remembering pages", 2 * pages, 2 * pages),
         (writing, pages, pages),
         ("writing failures", None, 1),
         ("tidying up", None, 0),
     ]
-
-
-def test_progress_of_a_further_merge(tree: Grown, out: Path) -> None:
-    """What must be listed first has the number of the merge before as its total; those left out count, too."""
-    with inline():
-        merge.merge(tree.root, out, {"status": ("200",)}, print)
-    with inline(), Steps() as line:
-        merge.merge(tree.root, out, {}, print, line=line)
-    assert ("listing pages", 5, 5) in line.steps
-    assert ("reading signatures", 5, 5) in line.steps
-    assert ("writing failures", 1, 1) in line.steps
 
 
 def test_failures_beside_an_archive(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
