@@ -128,7 +128,7 @@ def _tidy(job: Job, before: Manifest | None, line: ProgressLine, *, over: bool, 
     if over:
         directory.start_over()
     if indexed:
-        search.keep(directory)
+        directory.make_folder(search.FOLDER)  # each merge from now on keeps the index, also if this one is killed
     directory.sweep()
     for name in directory.listed(STATE):
         if name.startswith("run-") and f"{STATE}/{name}" != plan.run_directory(job.run):
