@@ -306,12 +306,11 @@ def _commit(job: Job, before: Manifest | None, result: RunResult, warn: Warn) ->
             directory.discard(part.path)
         directory.remove(plan.run_directory(job.run))
         directory.discard(plan.seen_name(job.run))
-        directory.update(CARD, card(job, before))  # a run that was killed here may have written its own
         warn("nothing new since the last run")
         return before
     manifest = after_run(before, job.run, result, crawl=job.crawl, options=job.options)
     directory.remove_parts(job.run, but=manifest.paths)
-    directory.update(CARD, card(job, manifest))
+    directory.write(CARD, card(job, manifest))
     directory.sync([*(part.path for part in result.parts), plan.seen_name(job.run)])
     directory.write_json(MANIFEST, manifest, durable=True)
     for path in (before.paths if before else set()) - manifest.paths:

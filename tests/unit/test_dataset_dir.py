@@ -215,7 +215,7 @@ def test_sweep_of_nothing(directory):
 
 
 def test_remove(directory):
-    """A directory is gone from its name at once, so that one half removed is not taken for whole."""
+    """A directory goes with all that is in it."""
     directory.write(".merge/run-0001/plan.jsonl", "x")
     directory.remove(".merge/run-0001")
     assert list(directory.path(".merge").iterdir()) == []
@@ -338,17 +338,6 @@ def test_what_is_no_manifest_is_refused(directory, values):
     directory.write_json("manifest.json", values)
     with pytest.raises(UsageError, match=r"manifest\.json: not what a merge writes .*update this one.* --rebuild"):
         directory.manifest()
-
-
-def test_update(directory):
-    """A text is written if the file has another one."""
-    path = directory.path("README.md")
-    directory.update("README.md", "one")
-    before = path.stat()
-    directory.update("README.md", "one")
-    assert path.stat().st_ino == before.st_ino
-    directory.update("README.md", "two")
-    assert path.read_text() == "two"
 
 
 def test_large_numbers_of_a_report() -> None:
