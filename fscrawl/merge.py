@@ -75,7 +75,6 @@ def merge(
     tree = Tree(root, "merge")
     if is_inside(root, out):
         raise UsageError(f"--out {out}: it is inside the tree {root}; name a directory outside of it")
-    _check_name(out)
     tree.check_directories()
     _check_packages(given.get("text"), scheduler, language=bool(given.get("language")))
     directory = DatasetDir(out.absolute())
@@ -104,14 +103,6 @@ def merge(
             if indexed:
                 search.update(directory, manifest, line)
         return manifest
-
-
-def _check_name(out: Path) -> None:
-    """Refuse a path with bytes that are no UTF-8: Arrow cannot open files there."""
-    try:
-        str(out.absolute()).encode()
-    except UnicodeEncodeError:
-        raise UsageError(f"--out {out}: its path must be UTF-8; give another directory") from None
 
 
 def _check_packages(text: str | None, scheduler: str | None, *, language: bool) -> None:
