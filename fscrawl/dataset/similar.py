@@ -75,18 +75,14 @@ def _shingles(words: list[str]) -> Iterator[str]:
     return map(" ".join, zip(words, islice(words, 1, None), islice(words, 2, None), strict=False))
 
 
-def exact_originals(digests: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return for each row of `digests` (n × 2) the first row that is equal to it. It may be the row itself.
+def exact_originals(digests: NDArray[np.bytes_]) -> NDArray[np.int64]:
+    """Return for each digest the number of the first that is equal to it. It may be its own.
 
-    >>> exact_originals(np.array([[1, 1], [2, 2], [1, 1]], dtype=np.uint64)).tolist()
+    >>> exact_originals(np.array([b"one", b"two", b"one"])).tolist()
     [0, 1, 0]
     """
-    order = np.lexsort((digests[:, 1], digests[:, 0]))  # stable: equal digests stay in the order of rows
-    ranked = digests[order]
-    begins = np.r_[True, (ranked[1:] != ranked[:-1]).any(axis=1)] if len(order) else np.zeros(0, dtype=bool)
-    originals = np.empty(len(order), dtype=np.int64)
-    originals[order] = order[np.flatnonzero(begins)][np.cumsum(begins) - 1]
-    return originals
+    _, first, which = np.unique(digests, return_index=True, return_inverse=True)
+    return first[which]
 
 
 def near_originals(signatures: NDArray[np.uint32], valid: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -89,7 +89,7 @@ def test_not_valid():
 def test_nothing():
     """No rows have no originals."""
     assert nearest(np.zeros((0, BANDS), dtype=np.uint32)) == []
-    assert similar.exact_originals(np.zeros((0, 2), dtype=np.uint64)).tolist() == []
+    assert similar.exact_originals(np.zeros(0, dtype="S16")).tolist() == []
 
 
 def chain(length):
