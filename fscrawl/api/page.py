@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import builtins
 import time
+from collections.abc import Callable
 from datetime import datetime
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fscrawl import urls
@@ -14,7 +14,7 @@ from fscrawl.errors import RecordError, UsageError, about
 from fscrawl.parse.extensions import TEXTS
 from fscrawl.parse.headers import media_type
 from fscrawl.request import parts_of, url_of
-from fscrawl.storage.layout import HTMLS, LINKS, SETTINGS
+from fscrawl.storage.layout import HTMLS, LINKS
 from fscrawl.storage.records import ErrorRecord, Kind, PageRecord
 from fscrawl.storage.warc import base32_sha1
 from fscrawl.store import Tree
@@ -31,34 +31,17 @@ _MOMENT_S = 0.05
 _INSTANT_S = 0.02  # sshfs misses a name for an instant while it is being replaced
 
 
-class Fields:
-    """The sites of a tree, read when the first page asks for its fields."""
-
-    def __init__(self, tree: Tree) -> None:
-        self._tree = tree
-
-    @cached_property
-    def sites(self) -> Sites:
-        """Those of crawl.toml. SettingsError if they are wrong."""
-        from fscrawl.sites.read import TABLE, read_sites  # noqa: PLC0415 - most readers need no rules
-        from fscrawl.sites.rules import Sites  # noqa: PLC0415
-        from fscrawl.util.user_text import TomlFile  # noqa: PLC0415
-
-        where = str(self._tree.files.absolute(SETTINGS))
-        file = TomlFile(self._tree.controls.settings_if_there() or "", where)
-        return Sites(read_sites(file.tables().get(TABLE, []), file))
-
-
 class Source:
     """Reads what the pages of one iteration need.
 
+    sites     gives the sites of crawl.toml; SettingsError if they are wrong
     bodies    whether its pages are asked for their bodies, so that those of the next pages should be read ahead
     unused    bodies in a row that were read ahead for nothing
     """
 
-    def __init__(self, tree: Tree, fields: Fields) -> None:
+    def __init__(self, tree: Tree, sites: Callable[[], Sites]) -> None:
         self.tree = tree
-        self.fields = fields
+        self.sites = sites
         self.bodies = False
         self.unused = 0
 
@@ -175,7 +158,7 @@ class Page:
             if isinstance(record, ErrorRecord):
                 continue
             if record is not None and (before is None or before.content != record.content):
-                source = Source(tree.showing(self._host, self.key, number), self._source.fields)
+                source = Source(tree.showing(self._host, self.key, number), self._source.sites)
                 found.append(Page(source, self._host, record))
             before = record
         return tuple(found)
@@ -421,7 +404,7 @@ class Page:
 
         A field that is missing on the page, or has no value of its type, is left out.
         """
-        site = self._source.fields.sites.of(self.url)
+        site = self._source.sites().of(self.url)
         return {} if site is None or not self._is_text() else site.values_of(self.answer).values
 
     def _found(self, method: str, asked: str | None) -> Any:
