@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -100,32 +100,28 @@ def make(
     directory: DatasetDir,
     tree: Tree,
     filters: Filters,
-    earlier: Iterable[int],
+    earlier: Sequence[int],
     run: int,
-    listed: Callable[[int], object] = lambda number: None,  # noqa: ARG005
+    listed: Callable[[int], object],
     *,
     versions: bool = False,
-) -> int:
-    """Write the plan of `run`; return its number of pages.
+) -> None:
+    """Write the plan of `run`.
 
     `earlier`: the numbers of the runs before it. `listed(n)`: n more pages of the tree have been listed. `versions`:
     all of them, not only the last one of each page.
     """
-    runs = list(earlier)
-    at_once = max(1, _AT_ONCE // max(1, len(runs)))
-    seen_before = heapq.merge(*(_seen(directory, number, at_once) for number in runs))
+    at_once = max(1, _AT_ONCE // max(1, len(earlier)))
+    seen_before = heapq.merge(*(_seen(directory, number, at_once) for number in earlier))
     new = _subtract(_listed(tree, filters, listed, versions=versions), seen_before)
-    pages = 0
     with directory.publish(_plan_name(run)) as temporary, temporary.open("w", encoding="ascii") as file:
         for names in _cut(new):
             hosts = [
                 [host, [key for _, key in group]] for host, group in itertools.groupby(names, lambda name: name[0])
             ]
             file.write(json.dumps(hosts, separators=(",", ":")) + "\n")
-            pages += len(names)
-        if not pages:
+        if not file.tell():
             file.write(_NOTHING)
-    return pages
 
 
 def _cut(names: Iterator[Name]) -> Iterator[list[Name]]:

@@ -165,10 +165,7 @@ def items(job: Job, rows: pa.RecordBatch) -> pa.RecordBatch:
 # -- failures
 
 
-def errors(
-    job: Job,
-    read: Callable[[int], object] = lambda number: None,  # noqa: ARG005
-) -> Iterator[pa.RecordBatch]:
+def errors(job: Job, read: Callable[[int], object]) -> Iterator[pa.RecordBatch]:
     """Read the current failures of URLs that are not stored. Records that cannot be read are left out.
 
     `read(n)`: n more have been read.
@@ -207,10 +204,7 @@ def _failure(job: Job, host: str, key: str) -> list[dict[str, object]]:
 # -- changes
 
 
-def changes(
-    job: Job,
-    read: Callable[[int], object] = lambda number: None,  # noqa: ARG005
-) -> Iterator[pa.RecordBatch]:
+def changes(job: Job, read: Callable[[int], object]) -> Iterator[pa.RecordBatch]:
     """Read what has changed from version to version of each page. `read(n)`: n more pages have been read."""
     return _read_alone((partial(_changes_of, job, host, key) for host, key in _again(job)), schema.CHANGES, read)
 

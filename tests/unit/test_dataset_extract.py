@@ -38,7 +38,7 @@ def tree(tmp_path):
 
 def job_of(tree, tmp_path, **options):
     job = Job(tree.root, tmp_path / "out", 1, Options(**options), "c1")
-    plan.make(job.directory, job.tree, Filters(job.options), [], 1)
+    plan.make(job.directory, job.tree, Filters(job.options), [], 1, lambda _: None)
     return job
 
 
@@ -159,13 +159,13 @@ def test_directory_in_place_of_a_failure(tree, tmp_path):
     path = tree.file("errs", "http://a.example/gone")
     path.unlink()
     path.mkdir()
-    assert list(tables.errors(job_of(tree, tmp_path))) == []
+    assert list(tables.errors(job_of(tree, tmp_path), lambda _: None)) == []
 
 
 def test_failure_that_heals_meanwhile(tree, tmp_path, monkeypatch):
     """A failure that is gone when it is read is left out."""
     monkeypatch.setattr(Tree, "keys", lambda *_: ["0" * 24] if _[1] == "errs" else [])
-    assert list(tables.errors(job_of(tree, tmp_path))) == []
+    assert list(tables.errors(job_of(tree, tmp_path), lambda _: None)) == []
 
 
 def test_many_failures(tree, tmp_path, monkeypatch):

@@ -33,11 +33,17 @@ def planned(directory, run=1):
     return [name for batch in plan.batches(directory, run) for name in batch.names()]
 
 
+def make(directory, tree, earlier=(), run=1, **options):
+    """Make a plan; return its number of pages."""
+    plan.make(directory, tree.tree, Filters(Options(**options)), earlier, run, lambda _: None)
+    return len(planned(directory, run))
+
+
 def test_order(tree, directory, monkeypatch):
     """Hosts come in order, keys in order within a host, in batches of one size that hosts may share."""
     monkeypatch.setattr(plan, "BATCH_PAGES", 4)
     assert not plan.is_made(directory, 1)
-    assert plan.make(directory, tree.tree, Filters(Options()), [], 1) == 10
+    assert make(directory, tree) == 10
     assert plan.is_made(directory, 1)
     assert planned(directory) == sorted((url.split("/")[2], record.key) for url, record in tree.records.items())
     batches = list(plan.batches(directory, 1))
@@ -69,18 +75,18 @@ def test_temporaries_are_no_pages(tree, directory):
     for name in (f".{'0' * 24}.json.m.1-0.tmp", "notes.txt", "0.json", f"{'0' * 24}.json~"):
         (place / name).touch()
     (tree.root / "links" / ".hidden").mkdir()
-    assert plan.make(directory, tree.tree, Filters(Options()), [], 1) == 10
+    assert make(directory, tree) == 10
 
 
 def test_hosts_that_are_not_wanted(tree, directory):
     """Hosts that no filter lets pass are not listed."""
-    assert plan.make(directory, tree.tree, Filters(Options(hosts=("a.*",))), [], 1) == 5
+    assert make(directory, tree, hosts=("a.*",)) == 5
 
 
 def test_nothing(tmp_path, directory):
     """A tree without pages has an empty plan, which is made all the same."""
     tree = Grown(tmp_path / "empty")
-    assert plan.make(directory, tree.tree, Filters(Options()), [], 1) == 0
+    assert make(directory, tree) == 0
     assert plan.is_made(directory, 1)
     assert list(plan.batches(directory, 1)) == []
 
@@ -93,7 +99,7 @@ def test_only_what_is_new(tree, tmp_path):
         tree.merge(tmp_path / "made")
     tree.page("http://a.example/last")
     directory = DatasetDir(made.out)
-    assert plan.make(directory, tree.tree, Filters(Options()), [1, 2, 3, 4], 5) == 1
+    assert make(directory, tree, [1, 2, 3, 4], 5) == 1
     assert planned(directory, 5) == [("a.example", tree.records["http://a.example/last"].key)]
 
 
@@ -119,7 +125,7 @@ def test_more_runs_than_open_files(tree, tmp_path, monkeypatch):
     tree.page("http://a.example/last")
     directory = DatasetDir(made.out)
     assert pq.ParquetFile(first).num_row_groups == 4
-    assert plan.make(directory, tree.tree, Filters(Options()), range(1, 21), 21) == 1
+    assert make(directory, tree, range(1, 21), 21) == 1
     assert planned(directory, 21) == [("a.example", tree.records["http://a.example/last"].key)]
 
 
