@@ -35,22 +35,11 @@ def _key(text: str) -> str:
     return urls.key(text) if "#" in text else _key_of_url(text)  # a request may be as long as fifty URLs
 
 
-def pages_schema(job: Job) -> pa.Schema:
-    options = job.options
-    return schema.pages(
-        job.field_columns,
-        text=options.text != "none",
-        html=options.html,
-        files=options.files,
-        language=options.language,
-    )
-
-
 def schemas(job: Job) -> dict[str, pa.Schema]:
     """Return the schema of each table of the dataset."""
     items = {"items": schema.items(job.item_columns)} if job.item_columns else {}
     changes = {"changes": schema.CHANGES} if job.options.changes else {}
-    return {**schema.TABLES, "pages": pages_schema(job), **items, **changes}
+    return {**schema.TABLES, "pages": schema.pages(job.field_columns, job.options), **items, **changes}
 
 
 def of_pages(job: Job) -> tuple[str, ...]:
@@ -80,7 +69,7 @@ def pages(job: Job, rows: pa.RecordBatch, verdicts: pa.RecordBatch) -> pa.Record
         "body": pc.if_else(is_html, no_bytes, rows["html"]) if job.options.files else None,
         **{each.name: rows[f"field.{each.name}"] for each in job.field_columns},
     }
-    wanted = pages_schema(job)
+    wanted = schemas(job)["pages"]
     columns = [made[name] if name in made else rows[name] for name in wanted.names]
     return pa.record_batch(columns, schema=wanted)
 

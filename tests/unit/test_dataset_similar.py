@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 
 from fscrawl.dataset import similar
-from fscrawl.dataset.similar import BANDS, near_originals, signature
+from fscrawl.dataset.similar import BANDS, near_originals
+
+
+def signature(text):
+    return similar.signatures([similar.values(text)])[0]
 
 
 def text(rng, words=300):
