@@ -93,7 +93,7 @@ def main() -> int:
                 task[name] = None if task[name] is None else Path(task[name])
             result, _ = run(argparse.Namespace(**task), progress)
     except FscrawlError as error:
-        progress.report("error", message=str(error), kind=type(error).__name__)
+        progress.report("error", message=str(error))
         return error.exit_code
     progress.report("result", **_facts_of(result))
     return EXIT_OK

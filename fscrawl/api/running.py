@@ -27,7 +27,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, Self
 
-from fscrawl import errors
 from fscrawl.api.paths import path_of
 from fscrawl.errors import FscrawlError, UsageError, as_our_error
 from fscrawl.util.humanize import number_of
@@ -41,17 +40,6 @@ Seeds = str | os.PathLike[str] | Iterable[str]
 _CHUNK_BYTES = 1 << 16
 _LAST_LINES = 20  # of what the process prints
 _VALUES = (str, bool, int, float)
-_ERRORS: dict[str, type[FscrawlError]] = {  # by the name that the process sends; any other is a FscrawlError
-    "UsageError": errors.UsageError,
-    "SettingsError": errors.SettingsError,
-    "NoBrowserError": errors.NoBrowserError,
-    "TreeError": errors.TreeError,
-    "NotATreeError": errors.NotATreeError,
-    "TreeBusyError": errors.TreeBusyError,
-    "MemoryGone": errors.MemoryGone,
-    "RecordError": errors.RecordError,
-    "OutputError": errors.OutputError,
-}
 _PROGRAM = (  # signals are caught before modules are loaded
     "from fscrawl import interrupts; interrupts.catch(); from fscrawl.api.child import main; raise SystemExit(main())"
 )
@@ -228,7 +216,7 @@ def _result(root: Path, process: _Process, bar: tqdm[Any]) -> CrawlResult:
     event = end.pop("event")
     if event == "result":
         return CrawlResult(root=root, warnings=tuple(warnings), **end)
-    raise _ERRORS.get(end["kind"], FscrawlError)(end["message"])
+    raise FscrawlError(end["message"])
 
 
 def _show(bar: tqdm[Any], counts: Mapping[str, Any]) -> None:

@@ -15,9 +15,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import partial
 from itertools import chain, islice
-from pathlib import Path
 
 import msgspec
 
@@ -66,17 +65,12 @@ class _Numbered(msgspec.Struct):
 
 
 _numbered = msgspec.json.Decoder(_Numbered)
-
-
-@lru_cache(8)
-def _waiting_for(root: Path) -> Waiting:  # noqa: ARG001
-    """Return what this process knows about a tree, from batch to batch."""
-    return Waiting()
+_waiting = Waiting()  # what this process knows about its tree, from batch to batch
 
 
 def pages(job: Job, names: Iterator[Name], pool: ThreadPoolExecutor) -> Iterator[ReadPage]:
     """Read pages, in order: here, or by the threads of `pool` where one has to wait long."""
-    return here_or_ahead(names, partial(_read, job), partial(_read_ahead, job, pool), _waiting_for(job.root))
+    return here_or_ahead(names, partial(_read, job), partial(_read_ahead, job, pool), _waiting)
 
 
 def _read(job: Job, name: Name) -> ReadPage:

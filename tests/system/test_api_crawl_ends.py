@@ -13,7 +13,6 @@ import pytest
 
 import fscrawl
 from fscrawl.api import running
-from fscrawl.errors import MemoryGone
 from tests.support.api_crawls import DEADLINE_S, SETTINGS, script, seed, wait_for
 from tests.support.crawling import CHECKOUT, check_tree
 from tests.support.web import Web, linked_site
@@ -179,7 +178,7 @@ def test_a_process_that_is_killed(tmp_path: Path, endless: Web, monkeypatch: pyt
 
 
 def test_fscrawl_is_deleted(tmp_path: Path, endless: Web) -> None:
-    """A crawl whose `.fscrawl` somebody deletes ends with an error of its own, which says to start it again."""
+    """A crawl whose `.fscrawl` somebody deletes ends with an error, which says to start it again."""
     root = tmp_path / "tree"
 
     def delete() -> None:
@@ -189,7 +188,7 @@ def test_fscrawl_is_deleted(tmp_path: Path, endless: Web) -> None:
     thread = threading.Thread(target=delete)
     thread.start()
     settings = {**SETTINGS, "fleet": {"beat": 0.25, "dead_after": 2}}
-    with pytest.raises(MemoryGone, match=r"tree\.json: it was deleted while .* start the same command again"):
+    with pytest.raises(fscrawl.FscrawlError, match=r"tree\.json: it was deleted while .* start the same command again"):
         fscrawl.crawl(root, seed(endless), workers=0, progress=False, **settings)
     thread.join()
     assert not (root / ".fscrawl").exists()

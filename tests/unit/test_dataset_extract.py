@@ -268,10 +268,11 @@ def test_what_is_read_ahead_has_a_bound(tree, tmp_path, monkeypatch):
 
 
 def test_files_that_come_at_once(tree, tmp_path, monkeypatch):
-    """They are read one after the other. What is known of a tree is kept from batch to batch, also that it is slow."""
+    """They are read one after the other. What is known is kept from batch to batch, also that a tree is slow."""
     tree.many(1, 60)
     job = job_of(tree, tmp_path)
     monkeypatch.setattr(parallel, "_waits", lambda: 0)
+    monkeypatch.setattr(reading, "_waiting", parallel.Waiting())
     watched = Watched(monkeypatch)
     with ThreadPoolExecutor(reading.THREADS) as pool:
         found = [page.name for page in reading.pages(job, only(job).names(), pool)]
