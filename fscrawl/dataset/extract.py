@@ -14,14 +14,13 @@ import hashlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
-from operator import attrgetter
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 
 from fscrawl.dataset import pdf_text, similar
-from fscrawl.dataset.job import Job, pages_done
+from fscrawl.dataset.job import ROWS, Job, pages_done
 from fscrawl.dataset.page_files import is_noindex
 from fscrawl.dataset.plan import Batch, run_directory
 from fscrawl.dataset.reading import THREADS, ReadPage, pages
@@ -40,7 +39,7 @@ ITEM_FIELD = "items."  # before the names of the columns of items, where fields 
 _FLUSH_BYTES = 4 << 20
 _OF_USERS_S = 60.0  # of processor time, for the rules or the site file of users on one page; usual are milliseconds
 # column of rows → what of a record it has
-_OF_RECORDS = {name: name for name in PageRecord.__struct_fields__} | {
+_OF_RECORDS = {name: name for name in PageRecord.__struct_fields__ if name in ROWS.names} | {
     "fetch_status": "status",
     "fetch_redirect": "redirect",
     "content_charset": "encoding",
@@ -252,16 +251,16 @@ class _Rows:
         self._schema = job.rows
         self._only_archives = job.options.only_archives
         self._path = job.tree.body_path
-        self._records: list[PageRecord] = []
-        self._made: list[dict[str, Any]] = []  # what a record does not have, or not as a column has it
+        self._rows: list[dict[str, Any]] = []
         self.held_bytes = 0
 
     def __len__(self) -> int:
-        return len(self._records)
+        return len(self._rows)
 
     def add(self, page: ReadPage, record: PageRecord, found: dict[str, Any]) -> None:
         (host, _), body = page.name, page.body
-        values = {
+        row = {
+            **{column: getattr(record, name) for column, name in _OF_RECORDS.items()},
             "host": host,
             "page_version": page.version,
             "fetch_time": datetime.fromisoformat(record.fetched_at),
@@ -283,26 +282,18 @@ class _Rows:
             "links": tuple(dict.fromkeys([*record.links, *record.requests])) if record.requests else record.links,
             **found,
         }
-        self._records.append(record)
-        self._made.append(values)
-        self.held_bytes += (
-            sum(len(each or b"") for each in (values["html"], page.dom, page.picture, *page.members.values()))
-            + len(values.get("text") or "")
-            + 200 * len(record.links)
-        )
-        self.held_bytes += sum(map(len, record.requests or ()))
-        self.held_bytes += 200 * len(values.get("items") or ())
+        self._rows.append(row)
+        texts = (row["html"], page.dom, page.picture, *page.members.values(), row.get("text"), *(record.requests or ()))
+        self.held_bytes += sum(len(each or "") for each in texts)
+        self.held_bytes += 200 * (len(record.links) + len(row.get("items") or ()))
 
     def flush(self) -> pa.RecordBatch:
-        arrays = [pa.array(self._column(each.name), each.type) for each in self._schema]
-        self._records, self._made, self.held_bytes = [], [], 0
-        return pa.record_batch(arrays, schema=self._schema)
-
-    def _column(self, name: str) -> list[Any]:
-        if name in _OF_RECORDS and name not in self._made[0]:
-            return list(map(attrgetter(_OF_RECORDS[name]), self._records))
-        column = [values.get(name) for values in self._made]
-        return similar.signatures(column) if name == "signature" else column
+        signatures = similar.signatures([row.get("signature") for row in self._rows])
+        for row, signature in zip(self._rows, signatures, strict=True):
+            row["signature"] = signature
+        batch = pa.RecordBatch.from_pylist(self._rows, schema=self._schema)
+        self._rows, self.held_bytes = [], 0
+        return batch
 
 
 def _identity(record: PageRecord, dom: bytes | None) -> str | None:

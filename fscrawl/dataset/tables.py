@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache, partial
+from functools import partial
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -27,12 +27,6 @@ from fscrawl.storage.records import PageRecord, Version
 from fscrawl.util.parallel import READERS, in_turn
 
 _ROWS = 5000
-
-_key_of_url = lru_cache(1 << 14)(urls.key)
-
-
-def _key(text: str) -> str:
-    return urls.key(text) if "#" in text else _key_of_url(text)  # a request may be as long as fifty URLs
 
 
 def schemas(job: Job) -> dict[str, pa.Schema]:
@@ -124,8 +118,7 @@ def _edges(rows: pa.RecordBatch, column: str, *, nofollow: bool) -> pa.RecordBat
     sources = pc.list_parent_indices(rows[column])
     targets = pc.list_flatten(rows[column]).dictionary_encode()
     spellings = targets.dictionary.to_pylist()
-    plain = "#" not in "".join(spellings)
-    keys = pa.array(map(_key_of_url if plain else _key, spellings), pa.string(), size=len(spellings))
+    keys = pa.array(map(urls.key, spellings), pa.string(), size=len(spellings))
     of_requests = asked(spellings)
     columns = [
         _urls_of(rows["url"]).take(sources),
