@@ -86,7 +86,7 @@ def merge(
             tree.check_keeps_versions("--changes" if options.changes else "--versions all")
         _check_packages(options.text, scheduler, language=options.language)
         run = len(before.runs) + 1 if before else 1
-        job = Job(root.absolute(), directory.root, run, options, tree.record.crawl, site, directory.writer)
+        job = Job(root.absolute(), directory, run, options, tree.record.crawl, site)
         job.check_columns()
         indexed = search.is_wanted(directory, options, asked=index)
         _name_unmatched(options, tree, warn)

@@ -347,10 +347,6 @@ class Page:
 
         None without a body, and for documents that are no text, such as PDF.
         """
-        record = self._record
-        if record.encoding == "utf-8" and record.rendered is None and record.file is None:  # nearly always: quickly
-            body = self._body_wanted()
-            return None if body is None else body.decode("utf-8", "replace").removeprefix("\ufeff")
         return self.answer.text if self._is_text() else None
 
     @property
@@ -437,11 +433,7 @@ class Page:
 
     def _is_text(self) -> bool:
         record = self._record
-        if not record.sha256:
-            return False
-        if record.file is None:
-            return True
-        return record.file in TEXTS
+        return bool(record.sha256) and (record.file is None or record.file in TEXTS)
 
     def _text_of_pdf(self) -> str | None:
         body = self.body if self._record.file == "pdf" else None

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from tqdm.auto import tqdm
 
 Seeds = str | os.PathLike[str] | Iterable[str]
-_CHUNK_BYTES = 1 << 16
 _LAST_LINES = 20  # of what the process prints
 _VALUES = (str, bool, int, float)
 _PROGRAM = (  # signals are caught before modules are loaded
@@ -243,7 +242,6 @@ class _Process:
         self._process: subprocess.Popen[bytes]
         self._output: deque[str] = deque(maxlen=_LAST_LINES)
         self._listener: threading.Thread
-        self._unread = b""
 
     @as_our_error()
     def __enter__(self) -> Self:
@@ -282,17 +280,8 @@ class _Process:
 
     def next_message(self) -> dict[str, Any] | None:
         """Give the next message; None at its end."""
-        while b"\n" not in self._unread:
-            data = os.read(_pipe(self._process.stdout).fileno(), _CHUNK_BYTES)
-            if not data:
-                return None
-            self._unread += data
-        line, _, self._unread = self._unread.partition(b"\n")
-        try:
-            found: dict[str, Any] = json.loads(line)
-        except ValueError:  # a KeyboardInterrupt may have come while a part of it was taken
-            found = {"event": "warning", "message": "a message of the crawl was lost"}
-        return found
+        line = _pipe(self._process.stdout).readline()
+        return json.loads(line) if line.endswith(b"\n") else None
 
     def interrupt(self) -> None:
         """Ask it to stop: at the first time after the pages in flight, at the second at once."""

@@ -143,7 +143,7 @@ def _cluster(scheduler: str, job: Job) -> Iterator[tuple[Executor, int]]:
         if not width:
             raise UsageError(f"--scheduler {scheduler}: it has no workers")
         wanted = {"text": job.options.text, "language": job.options.language}
-        problems = client.run(_problem, job.root, job.out, __version__, **wanted, on_error="return")
+        problems = client.run(_problem, job.root, job.directory.root, __version__, **wanted, on_error="return")
         for worker, problem in problems.items():
             if problem:
                 raise UsageError(f"--scheduler {scheduler}: its worker {worker} cannot help: {problem}")

@@ -30,6 +30,7 @@ import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -70,15 +71,15 @@ class Made(msgspec.Struct, frozen=True):
     options: Options
 
 
+@dataclass
 class DatasetDir:
     """A dataset's directory. It can be pickled; all processes of one merge may use it.
 
     `writer`: the number of the merge that writes here; 0: it is only read.
     """
 
-    def __init__(self, root: Path, writer: int = 0) -> None:
-        self.root = root
-        self.writer = writer
+    root: Path
+    writer: int = 0
 
     # -- files
 

@@ -58,22 +58,14 @@ def _fields_of(columns: Iterable[Column]) -> list[pa.Field]:
 
 @dataclass(frozen=True)
 class Job:
-    """One run: tree, dataset, number, options, site file. It can be pickled; each process makes cached parts once.
-
-    `writer`: the number of the merge (`writer`).
-    """
+    """One run: tree, dataset, number, options, site file. It can be pickled; each process makes cached parts once."""
 
     root: Path
-    out: Path
+    directory: DatasetDir
     run: int
     options: Options
     crawl: str = ""
     site: SiteFile | None = None
-    writer: int = 0
-
-    @cached_property
-    def directory(self) -> DatasetDir:
-        return DatasetDir(self.out, self.writer)
 
     @cached_property
     def tree(self) -> Tree:
@@ -126,7 +118,7 @@ class Job:
         return f"{run_directory(self.run)}/{name}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Job, (self.root, self.out, self.run, self.options, self.crawl, self.site, self.writer)
+        return Job, (self.root, self.directory, self.run, self.options, self.crawl, self.site)
 
 
 # -- how many pages the running task has worked on

@@ -11,6 +11,7 @@ import pytest
 
 from fscrawl.dataset import extract as batches
 from fscrawl.dataset import page_files, plan, reading, tables
+from fscrawl.dataset.dataset_dir import DatasetDir
 from fscrawl.dataset.extract import extract_batch, rows_of
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.options import Filters, Options
@@ -37,7 +38,7 @@ def tree(tmp_path):
 
 
 def job_of(tree, tmp_path, **options):
-    job = Job(tree.root, tmp_path / "out", 1, Options(**options), "c1")
+    job = Job(tree.root, DatasetDir(tmp_path / "out"), 1, Options(**options), "c1")
     plan.make(job.directory, job.tree, Filters(job.options), [], 1, lambda _: None)
     return job
 
@@ -63,7 +64,7 @@ def test_facts(tree, tmp_path):
     job = job_of(tree, tmp_path, fields=RULES)
     result = extract_batch(job, only(job))
     assert (result.rows, result.broken, result.left_out) == (3, [], {})
-    assert result.bytes == (job.out / job.scratch("batch-000000.arrow")).stat().st_size
+    assert result.bytes == (job.directory.root / job.scratch("batch-000000.arrow")).stat().st_size
     assert result.found == {"n": [1, 1, 1], "m": [1, 1, 0]}
 
 
@@ -127,7 +128,7 @@ def test_a_fault_that_stays(tree, tmp_path, monkeypatch):
     monkeypatch.setattr(page_files, "_BUSY_S", 0)
     with pytest.raises(TreeBusyError):
         extract_batch(job, only(job))
-    assert [path.name for path in (job.out / ".merge" / "run-0001").iterdir()] == ["plan.jsonl"]
+    assert [path.name for path in (job.directory.root / ".merge" / "run-0001").iterdir()] == ["plan.jsonl"]
 
 
 def test_a_share_that_is_gone(tree, tmp_path, monkeypatch):
