@@ -23,7 +23,7 @@ from fscrawl.request import url_of
 from fscrawl.sites.read import TABLE, read_sites
 from fscrawl.sites.rules import SiteRules
 from fscrawl.storage.layout import SETTINGS
-from fscrawl.storage.records import ErrorRecord, PageRecord, timestamp
+from fscrawl.storage.records import PageRecord, timestamp
 from fscrawl.util.expressions import Expressions, WrongExpressionError, compiled
 from fscrawl.util.humanize import moment_of
 from fscrawl.util.installed import to_install
@@ -209,12 +209,8 @@ class Filters:
             return "status"
         return self._reason(url_of(record.url), record.fetched_at)
 
-    def includes_failure(self, record: ErrorRecord) -> bool:
-        """Tell whether a failure belongs to the dataset. --status is about pages only."""
-        return self.includes(record.url, record.failed_at)
-
     def includes(self, spelling: str, moment: str) -> bool:
-        """Tell whether what is no page belongs to the dataset. `moment`: RFC 3339."""
+        """Tell whether what is no page belongs to the dataset: --status is about pages only. `moment`: RFC 3339."""
         return not self._reason(url_of(spelling), moment)
 
     def _reason(self, url: str, moment: str) -> str:

@@ -157,17 +157,15 @@ def _read_body(job: Job, read: ReadPage) -> ReadPage:
     if read.record is None:
         return read
     tree, host, key = _tree_of(job, read.name), read.name[0], key_of(read.name[1])
-    page, record = _read_one_body(job, tree, read, read.record), read.record
+    page = _read_one_body(job, tree, read, read.record)
     for pause_s in _PAUSES_S:
-        if page.record is not None or (pause_s and not tree.files.exists(tree.body_path(host, key, record.file))):
+        if page.record is not None or (pause_s and not tree.files.exists(tree.body_path(host, key, read.record.file))):
             break
         time.sleep(pause_s)
-        now = _read_record(job, read.name)
-        if now.record is None:
-            return now
-        if now.record != record:
-            record = now.record
-            page = _read_one_body(job, tree, now, record)
+        read = _read_record(job, read.name)
+        if read.record is None:
+            return read
+        page = _read_one_body(job, tree, read, read.record)
     return page
 
 

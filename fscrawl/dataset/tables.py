@@ -180,7 +180,9 @@ def _failed(job: Job) -> Iterator[tuple[str, str]]:
 
 def _failure(job: Job, host: str, key: str) -> list[dict[str, object]]:
     record = failure(job.tree, host, key)
-    return [failure_row(record)] if record is not None and job.filters.includes_failure(record) else []
+    if record is None or not job.filters.includes(record.url, record.failed_at):
+        return []
+    return [failure_row(record)]
 
 
 # -- changes
