@@ -35,7 +35,7 @@ from fscrawl.dataset.dataset_dir import CARD, FOLDERS, MANIFEST, OPTIONS, STATE,
 from fscrawl.dataset.extract import BatchResult, extract_batch
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.manifest import REWRITTEN, Counts, FieldCounts, Manifest, RunResult, after_run
-from fscrawl.dataset.options import ARCHIVE, Filters, Options, choose, missing, with_sites
+from fscrawl.dataset.options import ARCHIVE, Options, choose, missing, with_sites
 from fscrawl.dataset.pdf_text import NO_PYPDF
 from fscrawl.dataset.write import GroupResult, cut_into_groups, write_changes, write_failures, write_group
 from fscrawl.errors import UsageError
@@ -122,7 +122,7 @@ def _tidy(job: Job, before: Manifest | None, line: ProgressLine, *, over: bool, 
         directory.make_folder(search.FOLDER)  # each merge from now on keeps the index, also if this one is killed
     directory.sweep()
     for name in directory.listed(STATE):
-        if name.startswith("run-") and f"{STATE}/{name}" != plan.run_directory(job.run):
+        if name.startswith("run-") and f"{STATE}/{name}" != job.folder:
             directory.remove(f"{STATE}/{name}")
     named = before.paths if before else set()
     for name in directory.files(*FOLDERS):
@@ -206,30 +206,21 @@ def _counts(options: Options, counts: dedupe.Counts, groups: list[GroupResult]) 
 
 def _plan(job: Job, earlier: list[int], line: ProgressLine) -> None:
     """Make the plan, unless it was made before the run was interrupted."""
-    if plan.is_made(job.directory, job.run):
+    if plan.is_made(job):
         return
-    scratch = plan.run_directory(job.run)
-    if Path(scratch).name in job.directory.listed(STATE):  # what is there was made by a plan that is lost, or torn
-        job.directory.remove(scratch)
+    if Path(job.folder).name in job.directory.listed(STATE):  # what is there was made by a plan that is lost, or torn
+        job.directory.remove(job.folder)
     if job.directory.size(OPTIONS) is None:  # they are fixed only now: nothing made so far depends on them
         job.directory.write_json(OPTIONS, Made(job.crawl, job.options), durable=True)
     line.begin("listing pages", unit="pages")
-    plan.make(
-        job.directory,
-        job.tree,
-        Filters(job.options),
-        earlier,
-        job.run,
-        line.advance,
-        versions=job.options.versions == "all",
-    )
+    plan.make(job, earlier, line.advance)
 
 
 def _extract(job: Job, crew: Crew, most: int | None) -> list[BatchResult]:
     """Extract the batches of the plan, or as many as a limit needs."""
     enough = None if job.options.dedupe else most
-    sizes = [len(batch) for batch in plan.batches(job.directory, job.run)]
-    tasks = (partial(extract_batch, job, batch) for batch in plan.batches(job.directory, job.run))
+    sizes = [len(batch) for batch in plan.batches(job)]
+    tasks = (partial(extract_batch, job, batch) for batch in plan.batches(job))
     results: list[BatchResult] = []
     rows = 0
     with contextlib.closing(crew.run("reading pages", tasks, sizes)) as answers:
@@ -295,7 +286,7 @@ def _commit(job: Job, before: Manifest | None, result: RunResult, warn: Warn) ->
     if before is not None and before.is_unchanged_by(result):
         for part in result.parts:
             directory.discard(part.path)
-        directory.remove(plan.run_directory(job.run))
+        directory.remove(job.folder)
         directory.discard(plan.seen_name(job.run))
         warn("nothing new since the last run")
         return before
@@ -306,5 +297,5 @@ def _commit(job: Job, before: Manifest | None, result: RunResult, warn: Warn) ->
     directory.write_json(MANIFEST, manifest, durable=True)
     for path in (before.paths if before else set()) - manifest.paths:
         directory.discard(path)
-    directory.remove(plan.run_directory(job.run))
+    directory.remove(job.folder)
     return manifest

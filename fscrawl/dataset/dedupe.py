@@ -144,7 +144,7 @@ class _KnownRows:
 
 
 def _urls(job: Job) -> Iterator[pa.RecordBatch]:
-    for batch in batches(job.directory, job.run):
+    for batch in batches(job):
         if job.directory.size(job.scratch(result_name(batch.index))) is not None:
             yield from rows_of(job, batch.index, ["url", "fetch_time"])
 
@@ -211,7 +211,7 @@ def _write_seen(job: Job, results: Sequence[BatchResult], written: Callable[[int
         job.directory.publish(seen_name(job.run)) as temporary,
         pq.ParquetWriter(temporary, SEEN, compression="zstd", use_dictionary=["host"]) as writer,
     ):
-        for batch, each in zip(batches(job.directory, job.run), results, strict=False):
+        for batch, each in zip(batches(job), results, strict=False):
             writer.write_table(_seen_table(job, batch, {(host, key) for host, key, _ in each.broken}))
             written(each.rows)
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 from fscrawl.dataset import pdf_text, similar
 from fscrawl.dataset.job import ROWS, Job, pages_done
 from fscrawl.dataset.page_files import is_noindex
-from fscrawl.dataset.plan import Batch, run_directory
+from fscrawl.dataset.plan import Batch
 from fscrawl.dataset.reading import THREADS, ReadPage, pages
 from fscrawl.parse import language as languages
 from fscrawl.parse import text as page_text
@@ -89,7 +89,7 @@ def extract_batch(job: Job, batch: Batch) -> BatchResult:
         pages_done(len(batch))
         return done
     if done is not None or job.directory.size(name) is not None:
-        for other in job.directory.files(run_directory(job.run)):
+        for other in job.directory.files(job.folder):
             if other.rpartition("/")[2].startswith("group-"):  # groups may have been made of its other rows
                 job.directory.discard(other)
     result = BatchResult(columns=job.rows.names)

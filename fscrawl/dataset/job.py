@@ -11,9 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from fscrawl.dataset import similar
-from fscrawl.dataset.dataset_dir import DatasetDir
+from fscrawl.dataset.dataset_dir import STATE, DatasetDir
 from fscrawl.dataset.options import Filters, Options, sites_of
-from fscrawl.dataset.plan import run_directory
 from fscrawl.dataset.schema import LANGUAGE, PAGES
 from fscrawl.errors import UsageError
 from fscrawl.parse.fields import Column
@@ -113,9 +112,14 @@ class Job:
         if problem := of_two_types(self.all_sites):
             raise UsageError(problem)
 
+    @property
+    def folder(self) -> str:
+        """The directory of the files of this run that are not part of the dataset, relative to it."""
+        return f"{STATE}/run-{self.run:04}"
+
     def scratch(self, name: str) -> str:
-        """Return the path of a file of this run, relative to the dataset."""
-        return f"{run_directory(self.run)}/{name}"
+        """Return the path of a file in it."""
+        return f"{self.folder}/{name}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Job, (self.root, self.directory, self.run, self.options, self.crawl, self.site)

@@ -172,7 +172,7 @@ def _read_alone(
 
 
 def _failed(job: Job) -> Iterator[tuple[str, str]]:
-    for host in hosts_of(job.tree, ERRS, job.filters):
+    for host in hosts_of(job, ERRS):
         stored = frozenset(job.tree.keys(LINKS, host))
         yield from ((host, key) for key in sorted(job.tree.keys(ERRS, host)) if key not in stored)
     job.tree.check_directories()  # the share may have been unmounted meanwhile: then failures seem to have healed
@@ -195,7 +195,7 @@ def changes(job: Job, read: Callable[[int], object]) -> Iterator[pa.RecordBatch]
 
 def _again(job: Job) -> Iterator[tuple[str, str]]:
     """Give the pages that have more than one version."""
-    for host in hosts_of(job.tree, LINKS, job.filters):
+    for host in hosts_of(job, LINKS):
         numbers = Counter(key for key, _, _ in job.tree.numbers(host))
         yield from ((host, key) for key in sorted(numbers) if numbers[key] > 1)
     job.tree.check_directories()  # as in `_failed`

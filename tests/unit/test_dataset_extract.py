@@ -14,7 +14,7 @@ from fscrawl.dataset import page_files, plan, reading, tables
 from fscrawl.dataset.dataset_dir import DatasetDir
 from fscrawl.dataset.extract import extract_batch, rows_of
 from fscrawl.dataset.job import Job
-from fscrawl.dataset.options import Filters, Options
+from fscrawl.dataset.options import Options
 from fscrawl.errors import TreeBusyError, TreeError
 from fscrawl.request import Request, spelling
 from fscrawl.storage.records import PageRecord
@@ -39,12 +39,12 @@ def tree(tmp_path):
 
 def job_of(tree, tmp_path, **options):
     job = Job(tree.root, DatasetDir(tmp_path / "out"), 1, Options(**options), "c1")
-    plan.make(job.directory, job.tree, Filters(job.options), [], 1, lambda _: None)
+    plan.make(job, [], lambda _: None)
     return job
 
 
 def only(job):
-    (batch,) = plan.batches(job.directory, 1)
+    (batch,) = plan.batches(job)
     return batch
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from fscrawl.dataset import plan
 from fscrawl.dataset.dataset_dir import DatasetDir
-from fscrawl.dataset.options import Filters, Options
+from fscrawl.dataset.job import Job
+from fscrawl.dataset.options import Options
 from fscrawl.dataset.plan import Batch
 from tests.support.trees import Grown
 
@@ -29,24 +30,28 @@ def directory(tmp_path):
     return DatasetDir(tmp_path / "out")
 
 
+def job_of(directory, tree=None, run=1, **options):
+    return Job(tree.root if tree is not None else Path("/nowhere"), directory, run, Options(**options))
+
+
 def planned(directory, run=1):
-    return [name for batch in plan.batches(directory, run) for name in batch.names()]
+    return [name for batch in plan.batches(job_of(directory, run=run)) for name in batch.names()]
 
 
 def make(directory, tree, earlier=(), run=1, **options):
     """Make a plan; return its number of pages."""
-    plan.make(directory, tree.tree, Filters(Options(**options)), earlier, run, lambda _: None)
+    plan.make(job_of(directory, tree, run, **options), earlier, lambda _: None)
     return len(planned(directory, run))
 
 
 def test_order(tree, directory, monkeypatch):
     """Hosts come in order, keys in order within a host, in batches of one size that hosts may share."""
     monkeypatch.setattr(plan, "BATCH_PAGES", 4)
-    assert not plan.is_made(directory, 1)
+    assert not plan.is_made(job_of(directory))
     assert make(directory, tree) == 10
-    assert plan.is_made(directory, 1)
+    assert plan.is_made(job_of(directory))
     assert planned(directory) == sorted((url.split("/")[2], record.key) for url, record in tree.records.items())
-    batches = list(plan.batches(directory, 1))
+    batches = list(plan.batches(job_of(directory)))
     assert [(batch.index, len(batch)) for batch in batches] == [(0, 4), (1, 4), (2, 2)]
     assert [host for host, _ in batches[1].hosts] == ["a.example", "b.example"]
 
@@ -87,8 +92,8 @@ def test_nothing(tmp_path, directory):
     """A tree without pages has an empty plan, which is made all the same."""
     tree = Grown(tmp_path / "empty")
     assert make(directory, tree) == 0
-    assert plan.is_made(directory, 1)
-    assert list(plan.batches(directory, 1)) == []
+    assert plan.is_made(job_of(directory))
+    assert list(plan.batches(job_of(directory))) == []
 
 
 def test_only_what_is_new(tree, tmp_path):
