@@ -77,15 +77,15 @@ class Reporter(Progress):
         self.show(counts)
 
 
-def main() -> int:
-    """Read a task, do it, and report how it ended; return the exit code."""
+def main(caller: int) -> int:
+    """Read a task, do it, and report how it ended; return the exit code. `caller`: the process that wants it."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever prints, does not print between the messages
     task = json.loads(sys.stdin.buffer.readline())
     progress = Reporter(out)
     try:
         with as_our_error():
-            threading.Thread(target=_end_with, args=[os.getppid()], name="caller", daemon=True).start()
+            threading.Thread(target=_end_with, args=[caller], name="caller", daemon=True).start()
             protect_children()
             if task["workers"]:
                 start_server(PRELOADED)

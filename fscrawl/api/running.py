@@ -39,8 +39,9 @@ if TYPE_CHECKING:
 Seeds = str | os.PathLike[str] | Iterable[str]
 _LAST_LINES = 20  # of what the process prints
 _VALUES = (str, bool, int, float)
-_PROGRAM = (  # signals are caught before modules are loaded
-    "from fscrawl import interrupts; interrupts.catch(); from fscrawl.api.child import main; raise SystemExit(main())"
+_PROGRAM = (  # who has asked for the crawl is looked up, and signals are caught, before modules are loaded
+    "import os; caller = os.getppid(); from fscrawl import interrupts; interrupts.catch();"
+    " from fscrawl.api.child import main; raise SystemExit(main(caller))"
 )
 
 

@@ -133,12 +133,13 @@ class _KnownRows:
         wanted = deque(sorted(set(numbers)))
         found: dict[int, tuple[str, Any]] = {}
         position = 0
-        sources = (self._seen(["url", "fetch_time"]), _urls(self._job))
+        sources = (self._seen(["url", "fetched_at"]), _urls(self._job))
         for rows in (rows for source in sources for rows in source):
             end = position + rows.num_rows
             while wanted and wanted[0] < end:
                 number = wanted.popleft()
-                found[number] = rows["url"][number - position].as_py(), rows["fetch_time"][number - position].as_py()
+                url, time = (column[number - position].as_py() for column in rows.columns)
+                found[number] = url, time
             position = end
         return found
 
@@ -231,6 +232,7 @@ def _seen_table(job: Job, batch: Batch, broken: set[tuple[str, str]]) -> pa.Tabl
     made = {
         "host": pa.array([host for host, _ in names], pa.string()),
         "key": keys,
+        "fetched_at": rows["fetch_time"],
         "digest": pa.array(digests, SEEN.field("digest").type),
     }
     return pa.table([made[name] if name in made else rows[name] for name in SEEN.names], schema=SEEN)

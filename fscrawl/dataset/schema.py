@@ -176,7 +176,7 @@ SEEN = pa.schema(
         ("digest", pa.binary(16)),
         ("signature", pa.binary(similar.SIGNATURE_BYTES)),
         ("url", pa.string()),
-        ("fetch_time", TIME),
+        ("fetched_at", TIME),
     ]
 )
 TABLES = {"pages": PAGES, "links": LINKS, "errors": ERRORS}
