@@ -22,7 +22,6 @@ TREE = {
 FILES = {
     **TREE,
     "fscrawl.__main__": "/dev/null, for standard descriptors that are closed",
-    "fscrawl.api.running": "the pipe from the process of the crawl",
     "fscrawl.admin.importing": "the archives that it reads",
     "fscrawl.admin.audit.scanner": "a scratch file on the local disk",
     "fscrawl.cli": "/proc: whether it is mounted",
