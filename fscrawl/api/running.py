@@ -256,23 +256,16 @@ class _Process:
             env=_environment(),
             process_group=0,  # Ctrl-C of a terminal, and a notebook's interrupt, come to this process alone
         )
+        self._listener = threading.Thread(target=self._listen, args=[self._process.stderr], daemon=True)
         try:
-            self._begin()
+            self._listener.start()
+            with contextlib.suppress(OSError):  # it has died; `next_message` will find that
+                _pipe(self._process.stdin).write(json.dumps(self._task).encode() + b"\n")
+                _pipe(self._process.stdin).close()
         except BaseException as error:  # as after Ctrl-C: `with` does not leave what it has not entered
             self.__exit__(error)
             raise
         return self
-
-    def _begin(self) -> None:
-        self._listener = threading.Thread(target=self._listen, args=[self._process.stderr], daemon=True)
-        try:
-            self._listener.start()
-        except RuntimeError:  # no more threads
-            _pipe(self._process.stderr).close()
-            raise
-        with contextlib.suppress(OSError):  # it has died; `next_message` will find that
-            _pipe(self._process.stdin).write(json.dumps(self._task).encode() + b"\n")
-            _pipe(self._process.stdin).close()
 
     def _listen(self, errors: IO[bytes]) -> None:
         with errors:  # until the last of its own processes has gone, which may be a moment after it
