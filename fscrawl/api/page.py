@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ _MOMENT_S = 0.05
 _INSTANT_S = 0.02  # sshfs misses a name for an instant while it is being replaced
 
 
+@dataclass
 class Source:
     """Reads what the pages of one iteration need.
 
@@ -39,11 +41,10 @@ class Source:
     unused    bodies in a row that were read ahead for nothing
     """
 
-    def __init__(self, tree: Tree, sites: Callable[[], Sites]) -> None:
-        self.tree = tree
-        self.sites = sites
-        self.bodies = False
-        self.unused = 0
+    tree: Tree
+    sites: Callable[[], Sites]
+    bodies: bool = False
+    unused: int = 0
 
     def record(self, host: str, key: str) -> PageRecord | None:
         """Read the record of a page by its path; None if it is not there. RecordError if it cannot be read."""

@@ -20,6 +20,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
 from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 from typing import Any, TypeVar
@@ -49,6 +50,7 @@ _CONNECT_S = 10
 _WITHOUT_WORKERS_S = 30  # then the merge gives up; Dask's nanny restarts a worker sooner
 
 
+@dataclass(frozen=True)
 class Crew:
     """Runs the tasks of a step on an executor, and shows how far it is.
 
@@ -57,21 +59,18 @@ class Crew:
                and the pages of a task count when it is done
     """
 
-    def __init__(
-        self, executor: Executor, width: int, line: ProgressLine, counted: Callable[[], int] | None = None
-    ) -> None:
-        self._executor = executor
-        self._width = width
-        self._counted = counted
-        self.line = line
+    executor: Executor
+    width: int
+    line: ProgressLine
+    counted: Callable[[], int] | None = None
 
     def run(self, step: str, tasks: Iterable[Callable[[], T]], sizes: Sequence[int]) -> Generator[T]:
         """Yield the tasks' results in order. `step` names them and `sizes` are the pages of each, both to be shown."""
-        counted = self._counted
+        counted = self.counted
         before = counted() if counted is not None else 0
         source = None if counted is None else lambda: counted() - before
         self.line.begin(step, sum(sizes), "pages", source)
-        for number, result in enumerate(in_turn(self._executor, tasks, 2 * self._width)):
+        for number, result in enumerate(in_turn(self.executor, tasks, 2 * self.width)):
             if counted is None:
                 self.line.advance(sizes[number])
             yield result
