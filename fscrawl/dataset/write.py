@@ -115,7 +115,7 @@ def _open_tables(
 ) -> dict[str, tuple[str, TableWriter]]:
     """Open a part of each of these tables in each format; give its path, its table, and what writes it."""
     opened = {}
-    for style in job.options.formats:
+    for style in dict.fromkeys(job.options.formats):  # one may be named twice
         if style == ARCHIVE:
             continue
         for table in names:

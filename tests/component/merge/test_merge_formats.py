@@ -125,6 +125,13 @@ def test_progress(tree: Grown, out: Path) -> None:
     ]
 
 
+def test_a_format_that_is_named_twice(tree: Grown, out: Path) -> None:
+    """It is written once, and whole."""
+    made = tree.merge(out, formats=("parquet", "jsonl", "parquet"))
+    check(made)
+    assert len(made.rows()) == len(made.json_lines()) == 5
+
+
 def test_failures_beside_an_archive(tree: Grown, out: Path, fscrawl: Callable[..., tuple[int, str, str]]) -> None:
     """Where no format holds failures, none are claimed to be counted."""
     _, printed, _ = fscrawl("--format", "warc")
