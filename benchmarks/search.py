@@ -74,7 +74,7 @@ def _pages() -> Iterator[dict[str, Any]]:
 def _parts(directory: DatasetDir, rows: Iterator[dict[str, Any]], first: int = 0) -> tuple[list[Part], int]:
     parts: list[Part] = []
     text_bytes = 0
-    columns = schema.pages([], text=True, html=False, files=False, language=False)
+    columns = schema.pages([], Options(html=False))
     while chunk := list(itertools.islice(rows, _PART_ROWS)):
         name = f"pages/part-0001-{first + len(parts):05}.parquet"
         with directory.publish(name) as temporary:

@@ -43,7 +43,7 @@ def __getattr__(name: str) -> object:
     """Load a name of `__all__` when it is first asked for (PEP 562)."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from fscrawl.api.surface import load  # noqa: PLC0415 - not when fscrawl is imported
+    from fscrawl.api import load  # noqa: PLC0415 - not when fscrawl is imported
 
     found = globals()[name] = load(name)
     return found

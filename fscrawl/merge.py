@@ -35,7 +35,7 @@ from fscrawl.dataset.dataset_dir import CARD, FOLDERS, MANIFEST, OPTIONS, STATE,
 from fscrawl.dataset.extract import BatchResult, extract_batch
 from fscrawl.dataset.job import Job
 from fscrawl.dataset.manifest import REWRITTEN, Counts, FieldCounts, Manifest, RunResult, after_run
-from fscrawl.dataset.options import ARCHIVE, Filters, Options, choose, missing, with_sites
+from fscrawl.dataset.options import ARCHIVE, Options, choose, missing, with_sites
 from fscrawl.dataset.pdf_text import NO_PYPDF
 from fscrawl.dataset.write import GroupResult, cut_into_groups, write_changes, write_failures, write_group
 from fscrawl.errors import UsageError
@@ -75,7 +75,6 @@ def merge(
     tree = Tree(root, "merge")
     if is_inside(root, out):
         raise UsageError(f"--out {out}: it is inside the tree {root}; name a directory outside of it")
-    _check_name(out)
     tree.check_directories()
     _check_packages(given.get("text"), scheduler, language=bool(given.get("language")))
     directory = DatasetDir(out.absolute())
@@ -87,7 +86,7 @@ def merge(
             tree.check_keeps_versions("--changes" if options.changes else "--versions all")
         _check_packages(options.text, scheduler, language=options.language)
         run = len(before.runs) + 1 if before else 1
-        job = Job(root.absolute(), directory.root, run, options, tree.record.crawl, site, directory.writer)
+        job = Job(root.absolute(), directory, run, options, tree.record.crawl, site)
         job.check_columns()
         indexed = search.is_wanted(directory, options, asked=index)
         _name_unmatched(options, tree, warn)
@@ -106,14 +105,6 @@ def merge(
         return manifest
 
 
-def _check_name(out: Path) -> None:
-    """Refuse a path with bytes that are no UTF-8: Arrow cannot open files there."""
-    try:
-        str(out.absolute()).encode()
-    except UnicodeEncodeError:
-        raise UsageError(f"--out {out}: its path must be UTF-8; give another directory") from None
-
-
 def _check_packages(text: str | None, scheduler: str | None, *, language: bool) -> None:
     """Refuse what this machine cannot do, before anything is read. With a cluster, its workers do it."""
     if scheduler is None and (what := missing(text, language=language)):
@@ -128,10 +119,10 @@ def _tidy(job: Job, before: Manifest | None, line: ProgressLine, *, over: bool, 
     if over:
         directory.start_over()
     if indexed:
-        search.keep(directory)
+        directory.make_folder(search.FOLDER)  # each merge from now on keeps the index, also if this one is killed
     directory.sweep()
     for name in directory.listed(STATE):
-        if name.startswith("run-") and f"{STATE}/{name}" != plan.run_directory(job.run):
+        if name.startswith("run-") and f"{STATE}/{name}" != job.folder:
             directory.remove(f"{STATE}/{name}")
     named = before.paths if before else set()
     for name in directory.files(*FOLDERS):
@@ -185,15 +176,14 @@ def _rows_allowed(options: Options, before: Manifest | None) -> int | None:
 
 def _run(job: Job, crew: Crew, before: Manifest | None, most: int | None, warn: Warn) -> RunResult:
     earlier = [each.run for each in before.runs] if before else []
-    pages, failures = _about(before)
-    _plan(job, earlier, crew.line, pages)
+    _plan(job, earlier, crew.line)
     batches = _extract(job, crew, most)
     _report_broken(job, batches, warn)
     _report_flaws(batches, warn)
-    counts = dedupe.mark_duplicates(job, batches, earlier, most, crew.line, pages)
+    counts = dedupe.mark_duplicates(job, batches, earlier, most, crew.line)
     groups = _write(job, crew, batches)
     parts = [part for group in groups for part in group.parts]
-    parts += write_failures(job, crew.line, failures)
+    parts += write_failures(job, crew.line)
     parts += write_changes(job, crew.line)
     left_out = Counter({"duplicate": counts.dropped})
     for each in batches:
@@ -214,39 +204,23 @@ def _counts(options: Options, counts: dedupe.Counts, groups: list[GroupResult]) 
     )
 
 
-def _about(before: Manifest | None) -> tuple[int, int]:
-    """Give how many pages and failures the tree had when it was last merged; 0: it is not known."""
-    if before is None:
-        return 0, 0
-    return before.counts.records + sum(before.left_out.values()), before.counts.errors or 0
-
-
-def _plan(job: Job, earlier: list[int], line: ProgressLine, about: int) -> None:
-    """Make the plan, unless it was made before the run was interrupted. `about`: so many pages, or more."""
-    if plan.is_made(job.directory, job.run):
+def _plan(job: Job, earlier: list[int], line: ProgressLine) -> None:
+    """Make the plan, unless it was made before the run was interrupted."""
+    if plan.is_made(job):
         return
-    scratch = plan.run_directory(job.run)
-    if Path(scratch).name in job.directory.listed(STATE):  # what is there was made by a plan that is lost, or torn
-        job.directory.remove(scratch)
+    if Path(job.folder).name in job.directory.listed(STATE):  # what is there was made by a plan that is lost, or torn
+        job.directory.remove(job.folder)
     if job.directory.size(OPTIONS) is None:  # they are fixed only now: nothing made so far depends on them
         job.directory.write_json(OPTIONS, Made(job.crawl, job.options), durable=True)
-    line.begin("listing pages", about, "pages", about=True)
-    plan.make(
-        job.directory,
-        job.tree,
-        Filters(job.options),
-        earlier,
-        job.run,
-        line.advance,
-        versions=job.options.versions == "all",
-    )
+    line.begin("listing pages", unit="pages")
+    plan.make(job, earlier, line.advance)
 
 
 def _extract(job: Job, crew: Crew, most: int | None) -> list[BatchResult]:
     """Extract the batches of the plan, or as many as a limit needs."""
     enough = None if job.options.dedupe else most
-    sizes = [len(batch) for batch in plan.batches(job.directory, job.run)]
-    tasks = (partial(extract_batch, job, batch) for batch in plan.batches(job.directory, job.run))
+    sizes = [len(batch) for batch in plan.batches(job)]
+    tasks = (partial(extract_batch, job, batch) for batch in plan.batches(job))
     results: list[BatchResult] = []
     rows = 0
     with contextlib.closing(crew.run("reading pages", tasks, sizes)) as answers:
@@ -312,17 +286,16 @@ def _commit(job: Job, before: Manifest | None, result: RunResult, warn: Warn) ->
     if before is not None and before.is_unchanged_by(result):
         for part in result.parts:
             directory.discard(part.path)
-        directory.remove(plan.run_directory(job.run))
+        directory.remove(job.folder)
         directory.discard(plan.seen_name(job.run))
-        directory.update(CARD, card(job, before))  # a run that was killed here may have written its own
         warn("nothing new since the last run")
         return before
     manifest = after_run(before, job.run, result, crawl=job.crawl, options=job.options)
     directory.remove_parts(job.run, but=manifest.paths)
-    directory.update(CARD, card(job, manifest))
+    directory.write(CARD, card(job, manifest))
     directory.sync([*(part.path for part in result.parts), plan.seen_name(job.run)])
     directory.write_json(MANIFEST, manifest, durable=True)
     for path in (before.paths if before else set()) - manifest.paths:
         directory.discard(path)
-    directory.remove(plan.run_directory(job.run))
+    directory.remove(job.folder)
     return manifest

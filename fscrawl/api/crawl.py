@@ -6,21 +6,20 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from fscrawl import urls
-from fscrawl.api.page import Fields, Page, Source, moment
+from fscrawl.api.page import Page, Source
 from fscrawl.api.pages import THREADS, Filters, Pages, Since, hosts_of, names, part_of, since_of
 from fscrawl.api.paths import lasting, path_of
 from fscrawl.api.tables import arrow, columns_of, need_bodies, rows
-from fscrawl.dataset.page_files import read_path
+from fscrawl.dataset.page_files import failure, failure_row
 from fscrawl.errors import RecordError, UsageError, about
 from fscrawl.hostnames import candidates
 from fscrawl.request import parts_of
-from fscrawl.storage.flaws import flaw
-from fscrawl.storage.layout import ERRS, LINKS, is_key
+from fscrawl.storage.layout import ERRS, LINKS, SETTINGS, is_key
 from fscrawl.storage.records import ErrorRecord, Kind
 from fscrawl.store import Tree
 from fscrawl.util.parallel import in_turn_if_slow
@@ -28,6 +27,8 @@ from fscrawl.util.parallel import in_turn_if_slow
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+    from fscrawl.sites.rules import Sites
 
 Hosts = str | Iterable[str]
 Where = Callable[[Page], object]
@@ -127,7 +128,7 @@ class Crawl:
         """See `fscrawl.open`."""
         self._root = lasting(path_of("root", root, "directory"))
         self._tree = Tree(Path(self._root), "reader")
-        self._fields = Fields(self._tree)
+        self._sites = cache(partial(_sites, self._tree))  # read when the first page asks for its fields
 
     def __repr__(self) -> str:
         return f"fscrawl.open({self._root!r})"
@@ -190,7 +191,7 @@ class Crawl:
         if where is not None and not callable(where):
             raise UsageError(f"where={where!r}: must be a function that is given a page")
         filters = Filters(hosts_of(host), since_of(since), part_of(shard))
-        return Pages(Source(self._tree, self._fields), filters, where, bodies=bodies, kind=kind)
+        return Pages(Source(self._tree, self._sites), filters, where, bodies=bodies, kind=kind)
 
     def page(self, url: str) -> Page | None:
         """Give a page by its URL in any spelling, or by its key; None if there is no page: no record with a body.
@@ -204,7 +205,7 @@ class Crawl:
         """Give a record, so also a redirect or another type, as `page` does; None if there is none."""
         if not isinstance(url, str):
             raise UsageError(f"page({url!r}): must be a URL, or a key of 24 hexadecimal digits")
-        source = Source(self._tree, self._fields)
+        source = Source(self._tree, self._sites)
         for host, key in self._places(url):
             try:
                 record = source.record(host, key)
@@ -314,6 +315,16 @@ def open(root: str | os.PathLike[str]) -> Crawl:  # noqa: A001
     return Crawl(root)
 
 
+def _sites(tree: Tree) -> Sites:
+    """Read the [[site]] tables of crawl.toml. SettingsError if they are wrong."""
+    from fscrawl.sites.read import TABLE, read_sites  # noqa: PLC0415 - most readers need no rules
+    from fscrawl.sites.rules import Sites  # noqa: PLC0415
+    from fscrawl.util.user_text import TomlFile  # noqa: PLC0415
+
+    file = TomlFile(tree.controls.settings_if_there() or "", str(tree.files.absolute(SETTINGS)))
+    return Sites(read_sites(file.tables().get(TABLE, []), file))
+
+
 def _links(pages: Pages) -> Iterator[Link]:
     for page in pages:
         for targets, nofollow in ((page.links, False), (page.nofollow, True)):
@@ -326,44 +337,15 @@ def _failures(tree: Tree, filters: Filters) -> Iterator[Failure]:
     """Give the failures that the filters take. One whose URL has been stored since, or that is torn, is left out."""
     for record in in_turn_if_slow(partial(_read_failure, tree), names(tree, ERRS, filters), THREADS):
         if record is not None and filters.includes(record.url, record.failed_at):
-            yield _failure(record)
+            row = failure_row(record)
+            yield Failure(class_=row.pop("class"), headers=record.headers or {}, **row)
     # Without one of them, there seem to be no failures, or those of stored pages come back.
     tree.check_directories((LINKS, ERRS))
 
 
 def _read_failure(tree: Tree, name: tuple[str, str]) -> ErrorRecord | None:
-    host, key = name
-    try:
-        data = read_path(tree, tree.tree_path(ERRS, host, key))
-        if data is None or tree.is_done(host, key):
-            return None
-        record = ErrorRecord.from_json(data)
-    except RecordError:
-        return None
-    return None if flaw(record, host, key) else record
-
-
-def _failure(record: ErrorRecord) -> Failure:
-    url, method, body = parts_of(record.url)
-    name = urls.hostname(url)
-    return Failure(
-        url=url,
-        url_host_name=name,
-        url_host_registered_domain=urls.site(name),
-        key=record.key,
-        method=method,
-        request_body=body,
-        depth=record.depth,
-        referrer=record.referrer or None,
-        fetch_time=moment(record.failed_at),
-        machine=record.machine,
-        class_=record.class_,
-        message=record.message,
-        label=record.label,
-        attempts=record.attempts,
-        fetch_status=record.status,
-        headers=record.headers or {},
-    )
+    record = failure(tree, *name)
+    return None if record is None or tree.is_done(*name) else record
 
 
 def _status(tree: Tree) -> Status:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import builtins
-import hashlib
 import time
-from datetime import UTC, datetime
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from fscrawl import urls
-from fscrawl.dataset.page_files import is_noindex, is_whole, read_path, record_of
-from fscrawl.errors import PlantedError, RecordError, UsageError
+from fscrawl.dataset.page_files import is_noindex, is_whole, moment, read_path, read_whole, record_of
+from fscrawl.errors import RecordError, UsageError, about
 from fscrawl.parse.extensions import TEXTS
 from fscrawl.parse.headers import media_type
 from fscrawl.request import parts_of, url_of
-from fscrawl.storage.layout import HTMLS, LINKS, SETTINGS
+from fscrawl.storage.layout import HTMLS, LINKS
 from fscrawl.storage.records import ErrorRecord, Kind, PageRecord
 from fscrawl.storage.warc import base32_sha1
 from fscrawl.store import Tree
@@ -32,36 +32,19 @@ _MOMENT_S = 0.05
 _INSTANT_S = 0.02  # sshfs misses a name for an instant while it is being replaced
 
 
-class Fields:
-    """The sites of a tree, read when the first page asks for its fields."""
-
-    def __init__(self, tree: Tree) -> None:
-        self._tree = tree
-
-    @cached_property
-    def sites(self) -> Sites:
-        """Those of crawl.toml. SettingsError if they are wrong."""
-        from fscrawl.sites.read import TABLE, read_sites  # noqa: PLC0415 - most readers need no rules
-        from fscrawl.sites.rules import Sites  # noqa: PLC0415
-        from fscrawl.util.user_text import TomlFile  # noqa: PLC0415
-
-        where = str(self._tree.files.absolute(SETTINGS))
-        file = TomlFile(self._tree.controls.settings_if_there() or "", where)
-        return Sites(read_sites(file.tables().get(TABLE, []), file))
-
-
+@dataclass
 class Source:
     """Reads what the pages of one iteration need.
 
+    sites     gives the sites of crawl.toml; SettingsError if they are wrong
     bodies    whether its pages are asked for their bodies, so that those of the next pages should be read ahead
     unused    bodies in a row that were read ahead for nothing
     """
 
-    def __init__(self, tree: Tree, fields: Fields) -> None:
-        self.tree = tree
-        self.fields = fields
-        self.bodies = False
-        self.unused = 0
+    tree: Tree
+    sites: Callable[[], Sites]
+    bodies: bool = False
+    unused: int = 0
 
     def record(self, host: str, key: str) -> PageRecord | None:
         """Read the record of a page by its path; None if it is not there. RecordError if it cannot be read."""
@@ -75,29 +58,24 @@ class Source:
     def body(self, host: str, record: PageRecord) -> tuple[bytes | None, PageRecord]:
         """Read the body that a record means; give the record, too, since a refresh may have replaced both.
 
-        RecordError if there is none of its size. To compare the digest would take longer than to read.
+        RecordError if there is none.
         """
         for number in range(_TRIES):
             if not record.sha256:
                 return None, record
             path = self.tree.body_path(host, record.key, record.file)
-            is_missing = False
             try:
-                data = read_path(self.tree, path, most=record.bytes)
-                if data is not None and len(data) == record.bytes:
-                    return data, record
-                is_missing = data is None
-            except PlantedError as error:  # it is larger than this record says
-                if error.denied:
-                    raise
+                return read_whole(self.tree, path, record.bytes, record.sha256, "body"), record
+            except RecordError as error:
+                wrong = error
+            is_missing = not self.tree.files.exists(path)
             if is_missing and number > 1:  # no refresh takes a body away for long: somebody has removed it
                 break
             if number:
                 time.sleep(_INSTANT_S if is_missing else _MOMENT_S)
             record = self.record(host, record.key) or record
         self.tree.check_directories((HTMLS,))  # or all bodies would seem to be missing
-        how = "differs from its record" if self.tree.files.exists(path) else "the body of this page is missing"
-        raise RecordError(f"{self.tree.files.absolute(path)}: {how}")
+        raise RecordError(about(self.tree.files.absolute(path), wrong))
 
     def dom(self, host: str, record: PageRecord) -> bytes | None:
         """Read what a page looks like when its scripts have run; None if they were not. RecordError if it is gone."""
@@ -105,10 +83,10 @@ class Source:
         if rendered is None or not rendered.sha256:
             return None
         path = self.tree.dom_path(host, record.key)
-        data = read_path(self.tree, path, most=rendered.bytes)
-        if data is None or not is_whole(data, rendered.bytes, rendered.sha256):
-            raise RecordError(f"{self.tree.files.absolute(path)}: it is missing, or differs from its record")
-        return data
+        try:
+            return read_whole(self.tree, path, rendered.bytes, rendered.sha256, "rendered page")
+        except RecordError as error:
+            raise RecordError(about(self.tree.files.absolute(path), error)) from error
 
 
 class Page:
@@ -181,7 +159,7 @@ class Page:
             if isinstance(record, ErrorRecord):
                 continue
             if record is not None and (before is None or before.content != record.content):
-                source = Source(tree.showing(self._host, self.key, number), self._source.fields)
+                source = Source(tree.showing(self._host, self.key, number), self._source.sites)
                 found.append(Page(source, self._host, record))
             before = record
         return tuple(found)
@@ -370,10 +348,6 @@ class Page:
 
         None without a body, and for documents that are no text, such as PDF.
         """
-        record = self._record
-        if record.encoding == "utf-8" and record.rendered is None and record.file is None:  # nearly always: quickly
-            body = self._body_wanted()
-            return None if body is None else body.decode("utf-8", "replace").removeprefix("\ufeff")
         return self.answer.text if self._is_text() else None
 
     @property
@@ -427,7 +401,7 @@ class Page:
 
         A field that is missing on the page, or has no value of its type, is left out.
         """
-        site = self._source.fields.sites.of(self.url)
+        site = self._source.sites().of(self.url)
         return {} if site is None or not self._is_text() else site.values_of(self.answer).values
 
     def _found(self, method: str, asked: str | None) -> Any:
@@ -460,11 +434,7 @@ class Page:
 
     def _is_text(self) -> bool:
         record = self._record
-        if not record.sha256:
-            return False
-        if record.file is None:
-            return True
-        return record.file in TEXTS
+        return bool(record.sha256) and (record.file is None or record.file in TEXTS)
 
     def _text_of_pdf(self) -> str | None:
         body = self.body if self._record.file == "pdf" else None
@@ -483,10 +453,8 @@ class Page:
     # -- for those who read many pages
 
     def _check(self) -> None:
-        """Read the body, and compare its digest; RecordError if it is missing or wrong."""
-        body = self._body_now()
-        if body is not None and hashlib.sha256(body).hexdigest() != self._record.sha256:
-            raise RecordError("its body differs from its record")
+        """Read all that is stored of the page; RecordError if something is missing or wrong."""
+        self._body_now()
         self._source.dom(self._host, self._record)
 
     def _may_be_read_ahead(self, most: int) -> bool:
@@ -495,7 +463,7 @@ class Page:
 
     def _keep_ahead(self, body: builtins.bytes | None) -> None:
         """Keep a body that was read ahead. One that is not as the record says is read again when it is asked for."""
-        if body is not None and len(body) == self._record.bytes:
+        if body is not None and is_whole(body, self._record.bytes, self._record.sha256):
             self._body = body
 
     @property
@@ -506,8 +474,3 @@ class Page:
         if self._body is _UNREAD:
             self._body, self._record = self._source.body(self._host, self._record)
         return self._body  # type: ignore[no-any-return]
-
-
-def moment(text: str) -> datetime:
-    """Read a time of a record without a flaw."""
-    return datetime.fromisoformat(text).astimezone(UTC)

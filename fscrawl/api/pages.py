@@ -132,11 +132,6 @@ class Unread(NamedTuple):
     why: str
 
 
-def walk(source: Source, filters: Filters) -> Iterator[list[Page | Unread]]:
-    """Read the records of all pages that the filters may want. TreeError if the share cannot be used."""
-    return in_turn_if_slow(partial(_read, source), _stretches(source.tree, LINKS, filters), THREADS, _pages)
-
-
 def names(tree: Tree, directory: str, filters: Filters) -> Iterator[tuple[str, str]]:
     """Give the names of all files of pages in a directory that the filters may want: (host, key)."""
     return ((host, key) for host, keys in _stretches(tree, directory, filters) for key in keys)
@@ -149,10 +144,6 @@ def _stretches(tree: Tree, directory: str, filters: Filters) -> Iterator[Stretch
         wanted = iter(keys) if filters.has is None else filter(filters.has, keys)
         while some := list(islice(wanted, next(sizes))):
             yield host, some
-
-
-def _pages(stretch: Stretch) -> int:
-    return len(stretch[1])
 
 
 def _list(tree: Tree, directory: str, host: str) -> tuple[str, Iterable[str]]:
@@ -234,45 +225,34 @@ class Pages(Iterator[Page]):
         self._pages.close()
 
     def _each(self) -> Generator[Page]:
-        source, where = self._source, self._where
+        source = self._source
         began_in = os.getpid()
-        for found in walk(source, self._filters):
+        stretches = _stretches(source.tree, LINKS, self._filters)
+        for found in in_turn_if_slow(partial(_read, source), stretches, THREADS, lambda stretch: len(stretch[1])):
             if os.getpid() != began_in:
                 raise UsageError("this iterator belongs to another process; call pages() again in this one")
             for page in found:
                 if isinstance(page, Unread):
                     self._leave_out(page.host, page.key, page.why)
-                elif self._is_included(page) and (not self._bodies or self._is_whole(page)):
-                    if where is not None and not self._is_wanted(page, where):
-                        continue
+                elif self._is_wanted(page):
                     if source.bodies:
                         source.unused += page._was_read_ahead
                     yield page
         source.tree.check_directories((LINKS,))  # without it, there seem to be no pages
         self._warn()
 
-    def _is_included(self, page: Page) -> bool:
+    def _is_wanted(self, page: Page) -> bool:
+        """Tell whether a page is given. One of which something is asked for that cannot be read is left out."""
         record = page._record
-        return self._kind in (None, record.kind) and self._filters.includes(record.url, record.fetched_at)
-
-    def _is_whole(self, page: Page) -> bool:
+        if self._kind not in (None, record.kind) or not self._filters.includes(record.url, record.fetched_at):
+            return False
         try:
-            page._check()
+            if self._bodies:
+                page._check()
+            return self._where is None or bool(self._where(page))
         except RecordError as error:
-            self._skip(page, error)
+            self._leave_out(page._host, page.key, str(error))
             return False
-        return True
-
-    def _is_wanted(self, page: Page, where: Callable[[Page], object]) -> bool:
-        try:
-            return bool(where(page))
-        except RecordError as error:  # of what it has asked the page for
-            self._skip(page, error)
-            return False
-
-    def _skip(self, page: Page, error: RecordError) -> None:
-        """Count a page that was given, and of which something cannot be read."""
-        self._leave_out(page._host, page.key, str(error))
 
     def _leave_out(self, host: str, key: str, why: str) -> None:
         if not why:  # it is gone, or the whole share is

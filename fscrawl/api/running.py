@@ -8,8 +8,6 @@ The two send each other JSON, one object a line:
     the task, on standard input     the arguments of `fscrawl crawl`
     on standard output              {"event": "progress" | "warning" | "result" | "error", …}
 
-The process keeps its standard input open: when that ends, whoever has asked for the crawl is gone.
-
 Promise: the process ends with the call, and with the process that made it, however that ended.
 """
 
@@ -29,7 +27,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, Self
 
-from fscrawl import errors
 from fscrawl.api.paths import path_of
 from fscrawl.errors import FscrawlError, UsageError, as_our_error
 from fscrawl.util.humanize import number_of
@@ -40,35 +37,12 @@ if TYPE_CHECKING:
     from tqdm.auto import tqdm
 
 Seeds = str | os.PathLike[str] | Iterable[str]
-_CHUNK_BYTES = 1 << 16
 _LAST_LINES = 20  # of what the process prints
 _VALUES = (str, bool, int, float)
-_ERRORS: dict[str, type[FscrawlError]] = {  # by the name that the process sends; any other is a FscrawlError
-    "UsageError": errors.UsageError,
-    "SettingsError": errors.SettingsError,
-    "NoBrowserError": errors.NoBrowserError,
-    "TreeError": errors.TreeError,
-    "NotATreeError": errors.NotATreeError,
-    "TreeBusyError": errors.TreeBusyError,
-    "MemoryGone": errors.MemoryGone,
-    "RecordError": errors.RecordError,
-    "OutputError": errors.OutputError,
-}
-_pipes: set[int] = set()  # whose end shows the processes of crawls that this one is gone
-
-
-def _let_go() -> None:
-    """Close the pipes in a copy of this process, which may outlive it. The objects that have them stay as they are."""
-    for pipe in _pipes:
-        os.close(pipe)  # first of all: this process may have as many open files as it is allowed
-        nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-        if nowhere != pipe:
-            os.dup2(nowhere, pipe, inheritable=False)
-            os.close(nowhere)
-    _pipes.clear()
-
-
-os.register_at_fork(after_in_child=_let_go)
+_PROGRAM = (  # who has asked for the crawl is looked up, and signals are caught, before modules are loaded
+    "import os; caller = os.getppid(); from fscrawl import interrupts; interrupts.catch();"
+    " from fscrawl.api.child import main; raise SystemExit(main(caller))"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +216,7 @@ def _result(root: Path, process: _Process, bar: tqdm[Any]) -> CrawlResult:
     event = end.pop("event")
     if event == "result":
         return CrawlResult(root=root, warnings=tuple(warnings), **end)
-    raise _ERRORS.get(end["kind"], FscrawlError)(end["message"])
+    raise FscrawlError(end["message"])
 
 
 def _show(bar: tqdm[Any], counts: Mapping[str, Any]) -> None:
@@ -269,38 +243,29 @@ class _Process:
         self._process: subprocess.Popen[bytes]
         self._output: deque[str] = deque(maxlen=_LAST_LINES)
         self._listener: threading.Thread
-        self._unread = b""
 
     @as_our_error()
     def __enter__(self) -> Self:
         if not sys.executable:
             raise FscrawlError("this Python does not know its own program (sys.executable), so it can start no crawl")
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "fscrawl.api.child"],
+        self._process = subprocess.Popen(  # noqa: S603 - nothing in it comes from others
+            [sys.executable, "-P", "-c", _PROGRAM],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=_environment(),
             process_group=0,  # Ctrl-C of a terminal, and a notebook's interrupt, come to this process alone
         )
-        try:
-            self._begin()
-        except BaseException:  # as after Ctrl-C: `with` does not leave what it has not entered
-            self.__exit__()
-            raise
-        return self
-
-    def _begin(self) -> None:
-        _pipes.add(_pipe(self._process.stdin).fileno())
         self._listener = threading.Thread(target=self._listen, args=[self._process.stderr], daemon=True)
         try:
             self._listener.start()
-        except RuntimeError:  # no more threads
-            _pipe(self._process.stderr).close()
+            with contextlib.suppress(OSError):  # it has died; `next_message` will find that
+                _pipe(self._process.stdin).write(json.dumps(self._task).encode() + b"\n")
+                _pipe(self._process.stdin).close()
+        except BaseException as error:  # as after Ctrl-C: `with` does not leave what it has not entered
+            self.__exit__(error)
             raise
-        with contextlib.suppress(OSError):  # it has died; `next_message` will find that
-            _pipe(self._process.stdin).write(json.dumps(self._task).encode() + b"\n")
-            _pipe(self._process.stdin).flush()
+        return self
 
     def _listen(self, errors: IO[bytes]) -> None:
         with errors:  # until the last of its own processes has gone, which may be a moment after it
@@ -309,17 +274,8 @@ class _Process:
 
     def next_message(self) -> dict[str, Any] | None:
         """Give the next message; None at its end."""
-        while b"\n" not in self._unread:
-            data = os.read(_pipe(self._process.stdout).fileno(), _CHUNK_BYTES)
-            if not data:
-                return None
-            self._unread += data
-        line, _, self._unread = self._unread.partition(b"\n")
-        try:
-            found: dict[str, Any] = json.loads(line)
-        except ValueError:  # a KeyboardInterrupt may have come while a part of it was taken
-            found = {"event": "warning", "message": "a message of the crawl was lost"}
-        return found
+        line = _pipe(self._process.stdout).readline()
+        return json.loads(line) if line.endswith(b"\n") else None
 
     def interrupt(self) -> None:
         """Ask it to stop: at the first time after the pages in flight, at the second at once."""
@@ -333,12 +289,12 @@ class _Process:
         how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
         return f"the process of the crawl {how}; what is stored is kept" + (f":\n{output}" if output else "")
 
-    def __exit__(self, *_: object) -> None:
-        stdin = _pipe(self._process.stdin)
-        _pipes.discard(stdin.fileno())
+    def __exit__(self, *why: object) -> None:
+        if any(why):
+            self.interrupt()  # it may not have ended yet
         with contextlib.suppress(OSError):
-            stdin.close()  # now it stops, if it has not
-        _pipe(self._process.stdout).close()  # and does not wait for a reader
+            _pipe(self._process.stdin).close()
+        _pipe(self._process.stdout).close()  # so that it does not wait for a reader
         try:
             self._process.wait()
         except KeyboardInterrupt:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 from datetime import UTC, datetime
 
 from fscrawl import interrupts
 from fscrawl.commands.program import Program, add_root, add_site, directory, positive, read_file
 from fscrawl.errors import EXIT_OK, EXIT_UNUSABLE_RESULT, UsageError
+from fscrawl.util.installed import to_install
 from fscrawl.util.progress import ProgressLine
 from fscrawl.util.terminal import say
 
@@ -71,12 +71,10 @@ def add(program: Program) -> None:
 def run(options: argparse.Namespace) -> int:
     interrupts.keeps("finished parts are kept; the same command goes on")
     try:
-        from fscrawl.dataset import card, crew, search  # noqa: PLC0415 - a crawl need not load it
+        from fscrawl.dataset import card, search  # noqa: PLC0415 - a crawl need not load it
         from fscrawl.merge import merge  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        raise UsageError(_needs(options, error.name)) from error
-    if options.processes is not None and options.scheduler is None:
-        crew.check_fits(options.processes)
+        raise UsageError(f"merge needs {error.name}: {to_install('merge')}") from error
     site = None if options.site is None else read_file(options.site, options.root)
     with ProgressLine() as line:
         manifest = merge(
@@ -94,18 +92,6 @@ def run(options: argparse.Namespace) -> int:
     first, *more = card.report(manifest)
     say(first + line.in_time(), *more, *search.report(options.out))
     return EXIT_OK if manifest.counts.pages else EXIT_UNUSABLE_RESULT
-
-
-def _needs(options: argparse.Namespace, package: str | None) -> str:
-    """Say what a merge needs that is not installed: `package`, and what its options need besides."""
-    from fscrawl.dataset import options as needs  # noqa: PLC0415 - as above
-
-    lacks = [(f"merge needs {package}", "merge")]
-    if options.scheduler is None:
-        lacks += needs.lacking(options.text, language=options.language)
-    elif importlib.util.find_spec("distributed") is None:
-        lacks.append(("--scheduler needs Dask", "dask"))
-    return needs.message(lacks)
 
 
 def _chosen(options: argparse.Namespace) -> dict[str, object]:

@@ -20,6 +20,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
 from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 from typing import Any, TypeVar
@@ -31,7 +32,6 @@ from fscrawl.dataset.options import missing
 from fscrawl.dataset.writer import LOCK
 from fscrawl.errors import FscrawlError, UsageError
 from fscrawl.storage.layout import MACHINERY
-from fscrawl.util.humanize import size
 from fscrawl.util.installed import to_install
 from fscrawl.util.parallel import in_turn
 from fscrawl.util.processes import (
@@ -39,7 +39,6 @@ from fscrawl.util.processes import (
     check_shared_memory,
     end_with_parent,
     keep_freed_memory,
-    limit_bytes,
     look_for_cycles_rarely,
     restrain_libraries,
     start_server,
@@ -49,9 +48,9 @@ from fscrawl.util.progress import ProgressLine
 T = TypeVar("T")
 _CONNECT_S = 10
 _WITHOUT_WORKERS_S = 30  # then the merge gives up; Dask's nanny restarts a worker sooner
-_PROCESS_BYTES = 10 << 20  # of one that has read a few small pages; measured
 
 
+@dataclass(frozen=True)
 class Crew:
     """Runs the tasks of a step on an executor, and shows how far it is.
 
@@ -60,33 +59,21 @@ class Crew:
                and the pages of a task count when it is done
     """
 
-    def __init__(
-        self, executor: Executor, width: int, line: ProgressLine, counted: Callable[[], int] | None = None
-    ) -> None:
-        self._executor = executor
-        self._width = width
-        self._counted = counted
-        self.line = line
+    executor: Executor
+    width: int
+    line: ProgressLine
+    counted: Callable[[], int] | None = None
 
     def run(self, step: str, tasks: Iterable[Callable[[], T]], sizes: Sequence[int]) -> Generator[T]:
         """Yield the tasks' results in order. `step` names them and `sizes` are the pages of each, both to be shown."""
-        counted = self._counted
+        counted = self.counted
         before = counted() if counted is not None else 0
         source = None if counted is None else lambda: counted() - before
         self.line.begin(step, sum(sizes), "pages", source)
-        for number, result in enumerate(in_turn(self._executor, tasks, 2 * self._width)):
+        for number, result in enumerate(in_turn(self.executor, tasks, 2 * self.width)):
             if counted is None:
                 self.line.advance(sizes[number])
             yield result
-
-
-def check_fits(processes: int) -> None:
-    """Raise UsageError if processes would not fit into memory even with small pages: the computer would stand still."""
-    most = limit_bytes()
-    fit = most // _PROCESS_BYTES
-    if processes > fit:
-        what = f"--processes {processes}: they need more than the {size(most)} of memory that there are"
-        raise UsageError(f"{what}; use at most {fit:,}")
 
 
 @contextlib.contextmanager
@@ -155,7 +142,7 @@ def _cluster(scheduler: str, job: Job) -> Iterator[tuple[Executor, int]]:
         if not width:
             raise UsageError(f"--scheduler {scheduler}: it has no workers")
         wanted = {"text": job.options.text, "language": job.options.language}
-        problems = client.run(_problem, job.root, job.out, __version__, **wanted, on_error="return")
+        problems = client.run(_problem, job.root, job.directory.root, __version__, **wanted, on_error="return")
         for worker, problem in problems.items():
             if problem:
                 raise UsageError(f"--scheduler {scheduler}: its worker {worker} cannot help: {problem}")

@@ -30,6 +30,7 @@ import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -38,7 +39,7 @@ import msgspec
 from fscrawl.dataset import writer
 from fscrawl.dataset.manifest import Manifest, Part
 from fscrawl.dataset.options import FORMATS, Options, check
-from fscrawl.errors import FscrawlError, TreeError, UnfitFileError, UsageError, reason, tree_error
+from fscrawl.errors import FscrawlError, TreeError, UsageError, reason, tree_error
 from fscrawl.storage import atomic
 from fscrawl.storage.inside import what_is_around
 from fscrawl.storage.safe_open import Place, look_at, open_directory, open_to_append, open_to_read
@@ -70,15 +71,15 @@ class Made(msgspec.Struct, frozen=True):
     options: Options
 
 
+@dataclass
 class DatasetDir:
     """A dataset's directory. It can be pickled; all processes of one merge may use it.
 
     `writer`: the number of the merge that writes here; 0: it is only read.
     """
 
-    def __init__(self, root: Path, writer: int = 0) -> None:
-        self.root = root
-        self.writer = writer
+    root: Path
+    writer: int = 0
 
     # -- files
 
@@ -111,10 +112,10 @@ class DatasetDir:
         finally:
             os.close(descriptor)
 
-    def read(self, name: str, most: int = _MOST_TEXT_BYTES) -> bytes:
+    def read(self, name: str) -> bytes:
         """Read a small file. Raises OSError."""
         with self.beside(name) as path:
-            return atomic.read_file(path, most)
+            return atomic.read_file(path, _MOST_TEXT_BYTES)
 
     def make_folder(self, name: str) -> None:
         """Make a directory, and those above it but the dataset's own. Raises OSError."""
@@ -136,7 +137,8 @@ class DatasetDir:
                     self.check_writer()
                     temporary.replace(path)
                 except BaseException:
-                    _discard(temporary)
+                    with contextlib.suppress(OSError):
+                        temporary.unlink()
                     raise
         except OSError as error:
             raise tree_error(error, self.root / name) from error
@@ -164,14 +166,6 @@ class DatasetDir:
                 atomic.sync_directory(str(path))
         with contextlib.suppress(PermissionError):  # a directory that others own may be entered, and not listed
             atomic.sync_directory(str(self.root.parent))
-
-    def update(self, name: str, text: str) -> None:
-        """Write a text if the file has another one."""
-        data = text.encode()
-        with contextlib.suppress(FileNotFoundError, UnfitFileError):  # the latter is replaced, too: it is longer
-            if self.read(name, len(data)) == data:
-                return
-        self.write(name, text)
 
     def read_json(self, name: str, kind: type[T]) -> T | None:
         """Read a JSON file; None if it is not there. UsageError if it is something else than a `kind`."""
@@ -254,12 +248,10 @@ class DatasetDir:
             return False
 
     def remove(self, name: str) -> None:
-        """Remove a directory. It is renamed first, so that a half removed directory never has its name."""
+        """Remove a directory."""
         try:
             with self.beside(name) as path:
-                renamed = path.with_name(f"{path.name}.going")
-                path.rename(renamed)
-                shutil.rmtree(renamed)
+                shutil.rmtree(path)
         except OSError as error:
             raise tree_error(error, self.root / name) from error
 
@@ -425,8 +417,7 @@ class DatasetDir:
             for leaf, kind in self.listed(STATE).items():
                 name = f"{STATE}/{leaf}"
                 if kind == "directory":
-                    with self.beside(name) as path:
-                        shutil.rmtree(path)
+                    self.remove(name)
                 elif name != marker and leaf != writer.LOCK and not writer.is_writer(leaf):
                     self.discard(name)
             self.discard(marker)
@@ -456,8 +447,3 @@ def _sync_file(path: Path) -> None:
         atomic.sync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _discard(path: Path) -> None:
-    with contextlib.suppress(OSError):
-        path.unlink()

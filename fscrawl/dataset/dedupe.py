@@ -30,9 +30,9 @@ from fscrawl.util.progress import ProgressLine
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_KEY = "S24"
+_KEY, _DIGEST = "S24", "S16"
 # Columns of rows that SEEN is made of.
-_REMEMBERED = frozenset({"key", "version", "identity", "signature", "url", "fetched_at"})
+_REMEMBERED = frozenset({"key", "page_version", "identity", "signature", "url", "fetch_time"})
 
 VERDICTS = pa.schema(
     [
@@ -56,14 +56,11 @@ class Counts:
 
 
 def mark_duplicates(
-    job: Job, results: Sequence[BatchResult], earlier: Sequence[int], most: int | None, line: ProgressLine, about: int
+    job: Job, results: Sequence[BatchResult], earlier: Sequence[int], most: int | None, line: ProgressLine
 ) -> Counts:
-    """Write the verdicts and the table of seen pages.
-
-    `most`: rows that --limit still allows, None without it. `about`: so many pages earlier runs have seen.
-    """
+    """Write the verdicts and the table of seen pages. `most`: rows that --limit still allows, None without it."""
     rows = sum(each.rows for each in results)
-    line.begin("reading signatures", about + rows, "pages", about=about > 0)
+    line.begin("reading signatures", unit="pages")
     known = _KnownRows(job, earlier, len(results), line.advance)
     line.begin("finding duplicates", unit="")
     exact, near = known.originals()
@@ -107,16 +104,13 @@ class _KnownRows:
         for rows in self._seen(["key", "digest", "signature"]):
             parts.append(_columns(rows, rows["digest"]))
             read(rows.num_rows)
-        self.begin = sum(len(keys) for keys, _, _, _ in parts)
+        self.begin = sum(len(keys) for keys, _, _ in parts)
         for index in range(count):
             for rows in rows_of(job, index, ["key", "identity", "signature"]):
                 parts.append(_columns(rows, rows["identity"]))
                 read(rows.num_rows)
         empty = _columns(SEEN.empty_table(), SEEN.empty_table()["digest"])
-        self.keys, digests, signatures, stored = (np.concatenate(each) for each in zip(empty, *parts, strict=True))
-        self._digests = np.ascontiguousarray(digests)
-        self._signatures = np.ascontiguousarray(signatures)
-        self._stored = stored
+        self.keys, self._digests, self._signatures = (np.concatenate(each) for each in zip(empty, *parts, strict=True))
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -128,7 +122,7 @@ class _KnownRows:
     def originals(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return for each row the number of its exact original, and of its near original; -1 if it has none."""
         exact = np.full(len(self), -1, dtype=np.int64)
-        stored = np.flatnonzero(self._stored & (self._digests != 0).any(axis=1))
+        stored = np.flatnonzero(self._digests != b"")
         first = stored[similar.exact_originals(self._digests[stored])]
         exact[stored] = np.where(first == stored, -1, first)
         near = similar.near_originals(self._signatures, (exact < 0) & (self._signatures != 0).any(axis=1))
@@ -144,30 +138,33 @@ class _KnownRows:
             end = position + rows.num_rows
             while wanted and wanted[0] < end:
                 number = wanted.popleft()
-                found[number] = rows["url"][number - position].as_py(), rows["fetched_at"][number - position].as_py()
+                url, time = (column[number - position].as_py() for column in rows.columns)
+                found[number] = url, time
             position = end
         return found
 
 
 def _urls(job: Job) -> Iterator[pa.RecordBatch]:
-    for batch in batches(job.directory, job.run):
+    for batch in batches(job):
         if job.directory.size(job.scratch(result_name(batch.index))) is not None:
-            yield from rows_of(job, batch.index, ["url", "fetched_at"])
+            yield from rows_of(job, batch.index, ["url", "fetch_time"])
 
 
 def _columns(rows: Any, digests: Any) -> tuple[NDArray[Any], ...]:
-    """Return keys, digests (n × 2; 0 without a body), signatures (0 without text), and which rows have a body."""
+    """Return keys, digests (b"" without a body), and signatures (0 without text)."""
     keys = np.array(list(map(key_of, rows["key"].to_pylist())), dtype=_KEY)
-    values = digests.to_pylist()
-    raw = b"".join(bytes(16) if v is None else v if isinstance(v, bytes) else bytes.fromhex(v[:32]) for v in values)
-    signs = b"".join(v or bytes(similar.SIGNATURE_BYTES) for v in rows["signature"].to_pylist())
-    stored = np.array([value is not None for value in values], dtype=bool)
+    values = [each if isinstance(each, bytes) else _digest(each) for each in digests.to_pylist()]
+    signs = b"".join(each or bytes(similar.SIGNATURE_BYTES) for each in rows["signature"].to_pylist())
     return (
         keys,
-        np.frombuffer(raw, dtype="<u8").reshape(-1, 2),
+        np.array([each or b"" for each in values], dtype=_DIGEST),
         np.frombuffer(signs, dtype="<u4").reshape(-1, similar.BANDS),
-        stored,
     )
+
+
+def _digest(identity: str | None) -> bytes | None:
+    """Return as much of a SHA-256 as is kept of it."""
+    return None if identity is None else bytes.fromhex(identity[:32])
 
 
 def _write_verdicts(
@@ -215,7 +212,7 @@ def _write_seen(job: Job, results: Sequence[BatchResult], written: Callable[[int
         job.directory.publish(seen_name(job.run)) as temporary,
         pq.ParquetWriter(temporary, SEEN, compression="zstd", use_dictionary=["host"]) as writer,
     ):
-        for batch, each in zip(batches(job.directory, job.run), results, strict=False):
+        for batch, each in zip(batches(job), results, strict=False):
             writer.write_table(_seen_table(job, batch, {(host, key) for host, key, _ in each.broken}))
             written(each.rows)
 
@@ -228,12 +225,14 @@ def _seen_table(job: Job, batch: Batch, broken: set[tuple[str, str]]) -> pa.Tabl
     rows = pa.Table.from_batches(rows_of(job, batch.index, wanted.names), wanted)
     named = rows["key"]
     if names and number_of(names[0][1]) is not None:
-        named = pa.array(map(versioned, named.to_pylist(), rows["version"].to_pylist()), pa.string(), size=len(named))
+        numbers = rows["page_version"].to_pylist()
+        named = pa.array(map(versioned, named.to_pylist(), numbers), pa.string(), size=len(named))
     rows = rows.take(pc.index_in(keys, value_set=named))  # nulls for a page that has no row
-    digests = [digest and bytes.fromhex(digest[:32]) for digest in rows["identity"].to_pylist()]
+    digests = list(map(_digest, rows["identity"].to_pylist()))
     made = {
         "host": pa.array([host for host, _ in names], pa.string()),
         "key": keys,
+        "fetched_at": rows["fetch_time"],
         "digest": pa.array(digests, SEEN.field("digest").type),
     }
     return pa.table([made[name] if name in made else rows[name] for name in SEEN.names], schema=SEEN)

@@ -14,16 +14,15 @@ import hashlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
-from operator import attrgetter
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 
 from fscrawl.dataset import pdf_text, similar
-from fscrawl.dataset.job import Job, pages_done
+from fscrawl.dataset.job import ROWS, Job, pages_done
 from fscrawl.dataset.page_files import is_noindex
-from fscrawl.dataset.plan import Batch, run_directory
+from fscrawl.dataset.plan import Batch
 from fscrawl.dataset.reading import THREADS, ReadPage, pages
 from fscrawl.parse import language as languages
 from fscrawl.parse import text as page_text
@@ -39,7 +38,13 @@ from fscrawl.util.time_limit import time_limit
 ITEM_FIELD = "items."  # before the names of the columns of items, where fields are counted
 _FLUSH_BYTES = 4 << 20
 _OF_USERS_S = 60.0  # of processor time, for the rules or the site file of users on one page; usual are milliseconds
-_OF_RECORDS = frozenset(PageRecord.__struct_fields__)
+# column of rows → what of a record it has
+_OF_RECORDS = {name: name for name in PageRecord.__struct_fields__ if name in ROWS.names} | {
+    "fetch_status": "status",
+    "fetch_redirect": "redirect",
+    "content_charset": "encoding",
+    "check_status": "checked_status",
+}
 ARROW_END = b"ARROW1"
 # Without threads, here and where rows are read: there is a process for each processor. With them, compression would
 # take half as much again, for waking them.
@@ -84,7 +89,7 @@ def extract_batch(job: Job, batch: Batch) -> BatchResult:
         pages_done(len(batch))
         return done
     if done is not None or job.directory.size(name) is not None:
-        for other in job.directory.files(run_directory(job.run)):
+        for other in job.directory.files(job.folder):
             if other.rpartition("/")[2].startswith("group-"):  # groups may have been made of its other rows
                 job.directory.discard(other)
     result = BatchResult(columns=job.rows.names)
@@ -145,10 +150,12 @@ def _add_page(job: Job, page: ReadPage, rows: _Rows, result: BatchResult) -> Non
             encoding=record.encoding if record.file is None else None,
             query_encoding=page.record.encoding or "",
         )
-    is_html = page.record.file is None
-    found = _parse(job, record, answer) if is_html else _parse_document(job, record, answer, result)
-    if answer is not None and (site := job.sites.of(record.url)) is not None:
-        found.update(_of_site(site, answer, record, result))
+    found: dict[str, Any] = {}
+    if answer is not None:
+        is_html = page.record.file is None
+        found = _parse(job, answer) if is_html else _parse_document(job, record, answer, result)
+        if (site := job.sites.of(record.url)) is not None:
+            found.update(_of_site(site, answer, record, result))
     rows.add(page, page.record, found)
 
 
@@ -191,45 +198,34 @@ def _items(found: Items, result: BatchResult) -> list[dict[str, Any]]:
     return [item.values for item in found.items]
 
 
-def _parse_document(job: Job, record: PageRecord, page: Answer | None, result: BatchResult) -> dict[str, Any]:
-    """Return the columns that need the body of a document that is not HTML: text and signature."""
-    found: dict[str, Any] = {"declared": _header_language(record)}
+def _parse_document(job: Job, record: PageRecord, page: Answer, result: BatchResult) -> dict[str, Any]:
+    """Return the columns that need the body of a document that is not HTML: text, language, signature."""
     text = None
-    if page is None:
-        return found
     if record.file == "pdf":
         text, why = pdf_text.text_of(page.body)
         if why:
             _add(result.flaws, why if why == pdf_text.NO_PYPDF else f"its text is missing or incomplete: {why}")
     elif record.file in TEXTS:
         text = page.text.encode("utf-8", "replace").decode()
-    if text:
-        found["signature"] = similar.values(text)
-        found.update(_language(job, text))
-        if job.options.text != "none":
-            found["text"] = text
-    return found
+    return _of_text(job, text) if text else {}
 
 
-def _parse(job: Job, record: PageRecord, page: Answer | None) -> dict[str, Any]:
+def _parse(job: Job, page: Answer) -> dict[str, Any]:
     """Return the columns that need the body: text, languages, signature."""
-    if page is None:
-        return {"declared": _header_language(record)}
     how = "visible" if job.options.text == "none" else job.options.text
     read = page_text.read(page.document.html, how)
-    found: dict[str, Any] = {"declared": read.language or _header_language(record), **_language(job, read.text)}
+    found = _of_text(job, read.text)
+    return {**found, "content_languages": read.language} if read.language else found
+
+
+def _of_text(job: Job, text: str) -> dict[str, Any]:
+    """Return the columns that a text has: itself and its language, if they are wanted, and its signature."""
+    found: dict[str, Any] = {"signature": similar.values(text)}
     if job.options.text != "none":
-        found["text"] = read.text
-    found["signature"] = similar.values(read.text)
+        found["text"] = text
+    if job.options.language and (language := languages.language(text)) is not None:
+        found |= {"language": language.code, "language_score": language.score}
     return found
-
-
-def _language(job: Job, text: str) -> dict[str, Any]:
-    """Return the columns of schema.LANGUAGE, if they are wanted."""
-    if not job.options.language:
-        return {}
-    found = languages.language(text)
-    return {} if found is None else {"language": found.code, "language_score": found.score}
 
 
 def _count(extracted: Extracted, result: BatchResult, prefix: str = "") -> None:
@@ -255,56 +251,49 @@ class _Rows:
         self._schema = job.rows
         self._only_archives = job.options.only_archives
         self._path = job.tree.body_path
-        self._records: list[PageRecord] = []
-        self._made: list[dict[str, Any]] = []  # what a record does not have, or not as a column has it
+        self._rows: list[dict[str, Any]] = []
         self.held_bytes = 0
 
     def __len__(self) -> int:
-        return len(self._records)
+        return len(self._rows)
 
     def add(self, page: ReadPage, record: PageRecord, found: dict[str, Any]) -> None:
         (host, _), body = page.name, page.body
-        values = {
+        row = {
+            **{column: getattr(record, name) for column, name in _OF_RECORDS.items()},
             "host": host,
-            "version": page.version,
-            "fetched_at": datetime.fromisoformat(record.fetched_at),
-            "checked_at": record.checked_at and datetime.fromisoformat(record.checked_at),
+            "page_version": page.version,
+            "fetch_time": datetime.fromisoformat(record.fetched_at),
+            "check_time": record.checked_at and datetime.fromisoformat(record.checked_at),
             "headers": msgspec.json.encode(record.headers).decode(),
-            "sha1": None if body is None else base32_sha1(body),
+            "content_digest": None if body is None else base32_sha1(body),
             "sha256": record.sha256 or None,
             "referrer": record.referrer or None,
             "html": None if self._only_archives and "body" in page.members else body,
             "identity": _identity(record, page.dom),
             "rendered": record.rendered.ended if record.rendered is not None else None,
-            "dom": page.dom,
+            "rendered_html": page.dom,
             "picture": page.picture,
             "members": page.members or None,
             "file": None if record.file is None else self._path(host, record.key, record.file),
-            "mime": media_type(record.headers) or None,
+            "content_mime_type": media_type(record.headers) or None,
+            "content_languages": _header_language(record),
             "noindex": is_noindex(record),
             "links": tuple(dict.fromkeys([*record.links, *record.requests])) if record.requests else record.links,
             **found,
         }
-        self._records.append(record)
-        self._made.append(values)
-        self.held_bytes += (
-            sum(len(each or b"") for each in (values["html"], page.dom, page.picture, *page.members.values()))
-            + len(values.get("text") or "")
-            + 200 * len(record.links)
-        )
-        self.held_bytes += sum(map(len, record.requests or ()))
-        self.held_bytes += 200 * len(values.get("items") or ())
+        self._rows.append(row)
+        texts = (row["html"], page.dom, page.picture, *page.members.values(), row.get("text"), *(record.requests or ()))
+        self.held_bytes += sum(len(each or "") for each in texts)
+        self.held_bytes += 200 * (len(record.links) + len(row.get("items") or ()))
 
     def flush(self) -> pa.RecordBatch:
-        arrays = [pa.array(self._column(each.name), each.type) for each in self._schema]
-        self._records, self._made, self.held_bytes = [], [], 0
-        return pa.record_batch(arrays, schema=self._schema)
-
-    def _column(self, name: str) -> list[Any]:
-        if name in _OF_RECORDS and name not in self._made[0]:
-            return list(map(attrgetter(name), self._records))
-        column = [values.get(name) for values in self._made]
-        return similar.signatures(column) if name == "signature" else column
+        signatures = similar.signatures([row.get("signature") for row in self._rows])
+        for row, signature in zip(self._rows, signatures, strict=True):
+            row["signature"] = signature
+        batch = pa.RecordBatch.from_pylist(self._rows, schema=self._schema)
+        self._rows, self.held_bytes = [], 0
+        return batch
 
 
 def _identity(record: PageRecord, dom: bytes | None) -> str | None:

@@ -11,55 +11,32 @@ from typing import Any
 import pyarrow as pa
 
 from fscrawl.dataset import similar
-from fscrawl.dataset.dataset_dir import DatasetDir
+from fscrawl.dataset.dataset_dir import STATE, DatasetDir
 from fscrawl.dataset.options import Filters, Options, sites_of
-from fscrawl.dataset.plan import run_directory
-from fscrawl.dataset.schema import LANGUAGE, TIME
+from fscrawl.dataset.schema import LANGUAGE, PAGES
 from fscrawl.errors import UsageError
 from fscrawl.parse.fields import Column
 from fscrawl.sites.code import load
 from fscrawl.sites.rules import SiteFile, SiteRules, Sites, of_two_types
 from fscrawl.store import Tree
 
+# Columns of the table of pages that are made from others of a row when a part is written.
+_MADE_LATE = frozenset(
+    """
+    url_surtkey url_host_name url_host_registered_domain method request_body outlinks duplicate_of near_duplicate_of
+    body
+    """.split()  # noqa: SIM905 - a list would fill the screen
+)
+# The others, and what else parts are made of. `url` and `fetch_redirect` are spellings of requests, and `html` is the
+# body, of whatever type.
 ROWS = pa.schema(
     [
+        *(each.remove_metadata() for each in PAGES if each.name not in _MADE_LATE),
         ("host", pa.string()),
-        ("key", pa.string()),
-        ("version", pa.int32()),
-        ("url", pa.string()),
-        ("depth", pa.int32()),
-        ("referrer", pa.string()),
-        ("fetched_at", TIME),
-        ("machine", pa.string()),
-        ("ip", pa.string()),
-        ("status", pa.int32()),
-        ("headers", pa.string()),
-        ("elapsed", pa.float64()),
-        ("encoding", pa.string()),
-        ("encoding_source", pa.string()),
-        ("bytes", pa.int64()),
-        ("sha256", pa.string()),
-        ("sha1", pa.string()),
-        ("checked_at", TIME),
-        ("checked_status", pa.int32()),
-        ("label", pa.string()),
-        ("title", pa.string()),
-        ("redirect", pa.string()),
-        ("skipped", pa.string()),
-        ("canonical", pa.string()),
-        ("mime", pa.string()),
-        ("robots", pa.list_(pa.string())),
-        ("noindex", pa.bool_()),
         ("links", pa.list_(pa.string())),
         ("nofollow", pa.list_(pa.string())),
-        ("declared", pa.string()),  # the language
-        ("text", pa.string()),
         ("signature", pa.binary(similar.SIGNATURE_BYTES)),
-        ("html", pa.binary()),  # the body, of whatever type
-        ("file", pa.string()),
         ("identity", pa.string()),  # SHA-256 of what makes two pages duplicates: the body, and the DOM if there is one
-        ("rendered", pa.string()),
-        ("dom", pa.binary()),
         ("picture", pa.binary()),  # only for archives
         ("members", pa.struct([(name, pa.binary()) for name in ("body", "dom", "picture")])),  # these as WARC records
     ]
@@ -80,22 +57,14 @@ def _fields_of(columns: Iterable[Column]) -> list[pa.Field]:
 
 @dataclass(frozen=True)
 class Job:
-    """One run: tree, dataset, number, options, site file. It can be pickled; each process makes cached parts once.
-
-    `writer`: the number of the merge (`writer`).
-    """
+    """One run: tree, dataset, number, options, site file. It can be pickled; each process makes cached parts once."""
 
     root: Path
-    out: Path
+    directory: DatasetDir
     run: int
     options: Options
     crawl: str = ""
     site: SiteFile | None = None
-    writer: int = 0
-
-    @cached_property
-    def directory(self) -> DatasetDir:
-        return DatasetDir(self.out, self.writer)
 
     @cached_property
     def tree(self) -> Tree:
@@ -143,12 +112,17 @@ class Job:
         if problem := of_two_types(self.all_sites):
             raise UsageError(problem)
 
+    @property
+    def folder(self) -> str:
+        """The directory of the files of this run that are not part of the dataset, relative to it."""
+        return f"{STATE}/run-{self.run:04}"
+
     def scratch(self, name: str) -> str:
-        """Return the path of a file of this run, relative to the dataset."""
-        return f"{run_directory(self.run)}/{name}"
+        """Return the path of a file in it."""
+        return f"{self.folder}/{name}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Job, (self.root, self.out, self.run, self.options, self.crawl, self.site, self.writer)
+        return Job, (self.root, self.directory, self.run, self.options, self.crawl, self.site)
 
 
 # -- how many pages the running task has worked on

@@ -32,15 +32,6 @@ class Part(msgspec.Struct, frozen=True):
         return self.path.rpartition("/")[0] + "/"
 
     @property
-    def has_failures(self) -> bool:
-        """Whether the table of failures is in it.
-
-        >>> Part("csv/errors/part-0001-00000.csv", 0, 0, "").has_failures
-        True
-        """
-        return self.folder.endswith("errors/")
-
-    @property
     def is_rewritten(self) -> bool:
         """Whether each run writes it anew: failures heal, and changes are those that the tree has.
 
@@ -128,7 +119,7 @@ def after_run(before: Manifest | None, run: int, result: RunResult, *, crawl: st
     fields = dict(before.fields) if before else {}
     for name, found in result.fields.items():
         fields[name] = _sum(FieldCounts, [fields.get(name, FieldCounts()), found])
-    failures = [part for part in parts if part.has_failures]  # a WARC archive has no table of them
+    failures = [part for part in parts if part.folder.endswith("errors/")]  # a WARC archive has no table of them
     counts = _sum(Counts, [each.counts for each in runs])
     return Manifest(
         made_by=f"fscrawl {__version__}",

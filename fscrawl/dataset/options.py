@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -23,7 +23,7 @@ from fscrawl.request import url_of
 from fscrawl.sites.read import TABLE, read_sites
 from fscrawl.sites.rules import SiteRules
 from fscrawl.storage.layout import SETTINGS
-from fscrawl.storage.records import ErrorRecord, PageRecord, timestamp
+from fscrawl.storage.records import PageRecord, timestamp
 from fscrawl.util.expressions import Expressions, WrongExpressionError, compiled
 from fscrawl.util.humanize import moment_of
 from fscrawl.util.installed import to_install
@@ -209,12 +209,8 @@ class Filters:
             return "status"
         return self._reason(url_of(record.url), record.fetched_at)
 
-    def includes_failure(self, record: ErrorRecord) -> bool:
-        """Tell whether a failure belongs to the dataset. --status is about pages only."""
-        return self.includes(record.url, record.failed_at)
-
     def includes(self, spelling: str, moment: str) -> bool:
-        """Tell whether what is no page belongs to the dataset. `moment`: RFC 3339."""
+        """Tell whether what is no page belongs to the dataset: --status is about pages only. `moment`: RFC 3339."""
         return not self._reason(url_of(spelling), moment)
 
     def _reason(self, url: str, moment: str) -> str:
@@ -270,47 +266,27 @@ def sites_of(text: str) -> tuple[SiteRules, ...]:
     return read_sites(json.loads(text), TomlFile("", "the fields of the dataset")) if text else ()
 
 
-# -- the optional packages that options need. One message names all that are missing
-
-_MAIN_TEXT, _LANGUAGE = "main-text", "language"
+# -- the optional packages that options need
 
 
 def missing(text: str | None, *, language: bool) -> str:
-    """Say which packages this computer lacks for `--text` and `--language`, and how to get them; "" if it has all.
+    """Say which package this computer lacks for `--text` or `--language`, and how to get it; "" if it has all.
 
     Each one is tried: it may be there, and not work.
     """
-    if lacks := [*lacking(text, language=language)]:
-        return message(lacks)
+    problem = ""
+    if text == "main":
+        problem = _try("--text main", "main-text", lambda: page_text.main_content(b""))
+    if language and not problem:
+        problem = _try("--language", "language", lambda: languages.language("word " * languages.MIN_BYTES))
+    return problem
+
+
+def _try(option: str, extra: str, use: Callable[[], object]) -> str:
     try:
-        if language:
-            _try_language()
+        use()
+    except ImportError as error:
+        return f"{option} needs {error.name}: {to_install(extra)}"
     except Exception as error:  # noqa: BLE001 - what the library raises of its own, where another one is in its way
-        return f"--language cannot be used: {' '.join(str(error).split())}"
+        return f"{option} cannot be used: {' '.join(str(error).split())}"
     return ""
-
-
-def lacking(text: str | None, *, language: bool) -> Iterator[tuple[str, str]]:
-    """Yield what is lacking for `--text` and `--language`: what needs which package, and the extra that has it."""
-    try:
-        if text == "main":
-            page_text.main_content(b"")
-    except ImportError as error:
-        yield f"--text main needs {error.name}", _MAIN_TEXT
-    try:
-        if language:
-            _try_language()
-    except ImportError as error:
-        yield f"--language needs {error.name}", _LANGUAGE
-    except Exception:  # noqa: BLE001, S110 - it is there
-        pass
-
-
-def message(lacks: Iterable[tuple[str, str]]) -> str:
-    """Say in one line what is lacking, and how to get it."""
-    needs, extras = zip(*lacks, strict=True)
-    return f"{', '.join(needs)}: {to_install(*extras)}"
-
-
-def _try_language() -> None:
-    languages.language("word " * languages.MIN_BYTES)

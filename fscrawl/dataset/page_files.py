@@ -1,4 +1,4 @@
-"""The files of a page are read from the tree, and checked: is each as the record of the page says?
+"""The files of a page, and of a failure, are read from the tree, and checked: is each as its record says?
 
 Promise: passing faults are waited out for a second. A file that cannot be read, or is not what its record says, is a
 RecordError; only a fault of the whole share is another TreeError.
@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import time
+from datetime import UTC, datetime
+from typing import Any
 
+from fscrawl import urls
 from fscrawl.errors import PlantedError, RecordError, TreeBusyError
+from fscrawl.request import parts_of
 from fscrawl.storage.flaws import flaw
-from fscrawl.storage.records import PageRecord
+from fscrawl.storage.layout import ERRS
+from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree
 
 _BUSY_TRIES = 4
@@ -68,3 +73,41 @@ def is_noindex(record: PageRecord) -> bool:
     https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag
     """
     return not {"noindex", "none"}.isdisjoint(record.robots or ())
+
+
+def failure(tree: Tree, host: str, key: str) -> ErrorRecord | None:
+    """Read the record of a failure; None if it has healed meanwhile, or cannot be read."""
+    try:
+        data = read_path(tree, tree.tree_path(ERRS, host, key))
+        record = None if data is None else ErrorRecord.from_json(data)
+    except RecordError:
+        return None
+    return None if record is None or flaw(record, host, key) else record
+
+
+def failure_row(record: ErrorRecord) -> dict[str, Any]:
+    """Give a failure as a row of the table `errors`."""
+    name = urls.hostname(record.url)
+    address, method, body = parts_of(record.url)
+    return {
+        "url": address,
+        "url_host_name": name,
+        "url_host_registered_domain": urls.site(name),
+        "key": record.key,
+        "method": method,
+        "request_body": body,
+        "depth": record.depth,
+        "referrer": record.referrer or None,
+        "fetch_time": moment(record.failed_at),
+        "machine": record.machine,
+        "class": record.class_,
+        "message": record.message,
+        "label": record.label,
+        "attempts": record.attempts,
+        "fetch_status": record.status,
+    }
+
+
+def moment(text: str) -> datetime:
+    """Read a time of a record without a flaw."""
+    return datetime.fromisoformat(text).astimezone(UTC)

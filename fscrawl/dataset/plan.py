@@ -5,14 +5,14 @@ from __future__ import annotations
 import heapq
 import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fscrawl.dataset.dataset_dir import STATE, DatasetDir, unreadable
-from fscrawl.dataset.options import Filters
+from fscrawl.dataset.job import Job
 from fscrawl.dataset.schema import SEEN
 from fscrawl.storage.layout import LINKS, is_host
 from fscrawl.store import Tree
@@ -22,6 +22,7 @@ BATCH_PAGES = 500
 # Not many are, because a process reads no files ahead across the end of a batch.
 _LAST_PAGES, _LAST_BATCH_PAGES = 500, 100
 
+_PLAN = "plan.jsonl"
 _NOTHING = "[]\n"  # a plan without pages: a file without a line is one that a power failure has torn
 _AT_ONCE = 200  # batches that are read at once of what earlier runs have seen, all of them together
 
@@ -60,15 +61,6 @@ def number_of(name: str) -> int | None:
     return int(number) if number else None
 
 
-def run_directory(run: int) -> str:
-    """Return the path of a run's scratch directory, relative to the dataset.
-
-    >>> run_directory(1)
-    '.merge/run-0001'
-    """
-    return f"{STATE}/run-{run:04}"
-
-
 def seen_name(run: int) -> str:
     """Return the path of the table of pages that a run has seen (`dedupe`), relative to the dataset."""
     return f"{STATE}/seen-{run:04}.parquet"
@@ -96,36 +88,22 @@ def seen(directory: DatasetDir, run: int, columns: list[str], at_once: int = _AT
         yield from rows.to_batches()
 
 
-def make(
-    directory: DatasetDir,
-    tree: Tree,
-    filters: Filters,
-    earlier: Iterable[int],
-    run: int,
-    listed: Callable[[int], object] = lambda number: None,  # noqa: ARG005
-    *,
-    versions: bool = False,
-) -> int:
-    """Write the plan of `run`; return its number of pages.
+def make(job: Job, earlier: Sequence[int], listed: Callable[[int], object]) -> None:
+    """Write the plan of a run.
 
-    `earlier`: the numbers of the runs before it. `listed(n)`: n more pages of the tree have been listed. `versions`:
-    all of them, not only the last one of each page.
+    `earlier`: the numbers of the runs before it. `listed(n)`: n more pages of the tree have been listed.
     """
-    runs = list(earlier)
-    at_once = max(1, _AT_ONCE // max(1, len(runs)))
-    seen_before = heapq.merge(*(_seen(directory, number, at_once) for number in runs))
-    new = _subtract(_listed(tree, filters, listed, versions=versions), seen_before)
-    pages = 0
-    with directory.publish(_plan_name(run)) as temporary, temporary.open("w", encoding="ascii") as file:
+    at_once = max(1, _AT_ONCE // max(1, len(earlier)))
+    seen_before = heapq.merge(*(_seen(job, number, at_once) for number in earlier))
+    new = _subtract(_listed(job, listed), seen_before)
+    with job.directory.publish(job.scratch(_PLAN)) as temporary, temporary.open("w", encoding="ascii") as file:
         for names in _cut(new):
             hosts = [
                 [host, [key for _, key in group]] for host, group in itertools.groupby(names, lambda name: name[0])
             ]
             file.write(json.dumps(hosts, separators=(",", ":")) + "\n")
-            pages += len(names)
-        if not pages:
+        if not file.tell():
             file.write(_NOTHING)
-    return pages
 
 
 def _cut(names: Iterator[Name]) -> Iterator[list[Name]]:
@@ -140,36 +118,33 @@ def _cut(names: Iterator[Name]) -> Iterator[list[Name]]:
     yield from (held[begin : begin + size] for begin in range(0, len(held), size))
 
 
-def is_made(directory: DatasetDir, run: int) -> bool:
+def is_made(job: Job) -> bool:
     """Tell whether a run has its plan. After a power failure it may be torn."""
     try:
-        for _ in batches(directory, run):
+        for _ in batches(job):
             pass
-        return bool(directory.size(_plan_name(run)))
+        return bool(job.directory.size(job.scratch(_PLAN)))
     except (FileNotFoundError, ValueError, TypeError):
         return False
 
 
-def batches(directory: DatasetDir, run: int) -> Iterator[Batch]:
+def batches(job: Job) -> Iterator[Batch]:
     """Read a plan."""
-    with directory.reading(_plan_name(run)) as path, path.open(encoding="ascii") as file:
+    with job.directory.reading(job.scratch(_PLAN)) as path, path.open(encoding="ascii") as file:
         for index, line in enumerate(each for each in file if each != _NOTHING):
             yield Batch(index, tuple((host, tuple(keys)) for host, keys in json.loads(line)))
 
 
-def _plan_name(run: int) -> str:
-    return f"{run_directory(run)}/plan.jsonl"
+def hosts_of(job: Job, directory: str) -> list[str]:
+    """Return the hosts in a directory of the tree that may be wanted, sorted. Files beside them are ignored."""
+    names = (name for name, kind in job.tree.files.entries(directory) if kind == "directory" and is_host(name))
+    return sorted(filter(job.filters.may_include_host, names))
 
 
-def hosts_of(tree: Tree, directory: str, filters: Filters) -> list[str]:
-    """Return the hosts in a directory of the tree that the filters may want, sorted. Files beside them are ignored."""
-    names = (name for name, kind in tree.files.entries(directory) if kind == "directory" and is_host(name))
-    return sorted(filter(filters.may_include_host, names))
-
-
-def _listed(tree: Tree, filters: Filters, listed: Callable[[int], object], *, versions: bool) -> Iterator[Name]:
-    for host in hosts_of(tree, LINKS, filters):
-        names = sorted(_versions(tree, host) if versions else tree.keys(LINKS, host))
+def _listed(job: Job, listed: Callable[[int], object]) -> Iterator[Name]:
+    tree = job.tree
+    for host in hosts_of(job, LINKS):
+        names = sorted(_versions(tree, host) if job.options.versions == "all" else tree.keys(LINKS, host))
         listed(len(names))
         for name in names:
             yield host, name
@@ -181,8 +156,8 @@ def _versions(tree: Tree, host: str) -> set[str]:
     return {versioned(key, number) for key, number, is_gone in tree.numbers(host) if not is_gone}
 
 
-def _seen(directory: DatasetDir, run: int, at_once: int) -> Iterator[Name]:
-    for rows in seen(directory, run, ["host", "key"], at_once):
+def _seen(job: Job, run: int, at_once: int) -> Iterator[Name]:
+    for rows in seen(job.directory, run, ["host", "key"], at_once):
         yield from zip(rows["host"].to_pylist(), rows["key"].to_pylist(), strict=True)
 
 

@@ -15,9 +15,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import partial
 from itertools import chain, islice
-from pathlib import Path
 
 import msgspec
 
@@ -66,17 +65,12 @@ class _Numbered(msgspec.Struct):
 
 
 _numbered = msgspec.json.Decoder(_Numbered)
-
-
-@lru_cache(8)
-def _waiting_for(root: Path) -> Waiting:  # noqa: ARG001
-    """Return what this process knows about a tree, from batch to batch."""
-    return Waiting()
+_waiting = Waiting()  # what this process knows about its tree, from batch to batch
 
 
 def pages(job: Job, names: Iterator[Name], pool: ThreadPoolExecutor) -> Iterator[ReadPage]:
     """Read pages, in order: here, or by the threads of `pool` where one has to wait long."""
-    return here_or_ahead(names, partial(_read, job), partial(_read_ahead, job, pool), _waiting_for(job.root))
+    return here_or_ahead(names, partial(_read, job), partial(_read_ahead, job, pool), _waiting)
 
 
 def _read(job: Job, name: Name) -> ReadPage:
@@ -163,17 +157,15 @@ def _read_body(job: Job, read: ReadPage) -> ReadPage:
     if read.record is None:
         return read
     tree, host, key = _tree_of(job, read.name), read.name[0], key_of(read.name[1])
-    page, record = _read_one_body(job, tree, read, read.record), read.record
+    page = _read_one_body(job, tree, read, read.record)
     for pause_s in _PAUSES_S:
-        if page.record is not None or (pause_s and not tree.files.exists(tree.body_path(host, key, record.file))):
+        if page.record is not None or (pause_s and not tree.files.exists(tree.body_path(host, key, read.record.file))):
             break
         time.sleep(pause_s)
-        now = _read_record(job, read.name)
-        if now.record is None:
-            return now
-        if now.record != record:
-            record = now.record
-            page = _read_one_body(job, tree, now, record)
+        read = _read_record(job, read.name)
+        if read.record is None:
+            return read
+        page = _read_one_body(job, tree, read, read.record)
     return page
 
 

@@ -5,9 +5,14 @@ https://commoncrawl.org/columnar-index
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pyarrow as pa
 
 from fscrawl.dataset import similar
+
+if TYPE_CHECKING:
+    from fscrawl.dataset.options import Options
 
 TIME = pa.timestamp("ms", tz="UTC")
 
@@ -182,10 +187,11 @@ def items(columns: list[pa.Field]) -> pa.Schema:
     return pa.schema([*ITEMS, *columns])
 
 
-def pages(fields: list[pa.Field], *, text: bool, html: bool, files: bool, language: bool) -> pa.Schema:
+def pages(fields: list[pa.Field], options: Options) -> pa.Schema:
     """Return the schema of a dataset's pages: PAGES, without what it leaves out, and what was asked for."""
-    shown = (("text", text), ("html", html), ("rendered_html", html), ("body", files))
-    left_out = {name for name, there in shown if not there}
+    html = options.html
+    shown = {"text": options.text != "none", "html": html, "rendered_html": html, "body": options.files}
+    left_out = {name for name, there in shown.items() if not there}
     left_out |= {field.name for field in fields}  # an older dataset may have a field that has the name of a new column
-    detected = LANGUAGE if language else []
+    detected = LANGUAGE if options.language else []
     return pa.schema([*(each for each in PAGES if each.name not in left_out), *detected, *fields])

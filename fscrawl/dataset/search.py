@@ -29,10 +29,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
-
 from fscrawl import urls
-from fscrawl.dataset.dataset_dir import MANIFEST, DatasetDir, unreadable
+from fscrawl.dataset.dataset_dir import DatasetDir, unreadable
 from fscrawl.dataset.manifest import Manifest, Part
 from fscrawl.errors import FscrawlError, TreeError, UnfitFileError, UsageError, tree_error
 from fscrawl.hostnames import Host
@@ -109,24 +107,26 @@ class _Term(NamedTuple):
 # -- searches
 
 
-def search(root: Path, words: str, hosts: Sequence[Host] = (), most: int = 10, *, skip: int = 0) -> Found:
-    """Search the dataset at `root`: `most` results behind the best `skip`, ordered by BM25. Nothing is changed.
+def search(root: Path, words: str, hosts: Sequence[Host] = (), most: int = 10) -> Found:
+    """Search the dataset at `root`: the `most` best results, ordered by BM25. Nothing is changed.
 
     `words`: a page must have all; `word*`, `"a phrase"`, `-without`. `hosts`: one of them must have the page, unless
     there are none. UsageError for words that cannot be meant, and if there is no index, or it is damaged.
     """
     wanted, unwanted = parse(words)
+    _check_there(root)
+    index = opened(root)  # before the manifest, which a merge writes first
     parts = parts_of(_manifest(root))
-    if (index := opened(root)) is None:
+    if index is None:
         raise UsageError(f"{root}: no index; to make it:  {to_make(root)}")
     with _in_one_line(root):
         searcher = index.searcher()
         known = parts_in(searcher)
         missing = sum(part.rows for part in parts if part.sha256 not in known)
-        if known - {part.sha256 for part in parts} and known - {part.sha256 for part in parts_of(_manifest(root))}:
+        if known - {part.sha256 for part in parts}:
             raise _damaged(root, "it is of other pages than the dataset")
         _check_phrases(searcher, [*wanted, *unwanted])
-        found = searcher.search(_query(index, wanted, unwanted, _origins(searcher, hosts)), most, offset=skip)
+        found = searcher.search(_query(index, wanted, unwanted, _origins(searcher, hosts)), most)
         snippets = _Snippets(index, wanted)
         results = [_result(searcher.doc(address), float(score), snippets) for score, address in found.hits]
     return Found(found.count, tuple(results), missing)  # type: ignore[attr-defined]  # its stub lacks it
@@ -137,7 +137,7 @@ def to_make(root: Path) -> str:
     return f"{command()} merge --root DIR --out {path_word(root)} --index"
 
 
-def check_there(root: Path) -> None:
+def _check_there(root: Path) -> None:
     """Raise TreeError if a dataset is not there, as where its share is not mounted. UsageError for a file."""
     try:
         next(root.iterdir(), None)
@@ -185,18 +185,9 @@ def parse(text: str) -> tuple[list[_Term], list[_Term]]:
 
 
 def _manifest(root: Path) -> Manifest:
-    wrong = UsageError(f"{root / MANIFEST}: not the manifest of a dataset")
-    try:
-        return msgspec.json.decode(DatasetDir(root).read(MANIFEST), type=Manifest)
-    except (FileNotFoundError, NotADirectoryError):
-        check_there(root)
-        raise UsageError(f"{root}: no dataset that a merge has completed") from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
-        raise wrong from None
-    except OSError as error:
-        if isinstance(error, UnfitFileError) and error.errno != errno.EACCES:
-            raise wrong from error
-        raise tree_error(error, error.filename or root) from error
+    if (found := DatasetDir(root).manifest()) is None:
+        raise UsageError(f"{root}: no dataset that a merge has completed")
+    return found
 
 
 def _check_phrases(searcher: tantivy.Searcher, terms: Iterable[_Term]) -> None:
@@ -304,11 +295,6 @@ def is_wanted(directory: DatasetDir, options: Options, *, asked: bool) -> bool:
         )
     _analyzer()
     return True
-
-
-def keep(directory: DatasetDir) -> None:
-    """Let every merge from now on keep an index, also one that is killed before it has begun with it."""
-    directory.make_folder(FOLDER)
 
 
 def update(directory: DatasetDir, manifest: Manifest, line: ProgressLine) -> None:

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
-from functools import lru_cache, partial
+from functools import partial
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -18,61 +17,28 @@ import pyarrow.compute as pc
 from fscrawl import urls
 from fscrawl.dataset import schema
 from fscrawl.dataset.job import Job
-from fscrawl.dataset.page_files import is_noindex, read_path
+from fscrawl.dataset.page_files import failure, failure_row, is_noindex, moment
 from fscrawl.dataset.plan import hosts_of
 from fscrawl.dataset.surt import surt
-from fscrawl.errors import RecordError
 from fscrawl.request import parts_of, url_of
 from fscrawl.storage.flaws import flaw
 from fscrawl.storage.layout import ERRS, LINKS
-from fscrawl.storage.records import ErrorRecord, PageRecord, Version
+from fscrawl.storage.records import PageRecord, Version
 from fscrawl.util.parallel import READERS, in_turn
 
 _ROWS = 5000
-
-_key_of_url = lru_cache(1 << 14)(urls.key)
-
-
-def _key(text: str) -> str:
-    return urls.key(text) if "#" in text else _key_of_url(text)  # a request may be as long as fifty URLs
-
-
-def pages_schema(job: Job) -> pa.Schema:
-    options = job.options
-    return schema.pages(
-        job.field_columns,
-        text=options.text != "none",
-        html=options.html,
-        files=options.files,
-        language=options.language,
-    )
 
 
 def schemas(job: Job) -> dict[str, pa.Schema]:
     """Return the schema of each table of the dataset."""
     items = {"items": schema.items(job.item_columns)} if job.item_columns else {}
     changes = {"changes": schema.CHANGES} if job.options.changes else {}
-    return {**schema.TABLES, "pages": pages_schema(job), **items, **changes}
+    return {**schema.TABLES, "pages": schema.pages(job.field_columns, job.options), **items, **changes}
 
 
 def of_pages(job: Job) -> tuple[str, ...]:
     """Name the tables whose parts hold the same pages."""
     return ("pages", "links", "items") if job.item_columns else ("pages", "links")
-
-
-# columns of pages that have another name in the rows of a run
-_RENAMED = {
-    "page_version": "version",
-    "fetch_time": "fetched_at",
-    "fetch_status": "status",
-    "check_time": "checked_at",
-    "check_status": "checked_status",
-    "content_mime_type": "mime",
-    "content_charset": "encoding",
-    "content_languages": "declared",
-    "content_digest": "sha1",
-    "rendered_html": "dom",
-}
 
 
 def pages(job: Job, rows: pa.RecordBatch, verdicts: pa.RecordBatch) -> pa.RecordBatch:
@@ -86,7 +52,7 @@ def pages(job: Job, rows: pa.RecordBatch, verdicts: pa.RecordBatch) -> pa.Record
         "url": of_requests.urls,
         "method": of_requests.methods,
         "request_body": of_requests.bodies,
-        "fetch_redirect": _urls_of(rows["redirect"]),
+        "fetch_redirect": _urls_of(rows["fetch_redirect"]),
         "url_surtkey": pa.array(map(surt, map(url_of, spellings)), pa.string(), size=len(spellings)),
         "url_host_name": pa.array(names, pa.string()),
         "url_host_registered_domain": pa.array(map(urls.site, names), pa.string(), size=len(names)),
@@ -97,8 +63,8 @@ def pages(job: Job, rows: pa.RecordBatch, verdicts: pa.RecordBatch) -> pa.Record
         "body": pc.if_else(is_html, no_bytes, rows["html"]) if job.options.files else None,
         **{each.name: rows[f"field.{each.name}"] for each in job.field_columns},
     }
-    wanted = pages_schema(job)
-    columns = [made[name] if name in made else rows[_RENAMED.get(name, name)] for name in wanted.names]
+    wanted = schemas(job)["pages"]
+    columns = [made[name] if name in made else rows[name] for name in wanted.names]
     return pa.record_batch(columns, schema=wanted)
 
 
@@ -152,17 +118,16 @@ def _edges(rows: pa.RecordBatch, column: str, *, nofollow: bool) -> pa.RecordBat
     sources = pc.list_parent_indices(rows[column])
     targets = pc.list_flatten(rows[column]).dictionary_encode()
     spellings = targets.dictionary.to_pylist()
-    plain = "#" not in "".join(spellings)
-    keys = pa.array(map(_key_of_url if plain else _key, spellings), pa.string(), size=len(spellings))
+    keys = pa.array(map(urls.key, spellings), pa.string(), size=len(spellings))
     of_requests = asked(spellings)
     columns = [
         _urls_of(rows["url"]).take(sources),
         rows["key"].take(sources),
-        rows["version"].take(sources),
+        rows["page_version"].take(sources),
         of_requests.urls.take(targets.indices),
         keys.take(targets.indices),
         pa.repeat(pa.scalar(nofollow), len(sources)),
-        pc.is_valid(rows["redirect"]).take(sources),
+        pc.is_valid(rows["fetch_redirect"]).take(sources),
         of_requests.methods.take(targets.indices),
         of_requests.bodies.take(targets.indices),
     ]
@@ -174,7 +139,7 @@ def items(job: Job, rows: pa.RecordBatch) -> pa.RecordBatch:
     lists = rows["items"]
     parents = pc.list_parent_indices(lists)
     numbers = [number for count in pc.list_value_length(lists).to_pylist() for number in range(1, (count or 0) + 1)]
-    columns = [_urls_of(rows["url"]).take(parents), rows["key"].take(parents), rows["version"].take(parents)]
+    columns = [_urls_of(rows["url"]).take(parents), rows["key"].take(parents), rows["page_version"].take(parents)]
     columns.append(pa.array(numbers, pa.int32()))
     return pa.record_batch([*columns, *pc.list_flatten(lists).flatten()], schema=schema.items(job.item_columns))
 
@@ -182,10 +147,7 @@ def items(job: Job, rows: pa.RecordBatch) -> pa.RecordBatch:
 # -- failures
 
 
-def errors(
-    job: Job,
-    read: Callable[[int], object] = lambda number: None,  # noqa: ARG005
-) -> Iterator[pa.RecordBatch]:
+def errors(job: Job, read: Callable[[int], object]) -> Iterator[pa.RecordBatch]:
     """Read the current failures of URLs that are not stored. Records that cannot be read are left out.
 
     `read(n)`: n more have been read.
@@ -210,58 +172,30 @@ def _read_alone(
 
 
 def _failed(job: Job) -> Iterator[tuple[str, str]]:
-    for host in hosts_of(job.tree, ERRS, job.filters):
+    for host in hosts_of(job, ERRS):
         stored = frozenset(job.tree.keys(LINKS, host))
         yield from ((host, key) for key in sorted(job.tree.keys(ERRS, host)) if key not in stored)
     job.tree.check_directories()  # the share may have been unmounted meanwhile: then failures seem to have healed
 
 
 def _failure(job: Job, host: str, key: str) -> list[dict[str, object]]:
-    try:
-        data = read_path(job.tree, job.tree.tree_path(ERRS, host, key)) or b""
-        record = ErrorRecord.from_json(data)
-    except RecordError:
+    record = failure(job.tree, host, key)
+    if record is None or not job.filters.includes(record.url, record.failed_at):
         return []
-    is_wanted = not flaw(record, host, key) and job.filters.includes_failure(record)
-    return [_error_row(record)] if is_wanted else []
-
-
-def _error_row(record: ErrorRecord) -> dict[str, object]:
-    name = urls.hostname(record.url)
-    address, method, body = parts_of(record.url)
-    return {
-        "url": address,
-        "url_host_name": name,
-        "url_host_registered_domain": urls.site(name),
-        "key": record.key,
-        "method": method,
-        "request_body": body,
-        "depth": record.depth,
-        "referrer": record.referrer or None,
-        "fetch_time": datetime.fromisoformat(record.failed_at),
-        "machine": record.machine,
-        "class": record.class_,
-        "message": record.message,
-        "label": record.label,
-        "attempts": record.attempts,
-        "fetch_status": record.status,
-    }
+    return [failure_row(record)]
 
 
 # -- changes
 
 
-def changes(
-    job: Job,
-    read: Callable[[int], object] = lambda number: None,  # noqa: ARG005
-) -> Iterator[pa.RecordBatch]:
+def changes(job: Job, read: Callable[[int], object]) -> Iterator[pa.RecordBatch]:
     """Read what has changed from version to version of each page. `read(n)`: n more pages have been read."""
     return _read_alone((partial(_changes_of, job, host, key) for host, key in _again(job)), schema.CHANGES, read)
 
 
 def _again(job: Job) -> Iterator[tuple[str, str]]:
     """Give the pages that have more than one version."""
-    for host in hosts_of(job.tree, LINKS, job.filters):
+    for host in hosts_of(job, LINKS):
         numbers = Counter(key for key, _, _ in job.tree.numbers(host))
         yield from ((host, key) for key in sorted(numbers) if numbers[key] > 1)
     job.tree.check_directories()  # as in `_failed`
@@ -347,7 +281,7 @@ def _half(state: _State) -> dict[str, object]:
     target = page.redirect if page else None
     return {
         "version": state.version,
-        "fetch_time": state.moment and datetime.fromisoformat(state.moment),
+        "fetch_time": state.moment and moment(state.moment),
         "fetch_status": state.status,
         "sha256": (page.sha256 or None) if page else None,
         "bytes": page.bytes if page else 0,

@@ -30,8 +30,10 @@ from fscrawl.request import Request, parts_of, read, text_of, url_of
 from fscrawl.storage.records import rfc3339
 from fscrawl.storage.warc import Capture, Original, gzip_member, http_head, warcinfo
 
-COLUMNS = ["url", "key", "fetched_at", "status", "headers", "encoding", "depth", "referrer", "ip", "title", "file"]
-COLUMNS += ["sha1", "mime", "redirect", "skipped", "links", "nofollow", "bytes", "html", "dom", "picture", "members"]
+COLUMNS = """
+url key fetch_time fetch_status headers content_charset depth referrer ip content_digest content_mime_type
+fetch_redirect links nofollow bytes html rendered_html picture members
+""".split()  # noqa: SIM905 - a list would fill the screen
 _ORDER = ("url_surtkey", "fetch_time", "warc_record_offset")
 
 
@@ -50,7 +52,7 @@ class ArchiveWriter:
     def write(self, rows: pa.RecordBatch, verdicts: pa.RecordBatch) -> None:
         if not self._offset:
             name = self._name.rpartition("/")[2]
-            self._write(gzip_member(warcinfo(self._crawl, name, rfc3339(rows["fetched_at"][0].as_py()))))
+            self._write(gzip_member(warcinfo(self._crawl, name, rfc3339(rows["fetch_time"][0].as_py()))))
         found = [
             self._add(row, verdict)
             for row, verdict in zip(rows.select(COLUMNS).to_pylist(), verdicts.to_pylist(), strict=True)
@@ -61,7 +63,7 @@ class ArchiveWriter:
         """Write the records of a page; return its row of the index."""
         request = read(row["url"])
         capture = Capture(
-            self._crawl, row["key"], request.url, request.address, rfc3339(row["fetched_at"]), ip=row["ip"]
+            self._crawl, row["key"], request.url, request.address, rfc3339(row["fetch_time"]), ip=row["ip"]
         )
         duplicate = verdict["original_url"] is not None
         made = {} if duplicate else row["members"] or {}  # those of a duplicate name a response that is not there
@@ -76,18 +78,18 @@ class ArchiveWriter:
             "key": row["key"],
             "method": request.method,
             "request_body": text_of(request),
-            "fetch_time": row["fetched_at"],
-            "fetch_status": row["status"],
-            "content_mime_type": "warc/revisit" if duplicate else row["mime"],
-            "content_digest": row["sha1"],
+            "fetch_time": row["fetch_time"],
+            "fetch_status": row["fetch_status"],
+            "content_mime_type": "warc/revisit" if duplicate else row["content_mime_type"],
+            "content_digest": row["content_digest"],
             "warc_filename": self._name,
             "warc_record_offset": begin,
             "warc_record_length": self._offset - begin,
         }
         beside = "revisit" if duplicate else "response"
         self._write(gzip_member(_request(capture, request, beside)))
-        if row["dom"] is not None:
-            self._write(made.get("dom") or gzip_member(capture.conversion(row["dom"], beside)))
+        if row["rendered_html"] is not None:
+            self._write(made.get("dom") or gzip_member(capture.conversion(row["rendered_html"], beside)))
         if row["picture"] is not None:
             self._write(made.get("picture") or gzip_member(capture.view(row["picture"], beside)))
         self._write(gzip_member(capture.metadata(_known(row), beside)))
@@ -109,13 +111,13 @@ class ArchiveWriter:
 
 
 def _response(capture: Capture, row: dict[str, Any]) -> bytes:
-    return capture.response(row["status"], json.loads(row["headers"]), row["html"], row["sha1"])
+    return capture.response(row["fetch_status"], json.loads(row["headers"]), row["html"], row["content_digest"])
 
 
 def _revisit(capture: Capture, row: dict[str, Any], verdict: dict[str, Any]) -> bytes:
     url, date = url_of(verdict["original_url"]), rfc3339(verdict["original_time"])
-    original = Original(url, date, f"sha1:{row['sha1']}")
-    return capture.revisit(row["status"], json.loads(row["headers"]), row["bytes"], original)
+    original = Original(url, date, f"sha1:{row['content_digest']}")
+    return capture.revisit(row["fetch_status"], json.loads(row["headers"]), row["bytes"], original)
 
 
 def _request(capture: Capture, request: Request, beside: str) -> bytes:
@@ -140,9 +142,9 @@ def _known(row: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "fscrawl-key", row["key"]
     if row["referrer"]:
         yield "fscrawl-referrer-key", row["referrer"]
-    if row["encoding"]:
-        yield "charset-detected", row["encoding"]
-    kind = "R" if row["redirect"] else "L a/@href"
+    if row["content_charset"]:
+        yield "charset-detected", row["content_charset"]
+    kind = "R" if row["fetch_redirect"] else "L a/@href"
     for link in row["links"] or ():
         yield "outlink", f"{parts_of(link)[0] if '#' in link else link} {kind}"
     for url in row["nofollow"] or ():

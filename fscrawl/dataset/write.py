@@ -18,6 +18,7 @@ from fscrawl.dataset.extract import BatchResult, rows_of
 from fscrawl.dataset.formats import TABLE_FORMATS, TableWriter
 from fscrawl.dataset.job import Job, pages_done
 from fscrawl.dataset.manifest import Part
+from fscrawl.dataset.options import ARCHIVE
 from fscrawl.dataset.warc import ArchiveWriter
 from fscrawl.util.progress import ProgressLine
 
@@ -86,35 +87,44 @@ def _write(job: Job, part: str, group: range) -> GroupResult:
     if not any(pc.any(verdicts_of(job, batch)["keep"]).as_py() for batch in group):
         pages_done(sum(verdicts_of(job, batch).num_rows for batch in group))
         return GroupResult(batches)
-    names: dict[tuple[str, str], str] = {
-        (table, style): TABLE_FORMATS[style].path.format(table=table, part=part)
-        for style in job.options.formats
-        if style in TABLE_FORMATS
-        for table in tables.of_pages(job)
-    }
     archive_names = [f"warc/{part}.warc.gz", f"warc-index/{part}.parquet"] if job.options.archives else []
     rows = redirects = others = 0
     with contextlib.ExitStack() as stack:
-        writers = {key: _open(stack, job, name, *key) for key, name in names.items()}
+        opened = _open_tables(stack, job, part, tables.of_pages(job))
         archive = _open_archive(stack, job, *archive_names) if archive_names else None
         for kept, verdicts in _kept(job, group):
             rows += kept.num_rows
-            moved = pc.is_valid(kept["redirect"])
+            moved = pc.is_valid(kept["fetch_redirect"])
             redirects += pc.sum(moved).as_py()
             others += pc.sum(pc.and_not(pc.is_valid(kept["skipped"]), moved)).as_py()
-            _write_tables(job, kept, verdicts, writers)
+            if opened:
+                made = {"pages": tables.pages(job, kept, verdicts), "links": tables.links(kept)}
+                if job.item_columns:
+                    made["items"] = tables.items(job, kept)
+                for table, writer in opened.values():
+                    writer.write(made[table])
             if archive is not None:
                 archive.write(kept, verdicts)
-    parts = [job.directory.part(name, writers[key].rows) for key, name in names.items()]
+    parts = [job.directory.part(name, writer.rows) for name, (_, writer) in opened.items()]
     parts += [job.directory.part(name, rows) for name in archive_names]
     return GroupResult(batches, rows, redirects, others, tuple(parts))
 
 
-def _open(stack: contextlib.ExitStack, job: Job, name: str, table: str, style: str) -> TableWriter:
-    temporary = stack.enter_context(job.directory.publish(name))
-    writer = TABLE_FORMATS[style].writer(temporary, tables.schemas(job)[table])
-    stack.callback(writer.close)
-    return writer
+def _open_tables(
+    stack: contextlib.ExitStack, job: Job, part: str, names: Sequence[str]
+) -> dict[str, tuple[str, TableWriter]]:
+    """Open a part of each of these tables in each format; give its path, its table, and what writes it."""
+    opened = {}
+    for style in dict.fromkeys(job.options.formats):  # one may be named twice
+        if style == ARCHIVE:
+            continue
+        for table in names:
+            path = TABLE_FORMATS[style].path.format(table=table, part=part)
+            temporary = stack.enter_context(job.directory.publish(path))
+            writer = TABLE_FORMATS[style].writer(temporary, tables.schemas(job)[table])
+            stack.callback(writer.close)
+            opened[path] = table, writer
+    return opened
 
 
 def _open_archive(stack: contextlib.ExitStack, job: Job, name: str, index: str) -> ArchiveWriter:
@@ -138,21 +148,9 @@ def _kept(job: Job, group: range) -> Iterator[tuple[pa.RecordBatch, pa.RecordBat
             pages_done(rows.num_rows)
 
 
-def _write_tables(
-    job: Job, rows: pa.RecordBatch, verdicts: pa.RecordBatch, writers: dict[tuple[str, str], TableWriter]
-) -> None:
-    if not writers:
-        return
-    made = {"pages": tables.pages(job, rows, verdicts), "links": tables.links(rows)}
-    if job.item_columns:
-        made["items"] = tables.items(job, rows)
-    for (table, _), writer in writers.items():
-        writer.write(made[table])
-
-
-def write_failures(job: Job, line: ProgressLine, about: int = 0) -> list[Part]:
-    """Write the current failures, one part in each format. `about`: so many, or more; 0: it is not known."""
-    line.begin("writing failures", about, "failures", about=True)
+def write_failures(job: Job, line: ProgressLine) -> list[Part]:
+    """Write the current failures, one part in each format."""
+    line.begin("writing failures", unit="failures")
     return _write_alone(job, "errors", tables.errors(job, line.advance))
 
 
@@ -160,17 +158,14 @@ def write_changes(job: Job, line: ProgressLine) -> list[Part]:
     """Write the changes of all pages, one part in each format, if they are wanted."""
     if not job.options.changes:
         return []
-    line.begin("writing changes", 0, "pages")
+    line.begin("writing changes", unit="pages")
     return _write_alone(job, "changes", tables.changes(job, line.advance))
 
 
 def _write_alone(job: Job, table: str, batches: Iterator[pa.RecordBatch]) -> list[Part]:
-    styles = [style for style in job.options.formats if style in TABLE_FORMATS]
-    part = part_name(job.run, 0)
-    names = {style: TABLE_FORMATS[style].path.format(table=table, part=part) for style in styles}
     with contextlib.ExitStack() as stack:
-        writers = {style: _open(stack, job, name, table, style) for style, name in names.items()}
-        for rows in batches if writers else ():
-            for writer in writers.values():
+        opened = _open_tables(stack, job, part_name(job.run, 0), [table])
+        for rows in batches if opened else ():
+            for _, writer in opened.values():
                 writer.write(rows)
-    return [job.directory.part(name, writers[style].rows) for style, name in names.items()]
+    return [job.directory.part(name, writer.rows) for name, (_, writer) in opened.items()]

@@ -22,8 +22,6 @@ TREE = {
 FILES = {
     **TREE,
     "fscrawl.__main__": "/dev/null, for standard descriptors that are closed",
-    "fscrawl.api.child": "the pipe by which it sees that its caller is gone",
-    "fscrawl.api.running": "the pipe from the process of the crawl",
     "fscrawl.admin.importing": "the archives that it reads",
     "fscrawl.admin.audit.scanner": "a scratch file on the local disk",
     "fscrawl.cli": "/proc: whether it is mounted",
@@ -78,7 +76,7 @@ ENVIRONMENT = {
     "fscrawl.util.safe_path": "tells Python's child processes to keep the working directory off their path",
 }
 CODE = {
-    "fscrawl.api.surface": "loads the module of a name of fscrawl.__all__, of a table",
+    "fscrawl.api": "loads the module of a name of fscrawl.__all__, of a table",
     "fscrawl.commands": "loads the module of the command that is asked for, of a table",
     "fscrawl.engine.frames": "what a machine and its worker processes send each other",
     "fscrawl.engine.side_process": "asks the kernel to end it with its worker",

@@ -11,9 +11,10 @@ import pytest
 
 from fscrawl.dataset import extract as batches
 from fscrawl.dataset import page_files, plan, reading, tables
+from fscrawl.dataset.dataset_dir import DatasetDir
 from fscrawl.dataset.extract import extract_batch, rows_of
 from fscrawl.dataset.job import Job
-from fscrawl.dataset.options import Filters, Options
+from fscrawl.dataset.options import Options
 from fscrawl.errors import TreeBusyError, TreeError
 from fscrawl.request import Request, spelling
 from fscrawl.storage.records import PageRecord
@@ -37,13 +38,13 @@ def tree(tmp_path):
 
 
 def job_of(tree, tmp_path, **options):
-    job = Job(tree.root, tmp_path / "out", 1, Options(**options), "c1")
-    plan.make(job.directory, job.tree, Filters(job.options), [], 1)
+    job = Job(tree.root, DatasetDir(tmp_path / "out"), 1, Options(**options), "c1")
+    plan.make(job, [], lambda _: None)
     return job
 
 
 def only(job):
-    (batch,) = plan.batches(job.directory, 1)
+    (batch,) = plan.batches(job)
     return batch
 
 
@@ -63,7 +64,7 @@ def test_facts(tree, tmp_path):
     job = job_of(tree, tmp_path, fields=RULES)
     result = extract_batch(job, only(job))
     assert (result.rows, result.broken, result.left_out) == (3, [], {})
-    assert result.bytes == (job.out / job.scratch("batch-000000.arrow")).stat().st_size
+    assert result.bytes == (job.directory.root / job.scratch("batch-000000.arrow")).stat().st_size
     assert result.found == {"n": [1, 1, 1], "m": [1, 1, 0]}
 
 
@@ -127,7 +128,7 @@ def test_a_fault_that_stays(tree, tmp_path, monkeypatch):
     monkeypatch.setattr(page_files, "_BUSY_S", 0)
     with pytest.raises(TreeBusyError):
         extract_batch(job, only(job))
-    assert [path.name for path in (job.out / ".merge" / "run-0001").iterdir()] == ["plan.jsonl"]
+    assert [path.name for path in (job.directory.root / ".merge" / "run-0001").iterdir()] == ["plan.jsonl"]
 
 
 def test_a_share_that_is_gone(tree, tmp_path, monkeypatch):
@@ -159,13 +160,13 @@ def test_directory_in_place_of_a_failure(tree, tmp_path):
     path = tree.file("errs", "http://a.example/gone")
     path.unlink()
     path.mkdir()
-    assert list(tables.errors(job_of(tree, tmp_path))) == []
+    assert list(tables.errors(job_of(tree, tmp_path), lambda _: None)) == []
 
 
 def test_failure_that_heals_meanwhile(tree, tmp_path, monkeypatch):
     """A failure that is gone when it is read is left out."""
     monkeypatch.setattr(Tree, "keys", lambda *_: ["0" * 24] if _[1] == "errs" else [])
-    assert list(tables.errors(job_of(tree, tmp_path))) == []
+    assert list(tables.errors(job_of(tree, tmp_path), lambda _: None)) == []
 
 
 def test_many_failures(tree, tmp_path, monkeypatch):
@@ -268,10 +269,11 @@ def test_what_is_read_ahead_has_a_bound(tree, tmp_path, monkeypatch):
 
 
 def test_files_that_come_at_once(tree, tmp_path, monkeypatch):
-    """They are read one after the other. What is known of a tree is kept from batch to batch, also that it is slow."""
+    """They are read one after the other. What is known is kept from batch to batch, also that a tree is slow."""
     tree.many(1, 60)
     job = job_of(tree, tmp_path)
     monkeypatch.setattr(parallel, "_waits", lambda: 0)
+    monkeypatch.setattr(reading, "_waiting", parallel.Waiting())
     watched = Watched(monkeypatch)
     with ThreadPoolExecutor(reading.THREADS) as pool:
         found = [page.name for page in reading.pages(job, only(job).names(), pool)]

@@ -14,6 +14,7 @@ import pytest
 
 from fscrawl.dataset import formats, schema
 from fscrawl.dataset.formats import Csv, JsonLines, Parquet, cell
+from fscrawl.dataset.options import Options
 from fscrawl.dataset.schema import TIME
 
 SCHEMA = pa.schema(
@@ -203,6 +204,6 @@ def test_other_values():
 def test_a_field_that_has_the_name_of_a_new_column():
     """A dataset whose fields were named before there was such a column goes on with the field."""
     fields = [pa.field("ip", pa.int64())]
-    made = schema.pages(fields, text=True, html=True, files=False, language=False)
+    made = schema.pages(fields, Options())
     assert made.names.count("ip") == 1
     assert made.field("ip").type == pa.int64()

@@ -9,7 +9,7 @@ from fscrawl.dataset import schema
 from fscrawl.dataset.options import FORMATS, Filters, Options, choose, expression, one_of, since, status, tables_as_text
 from fscrawl.errors import SettingsError, UsageError
 from fscrawl.parse.fields import OF_ITEMS, OF_PAGES
-from fscrawl.storage.records import ErrorRecord, PageRecord
+from fscrawl.storage.records import PageRecord
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 CHANGED = {
@@ -37,8 +37,8 @@ def page(url="http://a.example/x", status=200, fetched_at="2026-11-01T00:00:00.0
     return PageRecord(url, "k", 0, "", fetched_at, "m", status, {}, 0, "", 0.0, ())
 
 
-def failure(url="http://a.example/x", failed_at="2026-11-01T00:00:00.000Z"):
-    return ErrorRecord(url, "k", 0, "", failed_at, "m", "dns", "", 1)
+def includes_failure(filters, url="http://a.example/x", failed_at="2026-11-01T00:00:00.000Z"):
+    return filters.includes(url, failed_at)
 
 
 def test_values():
@@ -135,7 +135,7 @@ def test_no_filter():
     filters = Filters(Options())
     assert not filters.reason(page(status=0))
     assert not filters.reason(page(status=999))
-    assert filters.includes_failure(failure())
+    assert includes_failure(filters)
     assert filters.may_include_host("anything")
 
 
@@ -157,7 +157,7 @@ def test_sieve(directory, url):
     for glob in (name, name.upper(), "*", f"{name[:2]}*", f"*{name[-3:]}"):
         filters = Filters(Options(hosts=(glob,)))
         assert not filters.reason(page(url)), glob
-        assert filters.includes_failure(failure(url)), glob
+        assert includes_failure(filters, url), glob
         assert filters.may_include_host(directory), glob
 
 
@@ -174,9 +174,9 @@ def test_time_filter():
     """The moment itself is since."""
     filters = Filters(Options(since="2026-11-01T00:00:00.000Z"))
     assert not filters.reason(page())
-    assert filters.includes_failure(failure())
+    assert includes_failure(filters)
     assert filters.reason(page(fetched_at="2026-10-31T23:59:59.999Z"))
-    assert not filters.includes_failure(failure(failed_at="2026-10-31T23:59:59.999Z"))
+    assert not includes_failure(filters, failed_at="2026-10-31T23:59:59.999Z")
 
 
 def test_status_is_whole():

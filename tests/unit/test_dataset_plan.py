@@ -10,7 +10,8 @@ import pytest
 
 from fscrawl.dataset import plan
 from fscrawl.dataset.dataset_dir import DatasetDir
-from fscrawl.dataset.options import Filters, Options
+from fscrawl.dataset.job import Job
+from fscrawl.dataset.options import Options
 from fscrawl.dataset.plan import Batch
 from tests.support.trees import Grown
 
@@ -29,18 +30,28 @@ def directory(tmp_path):
     return DatasetDir(tmp_path / "out")
 
 
+def job_of(directory, tree=None, run=1, **options):
+    return Job(tree.root if tree is not None else Path("/nowhere"), directory, run, Options(**options))
+
+
 def planned(directory, run=1):
-    return [name for batch in plan.batches(directory, run) for name in batch.names()]
+    return [name for batch in plan.batches(job_of(directory, run=run)) for name in batch.names()]
+
+
+def make(directory, tree, earlier=(), run=1, **options):
+    """Make a plan; return its number of pages."""
+    plan.make(job_of(directory, tree, run, **options), earlier, lambda _: None)
+    return len(planned(directory, run))
 
 
 def test_order(tree, directory, monkeypatch):
     """Hosts come in order, keys in order within a host, in batches of one size that hosts may share."""
     monkeypatch.setattr(plan, "BATCH_PAGES", 4)
-    assert not plan.is_made(directory, 1)
-    assert plan.make(directory, tree.tree, Filters(Options()), [], 1) == 10
-    assert plan.is_made(directory, 1)
+    assert not plan.is_made(job_of(directory))
+    assert make(directory, tree) == 10
+    assert plan.is_made(job_of(directory))
     assert planned(directory) == sorted((url.split("/")[2], record.key) for url, record in tree.records.items())
-    batches = list(plan.batches(directory, 1))
+    batches = list(plan.batches(job_of(directory)))
     assert [(batch.index, len(batch)) for batch in batches] == [(0, 4), (1, 4), (2, 2)]
     assert [host for host, _ in batches[1].hosts] == ["a.example", "b.example"]
 
@@ -69,20 +80,20 @@ def test_temporaries_are_no_pages(tree, directory):
     for name in (f".{'0' * 24}.json.m.1-0.tmp", "notes.txt", "0.json", f"{'0' * 24}.json~"):
         (place / name).touch()
     (tree.root / "links" / ".hidden").mkdir()
-    assert plan.make(directory, tree.tree, Filters(Options()), [], 1) == 10
+    assert make(directory, tree) == 10
 
 
 def test_hosts_that_are_not_wanted(tree, directory):
     """Hosts that no filter lets pass are not listed."""
-    assert plan.make(directory, tree.tree, Filters(Options(hosts=("a.*",))), [], 1) == 5
+    assert make(directory, tree, hosts=("a.*",)) == 5
 
 
 def test_nothing(tmp_path, directory):
     """A tree without pages has an empty plan, which is made all the same."""
     tree = Grown(tmp_path / "empty")
-    assert plan.make(directory, tree.tree, Filters(Options()), [], 1) == 0
-    assert plan.is_made(directory, 1)
-    assert list(plan.batches(directory, 1)) == []
+    assert make(directory, tree) == 0
+    assert plan.is_made(job_of(directory))
+    assert list(plan.batches(job_of(directory))) == []
 
 
 def test_only_what_is_new(tree, tmp_path):
@@ -93,7 +104,7 @@ def test_only_what_is_new(tree, tmp_path):
         tree.merge(tmp_path / "made")
     tree.page("http://a.example/last")
     directory = DatasetDir(made.out)
-    assert plan.make(directory, tree.tree, Filters(Options()), [1, 2, 3, 4], 5) == 1
+    assert make(directory, tree, [1, 2, 3, 4], 5) == 1
     assert planned(directory, 5) == [("a.example", tree.records["http://a.example/last"].key)]
 
 
@@ -119,7 +130,7 @@ def test_more_runs_than_open_files(tree, tmp_path, monkeypatch):
     tree.page("http://a.example/last")
     directory = DatasetDir(made.out)
     assert pq.ParquetFile(first).num_row_groups == 4
-    assert plan.make(directory, tree.tree, Filters(Options()), range(1, 21), 21) == 1
+    assert make(directory, tree, range(1, 21), 21) == 1
     assert planned(directory, 21) == [("a.example", tree.records["http://a.example/last"].key)]
 
 

@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 
 from fscrawl.dataset import similar
-from fscrawl.dataset.similar import BANDS, near_originals, signature
+from fscrawl.dataset.similar import BANDS, near_originals
+
+
+def signature(text):
+    return similar.signatures([similar.values(text)])[0]
 
 
 def text(rng, words=300):
@@ -89,7 +93,7 @@ def test_not_valid():
 def test_nothing():
     """No rows have no originals."""
     assert nearest(np.zeros((0, BANDS), dtype=np.uint32)) == []
-    assert similar.exact_originals(np.zeros((0, 2), dtype=np.uint64)).tolist() == []
+    assert similar.exact_originals(np.zeros(0, dtype="S16")).tolist() == []
 
 
 def chain(length):

@@ -27,22 +27,22 @@ def _row(**values):
     row = {
         "url": _URL,
         "key": "0" * 24,
-        "fetched_at": _MOMENT,
-        "status": 200,
+        "fetch_time": _MOMENT,
+        "fetch_status": 200,
         "headers": headers,
-        "encoding": "utf-8",
+        "content_charset": "utf-8",
         "depth": 2,
         "referrer": "1" * 24,
-        "sha1": None if body is None else base32_sha1(body),
-        "mime": "text/html",
-        "redirect": None,
+        "content_digest": None if body is None else base32_sha1(body),
+        "content_mime_type": "text/html",
+        "fetch_redirect": None,
         "skipped": None,
         "links": [f"{_URL}b", "http://b.example/"],
         "nofollow": None,
         "html": body,
         "bytes": len(body or b""),
         "ip": "192.0.2.7",
-        "dom": "<p>\u2028é".encode(),
+        "rendered_html": "<p>\u2028é".encode(),
         "picture": b"\x89PNG\r\n\r\n",
     }
     return row | values
@@ -52,10 +52,10 @@ _EVIL = "a\r\n\r\nWARC/1.1\r\nWARC-Type: response\r\nContent-Length: 0\r\n\r\n"
 _ROWS = [
     _row(),
     _row(html=b"", ip=None),
-    _row(html=None, status=301, redirect="http://b.example/"),
+    _row(html=None, fetch_status=301, fetch_redirect="http://b.example/"),
     _row(html=None, skipped="type application/pdf"),
-    _row(links=None, nofollow=["http://n.example/"], referrer=None, encoding=None, depth=0),
-    *(_row(headers={}, status=status) for status in (0, 99, 599, 2**31 - 1)),
+    _row(links=None, nofollow=["http://n.example/"], referrer=None, content_charset=None, depth=0),
+    *(_row(headers={}, fetch_status=status) for status in (0, 99, 599, 2**31 - 1)),
     *(
         _row(headers={"link": value})
         for value in (
@@ -95,14 +95,14 @@ _ORIGINAL = {"original_url": "http://o.example/\r\nx: y\u00e9", "original_time":
 
 
 def _capture(row):
-    return Capture("c", row["key"], row["url"], row["url"], rfc3339(row["fetched_at"]), row["ip"])
+    return Capture("c", row["key"], row["url"], row["url"], rfc3339(row["fetch_time"]), row["ip"])
 
 
 def _records(row, request):
     capture = _capture(row)
     yield "response", warc._response(capture, row)
     yield "request", warc._request(capture, request, "response")
-    yield "conversion", capture.conversion(row["dom"], "response")
+    yield "conversion", capture.conversion(row["rendered_html"], "response")
     yield "resource", capture.view(row["picture"], "response")
     yield "metadata", capture.metadata(warc._known(row), "response")
     if row["html"] is not None:
@@ -114,7 +114,8 @@ def test_read_whole(row):
     """Two readers find each record, its digests right, and the bodies as they were."""
     made = [(request, *each) for request in _REQUESTS for each in _records(row, request)]
     data = b"".join(gzip_member(record) for _, _, record in made)
-    bodies = {"response": row["html"] or b"", "conversion": row["dom"], "resource": row["picture"], "revisit": b""}
+    bodies = {"response": row["html"] or b"", "revisit": b""}
+    bodies |= {"conversion": row["rendered_html"], "resource": row["picture"]}
     found = warcio.archiveiterator.ArchiveIterator(io.BytesIO(data), check_digests="raise")
     for (request, kind, _), each in zip(made, found, strict=True):
         assert each.rec_type == kind

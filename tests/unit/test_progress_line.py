@@ -176,27 +176,6 @@ def test_more_than_expected(drawn, clock):
     assert "5/5" in shown(drawn)
 
 
-def test_a_total_that_is_not_sure(drawn, plainly, clock):
-    """A total from old figures is shown as about so much, and is forgotten when there are more; 0 is none."""
-    for line in (drawn, plainly):
-        line.begin("reading", 5, about=True)
-        line.advance(4)
-    clock.now += 30
-    drawn.tick()
-    plainly.tick()
-    assert "4/5" in shown(drawn)
-    assert said(plainly) == "reading: 4 of about 5 records, 0.1/s\n"
-    for line in (drawn, plainly):
-        line.advance(4)
-    clock.now += 30
-    drawn.tick()
-    plainly.tick()
-    assert shown(drawn).startswith("reading: 8 records [01:00")
-    assert said(plainly).splitlines()[1] == "reading: 8 records, 0.1/s"
-    drawn.begin("reading", 0, about=True)
-    assert shown(drawn).startswith("reading: 0 records [")
-
-
 def test_nothing_within_a_second(drawn, clock):
     """Work that is done within a second shows nothing, in however many steps."""
     for _ in range(3):

@@ -167,7 +167,7 @@ def test_hosts(tree: Grown, out: Path, fscrawl: Run) -> None:
 
 @pytest.mark.gate
 def test_many_merges(tree: Grown, out: Path) -> None:
-    """Files do not grow in number with the merges; each page is found once, and results come in pages of one order."""
+    """Files do not grow in number with the merges; each page is found once, the best ones first."""
     tree.merge(out, index=True)
     for number in range(20):
         tree.page(f"http://m.example/{number}", b"<p>common%s" % (b" filler" * number))
@@ -178,7 +178,6 @@ def test_many_merges(tree: Grown, out: Path) -> None:
     assert {result.url for result in found.results} == {f"http://m.example/{n}" for n in range(20)}
     assert found.total == 20
     assert [each.score for each in found.results] == sorted((each.score for each in found.results), reverse=True)
-    assert find(out, "common", most=5, skip=5).results == found.results[5:10]
 
 
 @pytest.mark.parametrize("step", ["manifest.json", "search/meta.json"])
@@ -303,7 +302,7 @@ def test_no_manifest(tree: Grown, out: Path, fscrawl: Run, text: str) -> None:
     """Without a sound manifest there is no dataset to search in."""
     fscrawl("--index")
     (out / "manifest.json").write_text(text)
-    with pytest.raises(UsageError, match=r"not the manifest|no dataset"):
+    with pytest.raises(UsageError, match=r"manifest\.json: (not what a merge writes|cannot be read)"):
         find(out, "three")
     (out / "manifest.json").unlink()
     with pytest.raises(UsageError, match="no dataset that a merge has completed"):

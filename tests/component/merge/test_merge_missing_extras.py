@@ -15,26 +15,9 @@ from tests.support.trees import Grown
 def test_missing_extra(
     tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch, fscrawl: Callable[..., tuple[int, str, str]]
 ) -> None:
-    """Without the packages that merge and its options need, it says at once which to install."""
+    """Without the packages that merge needs, it says at once which to install."""
     monkeypatch.setitem(__import__("sys").modules, "fscrawl.merge", None)
     refused(fscrawl(), 2, "merge needs fscrawl.merge: ", "[merge]")
-    monkeypatch.setattr("fscrawl.parse.text._extractor", lambda: importlib.import_module("not_there"))
-    monkeypatch.setattr("fscrawl.parse.language._detector", lambda: importlib.import_module("gone"))
-    said = "merge needs fscrawl.merge, --text main needs not_there, --language needs gone: "
-    refused(fscrawl("--text", "main", "--language"), 2, said, "[merge,main-text,language]")
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with_cluster = fscrawl("--text", "main", "--scheduler", "tcp://127.0.0.1:9")
-    refused(with_cluster, 2, "merge needs fscrawl.merge, --scheduler needs Dask: ", "[merge,dask]")
-
-
-def test_missing_extras_of_two_options(
-    tree: Grown, out: Path, monkeypatch: pytest.MonkeyPatch, fscrawl: Callable[..., tuple[int, str, str]]
-) -> None:
-    """What two options need is said in one line."""
-    monkeypatch.setattr("fscrawl.parse.text._extractor", lambda: importlib.import_module("not_there"))
-    monkeypatch.setattr("fscrawl.parse.language._detector", lambda: importlib.import_module("gone"))
-    said = "--text main needs not_there, --language needs gone: "
-    refused(fscrawl("--text", "main", "--language"), 2, said, "[main-text,language]")
 
 
 def test_missing_extra_for_main_text(

@@ -139,8 +139,7 @@ def test_planted_meanwhile(tmp_path: Path, elsewhere: Path, name: str) -> None:
         lambda: directory.remove(f"{name}/run-0001"),
         lambda: directory.files(name),
         lambda: directory.part(f"{name}/authorized_keys", 1),
-        lambda: directory.update(f"{name}/x", "x"),
-        lambda: directory.update(f"{name}/authorized_keys", ""),
+        lambda: directory.write(f"{name}/authorized_keys", ""),
         lambda: directory.read_scratch(f"{name}/options.json", dict),
         directory.sweep,
     ]
