@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from fscrawl.errors import NotATreeError, PlantedError, RecordError, TreeError, UsageError
-from fscrawl.storage.controls import Controls, is_stopped, kept_list, kept_seeds, kept_settings
+from fscrawl.storage.controls import Controls, is_stopped, text_if_there
 from fscrawl.storage.creation import (
     create,
     instead_of_tree,
@@ -84,13 +84,11 @@ __all__ = [
     "create",
     "instead_of_tree",
     "is_stopped",
-    "kept_list",
-    "kept_seeds",
-    "kept_settings",
     "layout_there",
     "remains_of_tree",
     "state_of",
     "strangers",
+    "text_if_there",
     "tree_record",
     "wait_for_permits",
 ]

@@ -30,9 +30,9 @@ from fscrawl.errors import NoBrowserError, PlantedError, SettingsError, TreeErro
 from fscrawl.parse.media_types import PDF, Ranges
 from fscrawl.sites import rules
 from fscrawl.sites.rules import origins
-from fscrawl.storage.caches import CACHES_LIVE_S, caches_live_s
+from fscrawl.storage.mounts import CACHES_LIVE_S, caches_live_s
 from fscrawl.storage.records import TreeRecord, timestamp
-from fscrawl.store import PAUSE, SEEDS, STOP, Tree, kept_list
+from fscrawl.store import PAUSE, SEEDS, STOP, Tree, text_if_there
 from fscrawl.util.installed import to_install
 
 Stamp = tuple[int, float]
@@ -430,7 +430,7 @@ def check_lists(root: Path, chosen: Settings) -> None:
     """
     texts: dict[str, str] = {}
     for name in rules.files(chosen.rules):
-        text = kept_list(root, name)
+        text = text_if_there(root, name)
         if text is None:
             raise SettingsError(
                 f"{root}/{FILE}: [[site]] seeds: {{{name}}}: {root}/{name} does not exist; write it there, one value"

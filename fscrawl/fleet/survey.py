@@ -31,9 +31,9 @@ from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.shards import Location, StoredOnTree
 from fscrawl.labels import sound
 from fscrawl.sites.rules import by_present_rules
-from fscrawl.storage.caches import CACHES_LIVE_S
 from fscrawl.storage.flaws import misplaced, unsayable
 from fscrawl.storage.layout import ERRS, LINKS
+from fscrawl.storage.mounts import CACHES_LIVE_S
 from fscrawl.storage.records import ErrorRecord, PageRecord
 from fscrawl.store import Tree
 from fscrawl.util.humanize import number_of

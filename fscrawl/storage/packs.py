@@ -38,7 +38,6 @@ import msgspec
 
 from fscrawl.errors import FscrawlError, PlantedError
 from fscrawl.storage.atomic import close_read
-from fscrawl.storage.caches import CACHES_LIVE_S
 from fscrawl.storage.files import TreeFiles
 from fscrawl.storage.kinds import MOST_BYTES
 from fscrawl.storage.layout import (
@@ -58,6 +57,7 @@ from fscrawl.storage.layout import (
     segment_of,
     segment_path,
 )
+from fscrawl.storage.mounts import CACHES_LIVE_S
 from fscrawl.storage.records import RenderRecord
 from fscrawl.storage.safe_open import Place, open_to_read
 from fscrawl.util.lru import Lru, Recent

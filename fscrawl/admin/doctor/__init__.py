@@ -103,7 +103,7 @@ def _directory(
     waiting.cancel()
     if tree is None:
         yield _no_tree(root, state)
-    elif store.kept_settings(root) is None:
+    elif store.text_if_there(root) is None:
         yield crawl.missing_settings(tree, repair=repair)
     chosen, results = _settings(root, tree, allow_env)
     yield from step("the settings", results)
@@ -130,7 +130,7 @@ def _no_tree(root: Path, state: str) -> CheckResult:
 
 
 def _settings(root: Path, tree: Tree | None, allow_env: Collection[str]) -> tuple[Settings, list[CheckResult]]:
-    text = store.kept_settings(root)
+    text = store.text_if_there(root)
     if text is None:
         return Settings(), []
     record = None if tree is None else tree.record
@@ -146,7 +146,7 @@ def _seeds(
     `is_made`: there is one, which may have its seeds from a site file.
     """
     path = root / store.SEEDS
-    text = store.kept_seeds(root) or ""
+    text = store.text_if_there(root, store.SEEDS) or ""
     bad: list[str] = []
     found = read_seeds(text, str(path), bad.append)
     yield from limited(CheckResult(WARNING, line) for line in bad)
