@@ -42,7 +42,6 @@ from fscrawl.storage.creation import (
     wait_for_permits,
 )
 from fscrawl.storage.files import TreeFiles
-from fscrawl.storage.flaws import is_word
 from fscrawl.storage.layout import (
     BODY_DIRECTORIES,
     DIRECTORIES,
@@ -301,10 +300,9 @@ class Tree:
         """Read the failure of a URL; None if it has not failed, or its record cannot be read."""
         try:
             data = self.files.read(self.tree_path(ERRS, host, key))
-            record = None if data is None else ErrorRecord.from_json(data)
+            return None if data is None else ErrorRecord.from_json(data)
         except RecordError:
             return None
-        return record if record is not None and is_word(record.failed_at) else None
 
     def body(self, host: str, key: str, size: int | None = None, file: str | None = None) -> bytes:
         """Read a page's body; TreeError if it is not there.
