@@ -446,37 +446,20 @@ def _consistent(settings: Settings, where: str = "") -> Settings:
 
 # -- names that are no settings
 
-_SYNONYMS = {  # the words of other tools
-    "include": "crawl.allow",
-    "exclude": "crawl.deny",
-    "reject": "crawl.deny",
-    "depth": "crawl.max_depth",
-    "level": "crawl.max_depth",
-    "limit": "crawl.max_pages",
-    "domains": "crawl.scope",
-    "wait": "politeness.delay",
-    "download_delay": "politeness.delay",
-    "obey_robots": "politeness.robots",
-    "robotstxt_obey": "politeness.robots",
-    "javascript": "render.hosts",
-}
 _PAGE = "docs/reference/settings.md"
 
 
 def _nearest(text: str) -> str | None:
-    """Return the full name that is most like a name with or without a section, or that means the same.
+    """Return the full name that is most like a name with or without a section.
 
     >>> _nearest("delai"), _nearest("crawl.delay"), _nearest("depth")
     ('politeness.delay', 'politeness.delay', 'crawl.max_depth')
     """
-    bare = text.rpartition(".")[2]
-    if bare in _SYNONYMS:
-        return _SYNONYMS[bare]
+    section, _, bare = text.rpartition(".")
     by_name = {full.partition(".")[2]: full for full in reversed(names())}
-    return by_name.get(bare) or next(
-        iter(difflib.get_close_matches(text, names(), 1)),
-        next((by_name[each] for each in difflib.get_close_matches(bare, by_name, 1, 0.7)), None),
-    )
+    by_name |= {name: f"{section}.{name}" for name in SECTIONS.get(section, ())}
+    near = difflib.get_close_matches(bare, by_name, 1, 0.7)
+    return by_name[near[0]] if near else None
 
 
 def _sections(name: str) -> str:

@@ -22,7 +22,7 @@ from fscrawl import interrupts
 from fscrawl.config.settings import Settings
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.engine.browsers import Browsers
-from fscrawl.engine.idleness import Idleness, Load, why_paced
+from fscrawl.engine.idleness import Idleness, why_paced
 from fscrawl.engine.messages import WorkerSetup
 from fscrawl.engine.outcomes import Bookkeeper
 from fscrawl.engine.pool import Pool, most_slow
@@ -390,10 +390,11 @@ class Machine:
         """Explain why there is little to do, if that is so. The counts have just been shown."""
         counts = self.counts
         is_moving = self._membership.busy or not self._membership.all_known
-        hindered = bool(self._state() or counts.reseeding) or is_moving
-        load = Load(counts.pending, counts.in_flight, self._pool.has_room, hindered)
+        could_take_more = self._pool.has_room and not (self._state() or counts.reseeding or is_moving)
+        has_work = bool(counts.pending or counts.in_flight)
         politeness, scheduler = self._settings.politeness, self._frontier.scheduler
-        reason = self._idleness.look(now := time.monotonic(), load)
+        now = time.monotonic()
+        reason = self._idleness.look(now, could_take_more=could_take_more, has_work=has_work)
         if reason == "idle":
             self._progress.note(self._idleness.why_idle(len(self._membership.fleet.live_peers(now))))
         elif reason == "paced" and (said := why_paced(politeness, scheduler, now)):

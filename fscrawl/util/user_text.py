@@ -130,7 +130,7 @@ def sound_lines(text: str) -> Iterator[Line]:
     >>> [line.text for line in sound_lines("a\nb\udcff\nc\0\nd")]
     ['a', 'd']
     """
-    return (line for line in lines(text) if not _flaw_of(line))
+    return (line for line in lines(text) if not flaw_of(line))
 
 
 def flaws(text: str) -> Iterator[tuple[int, int, str]]:
@@ -142,11 +142,12 @@ def flaws(text: str) -> Iterator[tuple[int, int, str]]:
     if text.isascii() and "\0" not in text:
         return
     for line in lines(text):
-        if flaw := _flaw_of(line):
+        if flaw := flaw_of(line):
             yield line.number, line.column + flaw[0], flaw[1]
 
 
-def _flaw_of(line: Line) -> tuple[int, str] | None:
+def flaw_of(line: Line) -> tuple[int, str] | None:
+    """Tell where a line is no text, and why; None if all of it is."""
     if "\0" in line.text:
         return line.text.index("\0"), "a NUL byte is no text; save the file as UTF-8"
     return stray_byte(line.text)
