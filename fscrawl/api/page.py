@@ -43,11 +43,11 @@ class Fields:
         """Those of crawl.toml. SettingsError if they are wrong."""
         from fscrawl.sites.read import TABLE, read_sites  # noqa: PLC0415 - most readers need no rules
         from fscrawl.sites.rules import Sites  # noqa: PLC0415
-        from fscrawl.util.user_text import TomlFile  # noqa: PLC0415
+        from fscrawl.util.user_text import read_toml  # noqa: PLC0415
 
         where = str(self._tree.files.absolute(SETTINGS))
-        file = TomlFile(self._tree.controls.settings_if_there() or "", where)
-        return Sites(read_sites(file.tables().get(TABLE, []), file))
+        tables = read_toml(self._tree.controls.settings_if_there() or "", where)
+        return Sites(read_sites(tables.get(TABLE, []), where))
 
 
 class Source:

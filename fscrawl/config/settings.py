@@ -33,7 +33,7 @@ from fscrawl.parse.media_types import PDF, WITH_LINKS
 from fscrawl.storage.layout import SETTINGS, TREE_RECORD
 from fscrawl.storage.records import TreeRecord
 from fscrawl.urls import Spelling
-from fscrawl.util.user_text import TomlFile, one_line, to_toml
+from fscrawl.util.user_text import one_line, read_toml, to_toml
 
 if TYPE_CHECKING:
     from fscrawl.sites.rules import SiteRules
@@ -319,13 +319,12 @@ def parse(text: str, where: str = FILE, record: TreeRecord | None = None) -> Set
     Traceback (most recent call last):
     fscrawl.errors.SettingsError: crawl.toml: politeness.delai: unknown setting; did you mean politeness.delay?
     """
-    file = TomlFile(text, where)
     settings = Settings() if record is None else fixed_by(record)
-    for section, table in file.tables().items():
+    for section, table in read_toml(text, where).items():
         if section == TABLE:
             from fscrawl.sites.read import read_sites  # noqa: PLC0415 - most crawls have none
 
-            settings = replace(settings, sites=read_sites(table, file))
+            settings = replace(settings, sites=read_sites(table, where))
             continue
         if not isinstance(table, dict):
             raise SettingsError(_no_section(section, table), where=where)
