@@ -93,7 +93,7 @@ class Controls:
         if data is None:
             return None
         first, _, rest = decode(data).partition("\n")
-        return rest if first.startswith(_COPY_OF) else decode(data)  # of an older version
+        return rest if first.startswith(_COPY_OF) else None
 
     def copied(self) -> str:
         """Give the digest of the text that the copy was made of; "" if it is not known."""
