@@ -109,25 +109,26 @@ _PAIRS = ('""', "''", "<>", "“”", "‘’", "«»", "``")
 _NAME = re.compile(r"(?:(?:[\w-]+\.)+[^\W\d][\w-]*|\d+(?:\.\d+){3}|localhost|\[[0-9a-fA-F:.]+\])(?=[:/?#]|\Z)")
 
 
-def read_seeds(
-    text: str, where: str, warn: Callable[[str], None], warned: set[str] | None = None, begin: int = 0
-) -> dict[str, str]:
+def read_seeds(text: str, where: str, warn: Callable[[str], None]) -> dict[str, str]:
     """Return the normal forms of the URLs in `text`, and the spellings of its requests, each with its label, "" if it
     has none. Blank lines are skipped. Of a seed on several lines the first one counts.
 
-    `where` names the text in warnings. `warned`: lines that have been warned of already; new ones are added. `begin`:
-    where a line begins; those before it are left out.
+    `where` names the text in warnings.
     """
     found: dict[str, str] = {}
-    for _ in reading(found, text, where, warn, warned, begin):
+    for _ in reading(found, text, where, warn, set(), 0):
         pass
     return found
 
 
 def reading(
-    found: dict[str, str], text: str, where: str, warn: Callable[[str], None], warned: set[str] | None, begin: int
+    found: dict[str, str], text: str, where: str, warn: Callable[[str], None], warned: set[str], begin: int
 ) -> Iterator[None]:
-    """Do what `read_seeds` does, into `found`, a line at each step: 200,000 lines take seconds."""
+    """Do what `read_seeds` does, into `found`, a line at each step: 200,000 lines take seconds.
+
+    `warned`: lines that have been warned of already; new ones are added. `begin`: where a line begins; those before it
+    are left out.
+    """
     bad = 0
     for line in lines(text, begin):
         yield
@@ -137,10 +138,9 @@ def reading(
                 raise ValueError(no_text[1])
             found.setdefault(_read_line(line.text), labels.in_comment(line.comment))
         except ValueError as error:
-            if warned is not None:
-                if line.text in warned:
-                    continue
-                warned.add(line.text)
+            if line.text in warned:
+                continue
+            warned.add(line.text)
             bad += 1
             if bad <= _MOST_WARNINGS:
                 column = line.column + (no_text[0] if no_text else 0)

@@ -17,7 +17,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
 
-from fscrawl.errors import UnfitFileError, tree_error
+from fscrawl.errors import UnfitFileError
 from fscrawl.storage.permissions import Access
 from fscrawl.storage.retrying import BRIEF, Retrying
 from fscrawl.storage.safe_open import (
@@ -35,22 +35,6 @@ from fscrawl.storage.temporary import Temporary, set_directory_aside
 
 _MORE_BYTES = 1 << 20  # of a file that grows while it is read
 _END_BYTES = 64  # by which a large file is known again: it ends with a digest
-
-
-class translated:  # noqa: N801 - reads as what it is, a `with` word
-    """Inside `with translated(path):` an OSError becomes the TreeError for that path."""
-
-    __slots__ = ("_path",)  # a class, which is faster than a generator
-
-    def __init__(self, path: AnyPath) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, OSError):
-            raise tree_error(error, self._path) from error
 
 
 def publish(path: AnyPath, data: bytes, machine: str, *, fsync: bool = False, retrying: Retrying = BRIEF) -> None:

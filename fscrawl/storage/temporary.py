@@ -20,8 +20,6 @@ from fscrawl.storage.layout import LONGEST_NAME_BYTES, PLANTED
 from fscrawl.storage.permissions import Access, share_file
 from fscrawl.storage.safe_open import AnyPath, create_beside, name_of
 
-_TRIES = 3
-
 
 class Temporary:
     """The temporary of one file. Each try to write it takes a new name, so that O_EXCL can never find an own one.
@@ -41,8 +39,7 @@ class Temporary:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None or len(self._names) > 1:  # earlier tries may have left theirs
-            for _ in range(_TRIES):
-                self.discard()
+            self.discard()
 
     @property
     def _newest(self) -> str:
