@@ -230,7 +230,7 @@ def _plan(job: Job, earlier: list[int], line: ProgressLine, about: int) -> None:
         job.directory.remove(scratch)
     if job.directory.size(OPTIONS) is None:  # they are fixed only now: nothing made so far depends on them
         job.directory.write_json(OPTIONS, Made(job.crawl, job.options), durable=True)
-    line.begin("listing pages", about, "pages", about=True)
+    line.begin("listing pages", about, "pages")
     plan.make(
         job.directory,
         job.tree,

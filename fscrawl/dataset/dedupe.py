@@ -63,7 +63,7 @@ def mark_duplicates(
     `most`: rows that --limit still allows, None without it. `about`: so many pages earlier runs have seen.
     """
     rows = sum(each.rows for each in results)
-    line.begin("reading signatures", about + rows, "pages", about=about > 0)
+    line.begin("reading signatures", about + rows, "pages")
     known = _KnownRows(job, earlier, len(results), line.advance)
     line.begin("finding duplicates", unit="")
     exact, near = known.originals()

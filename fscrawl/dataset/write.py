@@ -152,7 +152,7 @@ def _write_tables(
 
 def write_failures(job: Job, line: ProgressLine, about: int = 0) -> list[Part]:
     """Write the current failures, one part in each format. `about`: so many, or more; 0: it is not known."""
-    line.begin("writing failures", about, "failures", about=True)
+    line.begin("writing failures", about, "failures")
     return _write_alone(job, "errors", tables.errors(job, line.advance))
 
 

@@ -50,7 +50,6 @@ class ProgressLine:
         self._thread: threading.Thread | None = None
         self._step: str | None = None  # None: nothing is shown
         self._total: int | None = None
-        self._about = False  # the total may be wrong
         self._unit = ""
         self._done = 0
         self._source: Callable[[], int] | None = None
@@ -67,19 +66,16 @@ class ProgressLine:
         total: int | None = None,
         unit: str = "records",
         source: Callable[[], int] | None = None,
-        *,
-        about: bool = False,
     ) -> None:
         """Begin a step, at 0 of `total`. `unit`: what is counted, "": nothing. `source`: is asked how many are done.
 
-        `about`: the total is taken from figures that may be old; it is forgotten when there are more.
+        A total may be taken from figures that are old: it is forgotten when more are done.
         """
         with self._lock:
             now = self._clock()
             if self._step is None:
                 self._shown_at = now + (_FIRST_AFTER_S - _REDRAW_EVERY_S if self._on_terminal else 0.0)
             self._step, self._total, self._unit, self._source = step, total or None, unit, source
-            self._about = about
             self._done = self._done_shown = 0
             self._began = now
             self._samples.clear()
@@ -141,7 +137,7 @@ class ProgressLine:
         counted = ""
         if self._unit:
             total = self._total_of(done)
-            of = "" if total is None else f" of {'about ' * self._about}{total:,}"
+            of = "" if total is None else f" of {total:,}"
             rate = (done - self._done_shown) / max(now - max(self._shown_at, self._began), 1e-9)
             counted = f"{done:,}{of} {self._unit if of else self._unit_of(done)}, {rate:.1f}/s"
         text = f"{self._begins()}{counted}" if counted else f"{self._step}, {now - self._began:.0f} s"
@@ -161,8 +157,8 @@ class ProgressLine:
         time_ = tqdm.format_interval(elapsed)
         if not self._unit:
             return f"{self._step} [{time_}{note}]"
-        total = self._total_of(self.done)
-        done = self.done if total is None else min(self.done, total)
+        done = self.done
+        total = self._total_of(done)
         self._samples.append((now, done))
         then, before = self._samples[0]
         rate = (done - before) / (now - then) if now > then else None
@@ -181,7 +177,7 @@ class ProgressLine:
 
     def _total_of(self, done: int) -> int | None:
         """Return the total, unless `done` shows that it is wrong."""
-        return None if self._about and self._total is not None and done > self._total else self._total
+        return None if self._total is None or done > self._total else self._total
 
     def _erase(self) -> None:
         if self._drawn:

@@ -167,25 +167,16 @@ def test_a_line_that_stays(drawn, plainly):
     assert said(plainly) == ""
 
 
-def test_more_than_expected(drawn, clock):
-    """What was done twice does not make more than all."""
-    drawn.begin("reading", 5)
-    drawn.advance(7)
-    clock.now += 1
-    drawn.tick()
-    assert "5/5" in shown(drawn)
-
-
 def test_a_total_that_is_not_sure(drawn, plainly, clock):
-    """A total from old figures is shown as about so much, and is forgotten when there are more; 0 is none."""
+    """A total, as of old figures, is forgotten when there are more; 0 is none."""
     for line in (drawn, plainly):
-        line.begin("reading", 5, about=True)
+        line.begin("reading", 5)
         line.advance(4)
     clock.now += 30
     drawn.tick()
     plainly.tick()
     assert "4/5" in shown(drawn)
-    assert said(plainly) == "reading: 4 of about 5 records, 0.1/s\n"
+    assert said(plainly) == "reading: 4 of 5 records, 0.1/s\n"
     for line in (drawn, plainly):
         line.advance(4)
     clock.now += 30
@@ -193,7 +184,7 @@ def test_a_total_that_is_not_sure(drawn, plainly, clock):
     plainly.tick()
     assert shown(drawn).startswith("reading: 8 records [01:00")
     assert said(plainly).splitlines()[1] == "reading: 8 records, 0.1/s"
-    drawn.begin("reading", 0, about=True)
+    drawn.begin("reading", 0)
     assert shown(drawn).startswith("reading: 0 records [")
 
 
