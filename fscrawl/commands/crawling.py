@@ -20,9 +20,8 @@ from fscrawl.config import settings
 from fscrawl.config.seeds import line_of_seed, read_given, read_seeds, wait_for_seeds
 from fscrawl.config.settings import check_same
 from fscrawl.config.watcher import missing, parse_file, read_settings, wait_for_lists
-from fscrawl.engine.machine import Machine
+from fscrawl.engine.machine import Machine, Options, Result
 from fscrawl.engine.progress import Progress
-from fscrawl.engine.run import Options, Result
 from fscrawl.engine.side_process import describe
 from fscrawl.engine.usable import check_fits, check_usable
 from fscrawl.errors import NotATreeError, OutputError, SettingsError, TreeError, UsageError, reason
