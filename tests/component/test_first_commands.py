@@ -117,7 +117,6 @@ TOLD = [
     ("fscrawl shell https://example.org", "fscrawl try URL"),
     ("fscrawl crawl --root x -s DOWNLOAD_DELAY=1 https://example.org", "-s: type --set NAME=VALUE"),
     ("fscrawl crawl --root x --set DOWNLOAD_DELAY=1 https://example.org", "politeness.delay"),
-    ("fscrawl crawl --root x --set crawl.include=a https://example.org", "crawl.allow"),
     ("fscrawl crawl --root x https://example.org --javascript example.org", "--javascript: type --render HOST"),
     # restic and git
     ("fscrawl init", "fscrawl crawl --root DIR URL"),
