@@ -6,7 +6,8 @@ Vocabulary:
   flaw   what is wrong, for people; "" if nothing is
 
 Promise: all of these functions give a flaw, and never raise. A record without a flaw fits into every table. Its links
-are not looked at: `frontier.scope` refuses those that are none. What numbers and words a record may have say its types.
+are not looked at: `frontier.scope` refuses those that are none. Which numbers and words it may have, the types of its
+fields say.
 """
 
 from __future__ import annotations
