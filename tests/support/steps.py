@@ -24,11 +24,9 @@ class Steps(ProgressLine):
         total: int | None = None,
         unit: str = "records",
         source: Callable[[], int] | None = None,
-        *,
-        about: bool = False,
     ) -> None:
         self.end()
-        super().begin(step, total, unit, source, about=about)
+        super().begin(step, total, unit, source)
 
     def end(self, *, stays: bool = False) -> None:
         if self._step is not None:
