@@ -13,7 +13,6 @@ import os
 import sys
 from collections.abc import Sequence
 
-from fscrawl import interrupts
 from fscrawl.commands.program import find_root, parse, root_of
 from fscrawl.errors import EXIT_UNREAD, FscrawlError, OutputError, UsageError, as_our_error
 from fscrawl.util.own_code import check_program
@@ -25,8 +24,6 @@ _OPEN_FILES = "/proc/self/fd"  # see `storage.safe_open`
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
-    if arguments is None:  # the command of an installation before `__main__` was the entry calls this
-        interrupts.catch()
     try:
         return _printed(arguments)
     except BrokenPipeError:

@@ -36,7 +36,7 @@ MAX_TYPE_CHARS = 255  # RFC 6838 4.2: type and subtype have at most 127 characte
 MAX_HEADERS_CHARS = 2048  # of all names and values
 MAX_SESSION_CHARS = 200
 MAX_FRAGMENT_CHARS = 2000
-MOST_SHOWN = 200  # characters of a body in a message
+MOST_SHOWN = 200  # characters of a body, and of a header, in a message
 METHODS = ("GET", "POST", "PUT", "PATCH")
 ONCE = frozenset({"POST", "PATCH"})  # they may do something each time (RFC 9110 9.2.2)
 FORM, JSON = "application/x-www-form-urlencoded", "application/json"
@@ -240,8 +240,8 @@ def is_normal(text: str) -> bool:
     return urls.normalise(url) == url and is_spelling(text)
 
 
-def shown(text: str, most_chars: int = MOST_SHOWN) -> str:
-    """Give a request as people read it, on one line. `most_chars`: of the body and of each header.
+def shown(text: str) -> str:
+    """Give a request as people read it, on one line.
 
     >>> shown("http://a.example/s#method=POST&type=application/json&body=%7B%22q%22:%0A1%7D&session=7")
     'POST http://a.example/s {"q":%0A1} (session 7)'
@@ -258,14 +258,14 @@ def shown(text: str, most_chars: int = MOST_SHOWN) -> str:
         return text
     if request._replace(fragment="").is_plain:
         return request.address
-    words = [request.method, request.address, _cut(body_text(request), most_chars)]
-    words += [f"({_cut(f'{name}: {value}', most_chars)})" for name, value in request.headers]
+    words = [request.method, request.address, _cut(body_text(request))]
+    words += [f"({_cut(f'{name}: {value}')})" for name, value in request.headers]
     words.append(f"(session {request.session})" if request.session else "")
     return " ".join(word for word in words if word)
 
 
-def _cut(text: str, most_chars: int) -> str:
-    return text if len(text) <= most_chars else text[:most_chars] + "…"
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "…"
 
 
 def body_text(request: Request) -> str:

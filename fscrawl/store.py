@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from fscrawl.errors import NotATreeError, PlantedError, RecordError, TreeError, UsageError
-from fscrawl.storage.controls import Controls, is_stopped, kept_list, kept_seeds, kept_settings
+from fscrawl.storage.controls import Controls, is_stopped, text_if_there
 from fscrawl.storage.creation import (
     create,
     instead_of_tree,
@@ -42,7 +42,6 @@ from fscrawl.storage.creation import (
     wait_for_permits,
 )
 from fscrawl.storage.files import TreeFiles
-from fscrawl.storage.flaws import is_word
 from fscrawl.storage.layout import (
     BODY_DIRECTORIES,
     DIRECTORIES,
@@ -84,13 +83,11 @@ __all__ = [
     "create",
     "instead_of_tree",
     "is_stopped",
-    "kept_list",
-    "kept_seeds",
-    "kept_settings",
     "layout_there",
     "remains_of_tree",
     "state_of",
     "strangers",
+    "text_if_there",
     "tree_record",
     "wait_for_permits",
 ]
@@ -303,10 +300,9 @@ class Tree:
         """Read the failure of a URL; None if it has not failed, or its record cannot be read."""
         try:
             data = self.files.read(self.tree_path(ERRS, host, key))
-            record = None if data is None else ErrorRecord.from_json(data)
+            return None if data is None else ErrorRecord.from_json(data)
         except RecordError:
             return None
-        return record if record is not None and is_word(record.failed_at) else None
 
     def body(self, host: str, key: str, size: int | None = None, file: str | None = None) -> bytes:
         """Read a page's body; TreeError if it is not there.

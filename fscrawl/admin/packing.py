@@ -42,7 +42,6 @@ from fscrawl.fleet.beat import Beat
 from fscrawl.fleet.heartbeat import Heartbeat, Permit, new_machine_id
 from fscrawl.fleet.machinery import Machinery
 from fscrawl.storage import flaws
-from fscrawl.storage.caches import caches_live_s
 from fscrawl.storage.layout import (
     ERRS,
     LINKS,
@@ -53,6 +52,7 @@ from fscrawl.storage.layout import (
     is_segment,
     page_file_of,
 )
+from fscrawl.storage.mounts import caches_live_s
 from fscrawl.storage.packed_files import PackedFiles
 from fscrawl.storage.packs import Found, Where, moves
 from fscrawl.storage.records import Change, ErrorRecord, PageRecord, TreeRecord

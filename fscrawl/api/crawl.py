@@ -319,10 +319,11 @@ def _sites(tree: Tree) -> Sites:
     """Read the [[site]] tables of crawl.toml. SettingsError if they are wrong."""
     from fscrawl.sites.read import TABLE, read_sites  # noqa: PLC0415 - most readers need no rules
     from fscrawl.sites.rules import Sites  # noqa: PLC0415
-    from fscrawl.util.user_text import TomlFile  # noqa: PLC0415
+    from fscrawl.util.user_text import read_toml  # noqa: PLC0415
 
-    file = TomlFile(tree.controls.settings_if_there() or "", str(tree.files.absolute(SETTINGS)))
-    return Sites(read_sites(file.tables().get(TABLE, []), file))
+    where = str(tree.files.absolute(SETTINGS))
+    tables = read_toml(tree.controls.settings_if_there() or "", where)
+    return Sites(read_sites(tables.get(TABLE, []), where))
 
 
 def _links(pages: Pages) -> Iterator[Link]:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from fscrawl.config.seeds import line_of
 from fscrawl.config.settings import FILE
+from fscrawl.engine.machine import Result
 from fscrawl.engine.progress import Counts
-from fscrawl.engine.run import Result
 from fscrawl.http.answers import HELP
 from fscrawl.monitor.advice import not_stored_lines
 from fscrawl.monitor.snapshot import Snapshot

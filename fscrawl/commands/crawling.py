@@ -20,17 +20,16 @@ from fscrawl.config import settings
 from fscrawl.config.seeds import line_of_seed, read_given, read_seeds, wait_for_seeds
 from fscrawl.config.settings import check_same
 from fscrawl.config.watcher import missing, parse_file, read_settings, wait_for_lists
-from fscrawl.engine.machine import Machine
+from fscrawl.engine.machine import Machine, Options, Result
 from fscrawl.engine.progress import Progress
-from fscrawl.engine.run import Options, Result
 from fscrawl.engine.side_process import describe
 from fscrawl.engine.usable import check_fits, check_usable
 from fscrawl.errors import NotATreeError, OutputError, SettingsError, TreeError, UsageError, reason
 from fscrawl.fleet.heartbeat import longest_permit_s, new_machine_id
 from fscrawl.fleet.machinery import Machinery
-from fscrawl.storage.caches import caches_live_s
 from fscrawl.storage.inside import what_is_around
 from fscrawl.storage.layout import FILES
+from fscrawl.storage.mounts import caches_live_s
 from fscrawl.storage.records import FORMAT, TreeRecord, new_machinery, timestamp
 from fscrawl.util.humanize import number_of, parse_age
 from fscrawl.util.installed import command
@@ -247,7 +246,7 @@ def open_or_create(
         if others := store.strangers(root):
             what = f"{number_of(len(others), 'other name')}, such as {others[0]}"
             progress.note(f"{root} is not empty ({what}): the crawl is made beside what is there, and leaves it alone")
-        kept = store.kept_settings(root)  # as after somebody has deleted `.fscrawl` alone
+        kept = store.text_if_there(root)  # as after somebody has deleted `.fscrawl` alone
         chosen = fresh if kept is None else parse_file(kept, f"{root}/{settings.FILE}")
         store.wait_for_permits(root, longest_permit_s(chosen.fleet.dead_after, caches_live_s(root)), progress.warn)
         with interrupts.later():
@@ -263,7 +262,7 @@ def open_or_create(
 
 def _has_templates(root: Path) -> bool:
     """Tell whether a `crawl.toml` that is there before the tree has seeds."""
-    text = store.kept_settings(root)
+    text = store.text_if_there(root)
     return text is not None and any(site.seeds for site in parse_file(text, f"{root}/{settings.FILE}").sites)
 
 
@@ -283,7 +282,7 @@ def _of_pages(root: Path, chosen: settings.Settings) -> settings.Settings:
     """Give the settings with the layout of the pages that are there, as after somebody has deleted `.fscrawl`."""
     there = store.layout_there(root)
     if there == "both":
-        if "layout" not in tomllib.loads(store.kept_settings(root) or "").get("store", {}):
+        if "layout" not in tomllib.loads(store.text_if_there(root) or "").get("store", {}):
             raise SettingsError(
                 "pages are in files and in packs, as if fscrawl pack or unpack was not done; write the layout that"
                 ' counts, "files" or "packs"',

@@ -327,7 +327,7 @@ def _opened(root: Path | None) -> Tree | None:
     """Open the tree; None if there is none, or none yet: only the settings by which a crawl would make it."""
     if root is None:
         return None
-    is_written = store.state_of(root) in ("directory", "seeds") and store.kept_settings(root) is not None
+    is_written = store.state_of(root) in ("directory", "seeds") and store.text_if_there(root) is not None
     return None if is_written and not store.remains_of_tree(root) else open_tree(root)
 
 
@@ -338,8 +338,8 @@ def _crawl_of(
     if root is None:
         return all_settings.apply(Settings(), assignments), frozenset({url})
     if tree is None:
-        chosen = parse_file(store.kept_settings(root) or "", f"{root}/{all_settings.FILE}")
-        text = store.kept_seeds(root) or ""
+        chosen = parse_file(store.text_if_there(root) or "", f"{root}/{all_settings.FILE}")
+        text = store.text_if_there(root, store.SEEDS) or ""
     else:
         chosen, text = settings_of(tree), tree.controls.seeds()
     try:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, get_args
 
 import msgspec
 
 from fscrawl.hostnames import url_pattern
 from fscrawl.labels import MAX_CHARS, is_label
-from fscrawl.parse.extensions import EXTENSIONS
 from fscrawl.parse.media_types import is_range
 from fscrawl.util.expressions import WrongExpressionError, compiled
 from fscrawl.util.user_text import has_surrogates, shown, to_toml
@@ -150,34 +149,19 @@ def media_ranges(values: tuple[str, ...]) -> str | None:
     """Check that all are media types, or ranges of them.
 
     >>> media_ranges(("text/html", "pdf"))
-    'a list of media types; "pdf" is none; did you mean "application/pdf"?'
+    'a list of media types, such as "application/pdf", "image/*" or "*/*"; "pdf" is none'
     """
-    for value in values:
-        if not is_range(value):
-            return f"a list of media types; {_no_range(value)}"
-    return None
-
-
-def _no_range(value: str) -> str:
-    meant = value.partition(";")[0].strip().lower()
-    if is_range(meant):
-        return f"{to_toml(value)} is none; did you mean {to_toml(meant)}?"
-    types: Sequence[str] | None = EXTENSIONS.get(meant.lstrip("*.")) or {
-        "html": ("text/html",),
-        "htm": ("text/html",),
-    }.get(meant.lstrip("*."))
-    if types is None:
-        types = difflib.get_close_matches(meant, [each for some in EXTENSIONS.values() for each in some], 1)
-    return f"{to_toml(value)} is none; " + (
-        f"did you mean {to_toml(types[0])}?" if types else 'one looks like "application/pdf", "image/*" or "*/*"'
-    )
+    wrong = next((value for value in values if not is_range(value)), None)
+    if wrong is None:
+        return None
+    return f'a list of media types, such as "application/pdf", "image/*" or "*/*"; {to_toml(wrong)} is none'
 
 
 def file_name(value: str) -> str | None:
     return None if value.strip() and value.isprintable() else "the path of a file"
 
 
-_MOST = 10**18  # whole numbers are below it
+_MOST = 10**18  # whole numbers are below it: Python reads larger ones, as hexadecimal ones, and does not write them
 
 
 class Setting(NamedTuple):
@@ -221,15 +205,8 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and -1e9 < value < 1e9  # more fits no float
 
 
-def _size(value: Any) -> str | None:
-    """Refuse whole numbers that Python reads, as hexadecimal ones, and does not write."""
-    numbers = value.values() if isinstance(value, dict) else (value,)
-    too_large = any(isinstance(each, int) and each >= _MOST for each in numbers)
-    return "below 1e18" if too_large else None
-
-
 def _is_whole_number(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, int) and not isinstance(value, bool) and value < _MOST
 
 
 class _Type(NamedTuple):
@@ -271,7 +248,6 @@ def checked(setting: Setting, value: Any) -> Any:
     if not kind.fits(value):
         raise ValueError(kind.right)
     value = kind.convert(value)
-    right = (check(value) if check else None) or _size(value)
-    if right:
+    if check and (right := check(value)):
         raise ValueError(right)
     return value

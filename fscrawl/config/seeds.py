@@ -25,7 +25,7 @@ from urllib.parse import quote
 from fscrawl import labels, urls
 from fscrawl.request import FORM, JSON, METHODS, Request, flaw, is_normal, read, route_of, spelling
 from fscrawl.store import SEEDS, Tree
-from fscrawl.util.user_text import lines, parted, shown, stray_byte
+from fscrawl.util.user_text import flaw_of, lines, parted, shown
 
 _LINE = re.compile(r"([A-Za-z]+)\s+(\S+)(?:\s+(\S.*))?\Z", re.DOTALL)
 _SESSION = re.compile(r"\s+\(session ([^()]+)\)\Z")
@@ -109,59 +109,49 @@ _PAIRS = ('""', "''", "<>", "“”", "‘’", "«»", "``")
 _NAME = re.compile(r"(?:(?:[\w-]+\.)+[^\W\d][\w-]*|\d+(?:\.\d+){3}|localhost|\[[0-9a-fA-F:.]+\])(?=[:/?#]|\Z)")
 
 
-def read_seeds(
-    text: str, where: str, warn: Callable[[str], None], warned: set[str] | None = None, begin: int = 0
-) -> dict[str, str]:
+def read_seeds(text: str, where: str, warn: Callable[[str], None]) -> dict[str, str]:
     """Return the normal forms of the URLs in `text`, and the spellings of its requests, each with its label, "" if it
     has none. Blank lines are skipped. Of a seed on several lines the first one counts.
 
-    `where` names the text in warnings. `warned`: lines that have been warned of already; new ones are added. `begin`:
-    where a line begins; those before it are left out.
+    `where` names the text in warnings.
     """
     found: dict[str, str] = {}
-    for _ in reading(found, text, where, warn, warned, begin):
+    for _ in reading(found, text, where, warn, set(), 0):
         pass
     return found
 
 
 def reading(
-    found: dict[str, str], text: str, where: str, warn: Callable[[str], None], warned: set[str] | None, begin: int
+    found: dict[str, str], text: str, where: str, warn: Callable[[str], None], warned: set[str], begin: int
 ) -> Iterator[None]:
-    """Do what `read_seeds` does, into `found`, a line at each step: 200,000 lines take seconds."""
+    """Do what `read_seeds` does, into `found`, a line at each step: 200,000 lines take seconds.
+
+    `warned`: lines that have been warned of already; new ones are added. `begin`: where a line begins; those before it
+    are left out.
+    """
     bad = 0
     for line in lines(text, begin):
         yield
+        no_text = flaw_of(line)
         try:
+            if no_text is not None:
+                raise ValueError(no_text[1])
             found.setdefault(_read_line(line.text), labels.in_comment(line.comment))
         except ValueError as error:
-            if warned is not None:
-                if line.text in warned:
-                    continue
-                warned.add(line.text)
+            if line.text in warned:
+                continue
+            warned.add(line.text)
             bad += 1
             if bad <= _MOST_WARNINGS:
-                column = line.column + (error.offset if isinstance(error, _ByteError) else 0)
-                shown_line = "" if isinstance(error, _ByteError) else f": {shown(urls.without_login(line.text))}"
+                column = line.column + (no_text[0] if no_text else 0)
+                shown_line = "" if no_text else f": {shown(urls.without_login(line.text))}"
                 warn(f"{where}:{line.number}:{column}: {error}, skipped{shown_line}")
     if bad > _MOST_WARNINGS:
         warn(f"{where}: {bad - _MOST_WARNINGS} more lines like these, skipped")
 
 
-class _ByteError(ValueError):
-    """A byte that is no text. `offset`: in the line."""
-
-    def __init__(self, offset: int, message: str) -> None:
-        super().__init__(message)
-        self.offset = offset
-
-
 def _read_line(text: str) -> str:
     """Return the normal form of the URL on a line, or the spelling of the request; ValueError with what is wrong."""
-    stray = stray_byte(text)
-    if stray is not None:
-        raise _ByteError(*stray)
-    if "\0" in text:
-        raise _ByteError(text.index("\0"), "a NUL byte is no text; save the file as UTF-8")
     if any(text[0] == pair[0] and text[-1] == pair[1] for pair in _PAIRS):
         text = text[1:-1].strip()
     words = text.split()

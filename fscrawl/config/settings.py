@@ -33,7 +33,7 @@ from fscrawl.parse.media_types import PDF, WITH_LINKS
 from fscrawl.storage.layout import SETTINGS, TREE_RECORD
 from fscrawl.storage.records import TreeRecord
 from fscrawl.urls import Spelling
-from fscrawl.util.user_text import TomlFile, one_line, to_toml
+from fscrawl.util.user_text import one_line, read_toml, to_toml
 
 if TYPE_CHECKING:
     from fscrawl.sites.rules import SiteRules
@@ -319,13 +319,12 @@ def parse(text: str, where: str = FILE, record: TreeRecord | None = None) -> Set
     Traceback (most recent call last):
     fscrawl.errors.SettingsError: crawl.toml: politeness.delai: unknown setting; did you mean politeness.delay?
     """
-    file = TomlFile(text, where)
     settings = Settings() if record is None else fixed_by(record)
-    for section, table in file.tables().items():
+    for section, table in read_toml(text, where).items():
         if section == TABLE:
             from fscrawl.sites.read import read_sites  # noqa: PLC0415 - most crawls have none
 
-            settings = replace(settings, sites=read_sites(table, file))
+            settings = replace(settings, sites=read_sites(table, where))
             continue
         if not isinstance(table, dict):
             raise SettingsError(_no_section(section, table), where=where)
@@ -469,14 +468,13 @@ def _nearest(text: str) -> str | None:
     >>> _nearest("delai"), _nearest("crawl.delay"), _nearest("depth")
     ('politeness.delay', 'politeness.delay', 'crawl.max_depth')
     """
-    bare = text.rpartition(".")[2]
+    section, _, bare = text.rpartition(".")
     if bare in _SYNONYMS:
         return _SYNONYMS[bare]
     by_name = {full.partition(".")[2]: full for full in reversed(names())}
-    return by_name.get(bare) or next(
-        iter(difflib.get_close_matches(text, names(), 1)),
-        next((by_name[each] for each in difflib.get_close_matches(bare, by_name, 1, 0.7)), None),
-    )
+    by_name |= {name: f"{section}.{name}" for name in SECTIONS.get(section, ())}
+    near = difflib.get_close_matches(bare, by_name, 1, 0.7)
+    return by_name[near[0]] if near else None
 
 
 def _sections(name: str) -> str:

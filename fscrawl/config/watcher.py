@@ -30,9 +30,9 @@ from fscrawl.errors import NoBrowserError, PlantedError, SettingsError, TreeErro
 from fscrawl.parse.media_types import PDF, Ranges
 from fscrawl.sites import rules
 from fscrawl.sites.rules import origins
-from fscrawl.storage.caches import CACHES_LIVE_S, caches_live_s
+from fscrawl.storage.mounts import CACHES_LIVE_S, caches_live_s
 from fscrawl.storage.records import TreeRecord, timestamp
-from fscrawl.store import PAUSE, SEEDS, STOP, Tree, kept_list
+from fscrawl.store import PAUSE, SEEDS, STOP, Tree, text_if_there
 from fscrawl.util.installed import to_install
 
 Stamp = tuple[int, float]
@@ -75,10 +75,14 @@ class EditedText:
         self._stamp, self._text, self._read_at = stamp, text, now
         return text
 
+    def same_s(self, now: float) -> float:
+        """Give for how long the text has been the same, or the file has been missing."""
+        return now - self._text_since
+
     def whole_lines(self, now: float) -> str | None:
         """Give the lines that count; None if the file is missing. As `look` else."""
         text = self.look(now)
-        if text is None or now - self._text_since > CACHES_LIVE_S:
+        if text is None or self.same_s(now) > CACHES_LIVE_S:
             return text
         return text[: text.rfind("\n") + 1]
 
@@ -241,7 +245,6 @@ class EditWatcher:
         self.origins = origins(current.rules)
         self._refusal = ""  # the warning about an edit that cannot be used
         self._faults = Faults(warn)
-        self._gone_since = float("inf")
         self.must_leave: NoBrowserError | None = None  # it could not begin by the settings that stand there
         self._tree = tree
         self._warn = warn
@@ -249,8 +252,7 @@ class EditWatcher:
         text = tree.controls.settings()
         self._text = self._used = text if _means(tree, text, current) else ""  # otherwise it has been edited meanwhile
         self._keep_copy()
-        self._candidate = self._text
-        self._candidate_since = 0.0
+        self._settings_file = EditedText(lambda: None, lambda: tree.controls.settings_if_there())  # noqa: PLW0108
         self._waits_for = ""  # the edit without its last line that was warned of
         self._seed_file = EditedText(lambda: tree.controls.stamp(SEEDS), lambda: tree.controls.seeds())  # noqa: PLW0108
         self._seed_file.look(time.monotonic())
@@ -271,23 +273,18 @@ class EditWatcher:
         A bad edit is reported once, and the last good settings stay in force.
         """
         try:
-            text = self._tree.controls.settings_if_there()
+            text = self._settings_file.look(now)
         except TreeError as error:
             self._faults.note(settings.FILE, error)
             return False
+        same_s = self._settings_file.same_s(now)
         if text is None:
-            self._gone_since = min(self._gone_since, now)
-            if now - self._gone_since > CACHES_LIVE_S:
+            if same_s > CACHES_LIVE_S:
                 self._faults.say(settings.FILE, f"{_where(self._tree)}: somebody has deleted it")
             return False
-        self._gone_since = float("inf")
         self._faults.forget(settings.FILE)
         if text == self._text:
-            self._candidate = text
             return False
-        if text != self._candidate:
-            self._candidate, self._candidate_since = text, now
-        same_s = now - self._candidate_since
         if not is_whole(text) and same_s <= CACHES_LIVE_S:
             if same_s > _CUT_S and self._waits_for != text:
                 self._waits_for = text
@@ -430,7 +427,7 @@ def check_lists(root: Path, chosen: Settings) -> None:
     """
     texts: dict[str, str] = {}
     for name in rules.files(chosen.rules):
-        text = kept_list(root, name)
+        text = text_if_there(root, name)
         if text is None:
             raise SettingsError(
                 f"{root}/{FILE}: [[site]] seeds: {{{name}}}: {root}/{name} does not exist; write it there, one value"

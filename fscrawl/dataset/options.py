@@ -27,7 +27,7 @@ from fscrawl.storage.records import PageRecord, timestamp
 from fscrawl.util.expressions import Expressions, WrongExpressionError, compiled
 from fscrawl.util.humanize import moment_of
 from fscrawl.util.installed import to_install
-from fscrawl.util.user_text import TomlFile
+from fscrawl.util.user_text import read_toml
 
 Format = Literal["parquet", "warc", "jsonl", "jsonl.zst", "csv"]
 How = Literal["visible", "main", "none"]
@@ -254,8 +254,7 @@ def tables_as_text(crawl_toml: str, where: str) -> str:
     >>> tables_as_text("[[site]]\\nhosts = ['a.example']\\nfields = {heading = 'css:h1'}", "crawl.toml")
     '[{"hosts": ["a.example"], "fields": {"heading": "css:h1"}}]'
     """
-    file = TomlFile(crawl_toml, where)
-    sites = read_sites(file.tables().get(TABLE, []), file)
+    sites = read_sites(read_toml(crawl_toml, where).get(TABLE, []), where)
     if not any(site.columns or site.item_columns for site in sites):
         return ""
     return json.dumps([{key: site.table[key] for key in _KEPT if key in site.table} for site in sites])
@@ -263,7 +262,7 @@ def tables_as_text(crawl_toml: str, where: str) -> str:
 
 def sites_of(text: str) -> tuple[SiteRules, ...]:
     """Read what `tables_as_text` gave; SettingsError or ValueError if it is something else."""
-    return read_sites(json.loads(text), TomlFile("", "the fields of the dataset")) if text else ()
+    return read_sites(json.loads(text), "the fields of the dataset") if text else ()
 
 
 # -- the optional packages that options need

@@ -57,11 +57,7 @@ def one_browser(settings: RenderSettings, warn: Callable[[str], None]) -> Iterat
 
 
 class Browsers:
-    def __init__(
-        self, warn: Callable[[str], None], *, memory_bytes: int = MEMORY_BYTES, max_bytes: int = MAX_BYTES
-    ) -> None:
-        """`memory_bytes`, `max_bytes`: as in `KeeperSetup`."""
-        self._memory_bytes, self._max_bytes = memory_bytes, max_bytes
+    def __init__(self, warn: Callable[[str], None]) -> None:
         self.address = new_address()
         self._warn = warn
         self._listening: Listening | None = None
@@ -97,7 +93,7 @@ class Browsers:
             if os.geteuid() == 0:
                 self._warn("render: as root, the browser runs without its sandbox; crawl as another user")
         found = find() or ""  # without one, each page says so
-        self._setup = KeeperSetup(found, self._memory_bytes, self._max_bytes, quick_only=number > 1)
+        self._setup = KeeperSetup(found, MEMORY_BYTES, MAX_BYTES, quick_only=number > 1)
         self._keepers = [self._started(each) for each in range(number)]
         self._in_vain, self._told = 0, False
         self._started_at = time.monotonic()

@@ -8,7 +8,7 @@ Vocabulary:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from fscrawl import urls
 from fscrawl.config.settings import PolitenessSettings
@@ -26,19 +26,6 @@ _MOST_SIGNS = 5  # in a line
 Reason = Literal["idle", "paced"]
 
 
-class Load(NamedTuple):
-    """What there is to do at one moment.
-
-    room       the workers could take more
-    hindered   the machine may not fetch, or reads what is known; its state says so
-    """
-
-    pending: int
-    in_flight: int
-    room: bool
-    hindered: bool
-
-
 class Idleness:
     """Looks at the load again and again, and notices what a user may not expect."""
 
@@ -49,20 +36,21 @@ class Idleness:
         self._busy_at = self._had_work_at = now
         self._noticed: set[Reason] = set()
 
-    def look(self, now: float, load: Load) -> Reason | None:
-        """Give the reason for which there is little to do; None if there is none, or if it was given before."""
-        if load.hindered or not load.room:
-            self._busy_at = self._had_work_at = now
-        elif load.pending or load.in_flight:
-            self._had_work_at = now
-        else:
-            self._busy_at = now
-        if now - self._had_work_at >= _IDLE_S:
-            return self._once("idle")
-        return self._once("paced") if now - self._busy_at >= _PACED_S else None
+    def look(self, now: float, *, could_take_more: bool, has_work: bool) -> Reason | None:
+        """Give the reason for which there is little to do; None if there is none, or if it was given before.
 
-    def _once(self, reason: Reason) -> Reason | None:
-        if reason in self._noticed:
+        `could_take_more`: the workers have room, and may fetch. `has_work`: something is pending or in flight.
+        """
+        if not could_take_more or has_work:
+            self._had_work_at = now
+        if not could_take_more or not has_work:
+            self._busy_at = now
+        reason: Reason | None = None
+        if now - self._had_work_at >= _IDLE_S:
+            reason = "idle"
+        elif now - self._busy_at >= _PACED_S:
+            reason = "paced"
+        if reason is None or reason in self._noticed:
             return None
         self._noticed.add(reason)
         return reason

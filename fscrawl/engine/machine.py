@@ -17,17 +17,19 @@ import threading
 import time
 from collections.abc import Mapping
 from functools import partial
+from typing import Literal
+
+import msgspec
 
 from fscrawl import interrupts
 from fscrawl.config.settings import Settings
 from fscrawl.config.watcher import EditWatcher
 from fscrawl.engine.browsers import Browsers
-from fscrawl.engine.idleness import Idleness, Load, why_paced
+from fscrawl.engine.idleness import Idleness, why_paced
 from fscrawl.engine.messages import WorkerSetup
 from fscrawl.engine.outcomes import Bookkeeper
 from fscrawl.engine.pool import Pool, most_slow
 from fscrawl.engine.progress import Counts, Progress
-from fscrawl.engine.run import Ending, Options, Result
 from fscrawl.engine.side_process import Seeds, seeds_here
 from fscrawl.engine.usable import check_edit
 from fscrawl.engine.watchdog import Watchdog
@@ -52,6 +54,45 @@ _LONGEST_WAIT_S = 0.25  # signals, the fleet and the progress line must not wait
 _END_WAIT_S = 0.05  # the crawl may be over at any moment
 _FIRST_END_WAIT_S = 0.002  # most often it is over when nothing is left here: a few looks, and that is certain
 _WAIT_FOR_TREE_WHEN_LEAVING_S = 5.0
+
+
+class Options(msgspec.Struct, frozen=True):
+    """How one machine takes part.
+
+    workers          how many processes; 0: one worker, in the machine's own process
+    reseed           read all records again, and do not trust the logs
+    wait             stay when all is done, and wait for new seeds
+    refresh_before   ask again for pages that were last fetched or checked before that time (RFC 3339)
+    allow_env        environment variables that settings may name, besides FSCRAWL_…
+    added_seeds      those that its command has added to the tree: other machines may not have seen them yet
+    """
+
+    workers: int
+    threads: int
+    reseed: bool = False
+    wait: bool = False
+    refresh_before: str = ""
+    allow_env: tuple[str, ...] = ()
+    added_seeds: tuple[str, ...] = ()
+
+
+Ending = Literal["finished", "interrupted", "stopped", "max_pages"]
+
+
+class Result(msgspec.Struct, frozen=True):
+    """How a run ended: what it did, its exit code, and why it ended.
+
+    "finished": nothing is left. "stopped": by STOP. "max_pages": `crawl.max_pages` is reached. `fault`: the mistake in
+    the site file because of which seeds are missing; "" without one. `late_seeds`: how many were added while the
+    machine was leaving.
+    """
+
+    counts: Counts
+    exit_code: int
+    elapsed_s: float
+    ending: Ending = "finished"
+    fault: str = ""
+    late_seeds: int = 0
 
 
 class Machine:
@@ -390,10 +431,11 @@ class Machine:
         """Explain why there is little to do, if that is so. The counts have just been shown."""
         counts = self.counts
         is_moving = self._membership.busy or not self._membership.all_known
-        hindered = bool(self._state() or counts.reseeding) or is_moving
-        load = Load(counts.pending, counts.in_flight, self._pool.has_room, hindered)
+        could_take_more = self._pool.has_room and not (self._state() or counts.reseeding or is_moving)
+        has_work = bool(counts.pending or counts.in_flight)
         politeness, scheduler = self._settings.politeness, self._frontier.scheduler
-        reason = self._idleness.look(now := time.monotonic(), load)
+        now = time.monotonic()
+        reason = self._idleness.look(now, could_take_more=could_take_more, has_work=has_work)
         if reason == "idle":
             self._progress.note(self._idleness.why_idle(len(self._membership.fleet.live_peers(now))))
         elif reason == "paced" and (said := why_paced(politeness, scheduler, now)):

@@ -77,7 +77,7 @@ class WorkerSetup(msgspec.Struct, frozen=True):
 
     def retrying(self, wait_s: float) -> Retrying:
         """Give how long the tree is waited for; not without a permit: another machine may have the host by then."""
-        return Retrying(wait_s, self.permit.holds if self.permit else _always)
+        return Retrying(wait_s, self.permit.holds) if self.permit else Retrying(wait_s)
 
     def tree(self) -> Tree:
         """Give the tree."""
@@ -85,7 +85,3 @@ class WorkerSetup(msgspec.Struct, frozen=True):
         if self.umask is not None:
             tree.files.adopt_umask(self.umask)  # this process was forked before the machine had taken it
         return tree
-
-
-def _always() -> bool:
-    return True

@@ -5,7 +5,10 @@ Each worker has a ProcessPoolExecutor of its own, so that one that dies takes no
 
 Vocabulary:
   slot       holds one worker process and its tasks in flight; a dead process is replaced in its slot
-  spare      a slot that has had no process yet: it gets one when the others have enough to do (see `Spare`)
+  spare      a slot that has had no process yet. Spare slots get one as work appears, a few at a time: a process takes
+             some milliseconds to start, and processor time of its own before it can work. A machine that starts
+             hundreds at once hears no signal and writes no beats meanwhile, and its few cores have nothing left for the
+             processes that have begun
   suspect    a task that was in flight when its worker died. It is tried again alone, so that the page that killed the
              worker is told from the others. If the worker then hangs, or dies twice, the task is guilty: one death
              more may be the deed of somebody else, such as the system when memory is short. A worker that ends
@@ -26,7 +29,7 @@ import random
 import selectors
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -53,6 +56,8 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 30.0  # until the system is asked again 
 _MAX_FAILED_STARTS = 20  # that is for some six minutes
 _MAX_WITHOUT_ANY = 6  # if no worker is left, for thirteen seconds: then other machines get the hosts
 _NONE_BEGINS = "they end before they begin to work"
+_FIRST = 8  # processes that are started at once: more than a machine has by default
+_AT_ONCE_S = 0.05  # so long may the main loop stand still to start more
 _MAX_DEATHS_AT_START = 20  # in a row without an answer between them: more than any page could cause
 
 
@@ -104,8 +109,21 @@ class Pool:
         self.hosts_of_dead_workers: set[str] = set()  # hosts with a task in flight in a worker that died
         self._waited_at = time.monotonic()
         self._by_load: list[tuple[int, int, int]] | None = None  # a heap of slots that take tasks; None: to be made
-        self._spare = Spare(self._slots, self._start_process)
-        self._spare.start_first()
+        self._is_held = False  # nothing is handed out, so no more processes are needed
+        for slot in self._slots[:_FIRST]:
+            self._start_process(slot)
+        self._spare = deque(self._slots[_FIRST:])
+
+    def _start_more(self) -> None:
+        """Start processes for a few spare slots, if there is a task for each."""
+        if not self._spare or self._is_held:
+            return
+        loads = [slot.load for slot in self._slots if slot.is_open]
+        needed = 1 + sum(loads) - len(loads)
+        until = time.monotonic() + _AT_ONCE_S
+        while needed > 0 and self._spare and time.monotonic() < until:
+            self._start_process(self._spare.popleft())
+            needed -= 1
 
     def _start_process(self, slot: Slot) -> None:
         """Start a process for a slot. If the system gives none, that is tried again later."""
@@ -190,7 +208,7 @@ class Pool:
             slot.slow.add(name)
         slot.unsent.append(task)
         slot.note_busy(now, self._setup.threads)
-        self._spare.is_held = False
+        self._is_held = False
 
     def _moves(self, host: str, slot: Slot, idlest: Slot, now: float) -> bool:
         """Tell whether a host whose worker is busy goes to another one, where it is met for the first time.
@@ -256,7 +274,7 @@ class Pool:
         while self._returned:
             yield self._returned.popleft()
         self._forgive_silence(now, tree_stalled=tree_stalled)
-        self._spare.start_more(self._slots)
+        self._start_more()
         self._by_load = None
         for slot in self._slots:
             if slot.start_at is not None:
@@ -378,7 +396,7 @@ class Pool:
 
     def drain(self) -> None:
         """Ask for the tasks that no thread has begun: each comes back as `Returned`."""
-        self._spare.is_held = True
+        self._is_held = True
         self._broadcast(Drain())
         self.return_suspects()
 
@@ -432,8 +450,8 @@ def to_check(task: Task) -> Task:
 class Slot:
     """One place for a process, with its tasks in flight.
 
-    start_at    when a process is to be started, since the system has given none; infinite: the slot is spare (see
-                `Spare`); None: there is one
+    start_at    when a process is to be started, since the system has given none; infinite: the slot is spare; None:
+                there is one
     has_begun   the process has threads that work. If it ends before, that is no task's deed
     """
 
@@ -491,45 +509,6 @@ class Slot:
         """End the process at once. A thread cannot be ended."""
         if self.process is not None:
             self.process.kill()
-
-
-# -- slots that have had no process yet
-
-
-_FIRST = 8  # more than a machine has by default
-_AT_ONCE_S = 0.05  # so long may the main loop stand still for it
-
-
-class Spare:
-    """Slots that have had no process yet, in their order: they get one as work appears, a few at a time.
-
-    A process takes some milliseconds to start, and processor time of its own before it can work. A machine that starts
-    hundreds at once hears no signal and writes no beats meanwhile, and its few cores have nothing left for the
-    processes that have begun. So the first ones begin at once, and the others while there is as much to do as there
-    are processes. `is_held`: nothing is handed out, so none is needed.
-    """
-
-    def __init__(self, slots: Iterable[Slot], start: Callable[[Slot], None]) -> None:
-        """`start`: starts the process of a slot."""
-        self._slots = deque(slots)
-        self._start = start
-        self.is_held = False
-
-    def start_first(self) -> None:
-        """Start the first processes."""
-        for _ in range(min(_FIRST, len(self._slots))):
-            self._start(self._slots.popleft())
-
-    def start_more(self, slots: Iterable[Slot]) -> None:
-        """Start a few more, if there is a task for each. `slots`: all of the pool."""
-        if not self._slots or self.is_held:
-            return
-        loads = [slot.load for slot in slots if slot.is_open]
-        needed = 1 + sum(loads) - len(loads)
-        until = time.monotonic() + _AT_ONCE_S
-        while needed > 0 and self._slots and time.monotonic() < until:
-            self._start(self._slots.popleft())
-            needed -= 1
 
 
 def why_none(error: Exception) -> str:

@@ -32,7 +32,7 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import recv_handle, send_handle
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, Self
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from fscrawl import interrupts, urls
 from fscrawl.sites.rules import SiteFault, SiteFile
@@ -217,50 +217,13 @@ def _describe(connection: Connection, file: SiteFile) -> None:
 
 
 def _give_seeds(connection: Connection, code: Code) -> None:
-    """Answer with lists of seeds, and at the end with None, or with what is wrong with the code."""
+    """Answer with each seed, and at the end with None, or with what is wrong with the code."""
     try:
-        with _Sender(connection) as sender:
-            for seed in code.seeds():
-                sender.add(seed)
+        for seed in code.seeds():
+            connection.send(seed)
         connection.send(None)
     except SiteFault as fault:
         connection.send(fault)
-
-
-class _Sender:
-    """Sends seeds some at a time, and what has waited for `_BATCH_S`, also while the next one does not come."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._seeds: list[Labelled] = []
-        self._lock = threading.Lock()
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._send_in_time, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-        self._send()
-
-    def add(self, seed: Labelled) -> None:
-        self._seeds.append(seed)
-        if len(self._seeds) >= _BATCH:
-            self._send()
-
-    def _send_in_time(self) -> None:
-        with contextlib.suppress(OSError):  # the machine wants no more
-            while not self._over.wait(_BATCH_S):
-                self._send()
-
-    def _send(self) -> None:
-        with self._lock:
-            seeds, self._seeds = self._seeds, []
-            if seeds:
-                self._connection.send(seeds)
 
 
 # -- pages
@@ -331,9 +294,7 @@ class SideProcess:
 
 # -- site files
 
-_POLL_S = 0.002  # how long the main loop waits for seeds each time
-_BATCH = 200  # seeds
-_BATCH_S = 0.1  # that they are held back at most
+_POLL_S = 0.002  # how long the main loop waits for the next seed, if the last look found none
 _LONGEST_GAP_S = 1.0  # between two looks that counts as silence
 _NOTHING, _GONE = object(), object()
 
@@ -365,19 +326,16 @@ class Seeds(Iterator[Labelled | None]):
         assert site.code is not None
         self._site, self._code = site, site.code
         self._process: Started | None = None
-        self._ready: Iterator[Labelled] = iter(())
         self._silent_s = 0.0
         self._looked_at = 0.0
 
     def __next__(self) -> Labelled | None:
-        found = next(self._ready, None)
-        if found is not None:
-            return found
         self._process = self._process or _asked(_give_seeds, self._code)
-        message = _received(self._process, _POLL_S)
-        if isinstance(message, list):
-            self._ready, self._silent_s = iter(message), 0.0
-        elif message is not _NOTHING:
+        message = _received(self._process, _POLL_S if self._silent_s else 0.0)
+        if isinstance(message, tuple):
+            self._silent_s = 0.0
+            return message
+        if message is not _NOTHING:
             self._end(message)
         elif self._silence_s() > MOST_WAIT_S:
             self._end(SiteFault(f"{self._site.name}: seeds: gave nothing for {MOST_WAIT_S:g} s"))

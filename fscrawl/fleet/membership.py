@@ -45,7 +45,7 @@ from fscrawl.frontier.flags import NO_FLAGS, Flags
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.shards import StoredOnTree
 from fscrawl.frontier.task import PageTask
-from fscrawl.storage.caches import caches_live_s
+from fscrawl.storage.mounts import caches_live_s
 from fscrawl.store import Tree
 
 _MOST_OF_LEASE = 2 / 3  # the time between two beats: a permit holds for that of the last one, and some more

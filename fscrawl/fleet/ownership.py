@@ -31,8 +31,8 @@ from fscrawl.fleet.assignment import assign
 from fscrawl.fleet.beat import Hello
 from fscrawl.fleet.heartbeat import is_gone, is_worth_a_look
 from fscrawl.fleet.machinery import Heard, Lease, Machinery, Peer
-from fscrawl.storage.caches import CACHES_LIVE_S
 from fscrawl.storage.layout import lease_path
+from fscrawl.storage.mounts import CACHES_LIVE_S
 from fscrawl.util.parallel import READERS, in_turn_if_slow
 
 _UNREAD = ""

@@ -31,9 +31,9 @@ from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.shards import Location, StoredOnTree
 from fscrawl.labels import sound
 from fscrawl.sites.rules import by_present_rules
-from fscrawl.storage.caches import CACHES_LIVE_S
-from fscrawl.storage.flaws import misplaced, unsayable
+from fscrawl.storage.flaws import misplaced
 from fscrawl.storage.layout import ERRS, LINKS
+from fscrawl.storage.mounts import CACHES_LIVE_S
 from fscrawl.storage.records import ErrorRecord, PageRecord, TreeRecord
 from fscrawl.store import Tree
 from fscrawl.util.humanize import number_of
@@ -99,8 +99,8 @@ def records_of(
 
 
 def _checked(record: R, host: str, key: str) -> R:
-    """Raise RecordError if somebody has edited a record so that no log could hold what it says of itself."""
-    if wrong := misplaced(record, host, key) or unsayable(record):
+    """Raise RecordError if somebody has edited a record so that it is one of another URL."""
+    if wrong := misplaced(record, host, key):
         raise RecordError(wrong)
     return record
 

@@ -19,7 +19,7 @@ from fscrawl.parse.fields import OF_ITEMS, OF_PAGES, Column, Mistake, read_colum
 from fscrawl.request import FORBIDDEN_HEADERS, Request, flaw
 from fscrawl.sites import seeds
 from fscrawl.sites.rules import Expected, Follow, NoRedirect, SiteRules, of_two_types, too_many, twice
-from fscrawl.util.user_text import TomlFile, one_line, shown
+from fscrawl.util.user_text import one_line, shown
 
 if TYPE_CHECKING:
     from fscrawl.sites.code import Code
@@ -37,25 +37,25 @@ _ALLOWED_HEADERS = frozenset({"authorization", "cookie"})  # their values may na
 _T = TypeVar("_T")
 
 
-def read_sites(tables: Any, file: TomlFile) -> tuple[SiteRules, ...]:
-    """Read the value of `site`. `file`: the text it stands in.
+def read_sites(tables: Any, where: str) -> tuple[SiteRules, ...]:
+    """Read the value of `site`. `where`: the file it stands in, for messages.
 
+    >>> import tomllib
     >>> text = "[[site]]\\nhosts = ['a.example']\\nfolow = []"
-    >>> file = TomlFile(text, "crawl.toml")
-    >>> read_sites(file.tables()["site"], file)
+    >>> read_sites(tomllib.loads(text)["site"], "crawl.toml")
     Traceback (most recent call last):
     fscrawl.errors.SettingsError: crawl.toml: [[site]] 1 (a.example): unknown key folow; did you mean follow?
     """
     if not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
-        raise SettingsError(f"{file.where}: [site]: write it with double brackets, [[site]]: there may be several")
-    sites = tuple(_of_table(number, table, file) for number, table in enumerate(tables))
+        raise SettingsError(f"{where}: [site]: write it with double brackets, [[site]]: there may be several")
+    sites = tuple(_of_table(number, table, where) for number, table in enumerate(tables))
     for problem in (twice(sites), of_two_types(sites), too_many(sites, lambda name: "x")):  # noqa: ARG005 - later
         if problem:
-            raise SettingsError(f"{file.where}: {problem}")
+            raise SettingsError(f"{where}: {problem}")
     return sites
 
 
-def _of_table(number: int, table: Mapping[str, Any], file: TomlFile) -> SiteRules:
+def _of_table(number: int, table: Mapping[str, Any], where: str) -> SiteRules:
     hosts = table.get("hosts")
     first = hosts[0] if isinstance(hosts, list) and hosts else hosts
     is_shown = first and isinstance(first, str) and "@" not in first
@@ -68,7 +68,7 @@ def _of_table(number: int, table: Mapping[str, Any], file: TomlFile) -> SiteRule
                 raise Mistake(f"unknown key {one_line(key)}; {hint}")
         return read_site(name, table, table=table)
     except Mistake as error:
-        raise SettingsError(f"{name}: {error}", where=file.where) from None
+        raise SettingsError(f"{name}: {error}", where=where) from None
 
 
 def read_site(

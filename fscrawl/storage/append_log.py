@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
 from typing import Literal
 
 from fscrawl.errors import PlantedError, UnfitFileError
-from fscrawl.storage.atomic import close_read, sync, sync_directory_of, write_all
+from fscrawl.storage.atomic import opened, read_at, read_range, sync, sync_directory_of, write_all
 from fscrawl.storage.retrying import BRIEF, Retrying
-from fscrawl.storage.safe_open import AnyPath, open_to_append, open_to_read
+from fscrawl.storage.safe_open import AnyPath, open_to_append
 
 _Sameness = Literal["same", "other", "missing"]
 _MARK_BYTES = 256  # a line of a log has a number, a time or a key, so no other file ends like it
@@ -90,15 +89,11 @@ def same_file(path: AnyPath, offset: int, data: bytes) -> _Sameness:
     file system may answer for a handle, or for a name without opening it, from a cache.
     """
     try:
-        descriptor, _ = open_to_read(path)
+        return "same" if read_range(path, offset, len(data)) == data else "other"
     except FileNotFoundError:
         return "missing"
     except UnfitFileError:
         return "other"
-    try:
-        return "same" if _pread(descriptor, len(data), offset) == data else "other"
-    finally:
-        close_read(descriptor)
 
 
 def tail(path: AnyPath, offset: int, most: int | None = None, retrying: Retrying = BRIEF) -> bytes:
@@ -115,8 +110,8 @@ def tail(path: AnyPath, offset: int, most: int | None = None, retrying: Retrying
 
 
 def _read_from(path: AnyPath, offset: int, most: int) -> bytes:
-    with _opened(path) as (descriptor, size):
-        return _pread(descriptor, min(size - offset, most), offset)
+    with opened(path) as (descriptor, size):
+        return read_at(descriptor, offset, min(size - offset, most))
 
 
 def newest(path: AnyPath, offset: int, most: int, retrying: Retrying = BRIEF) -> tuple[bytes, int]:
@@ -132,28 +127,12 @@ def newest(path: AnyPath, offset: int, most: int, retrying: Retrying = BRIEF) ->
 
 
 def _newest_from(path: AnyPath, offset: int, most: int) -> tuple[bytes, int]:
-    with _opened(path) as (descriptor, size):
+    with opened(path) as (descriptor, size):
         while True:
             start = max(offset, size - most)
-            data = _pread(descriptor, size - start, start)
+            data = read_at(descriptor, start, size - start)
             begin = data.find(b"\n") + 1 if start > offset else 0  # the first line is cut
             end = data.rfind(b"\n") + 1
             if start == offset or most >= _READ_BYTES or data.count(b"\n", begin) >= 2:
                 return data[begin:end], start + end if end else offset
             most = min(8 * most, _READ_BYTES)
-
-
-@contextlib.contextmanager
-def _opened(path: AnyPath) -> Iterator[tuple[int, int]]:
-    descriptor, size = open_to_read(path)
-    try:
-        yield descriptor, size
-    finally:
-        close_read(descriptor)
-
-
-def _pread(descriptor: int, wanted: int, offset: int) -> bytes:
-    data = os.pread(descriptor, wanted, offset) if wanted > 0 else b""
-    while 0 < len(data) < wanted and (more := os.pread(descriptor, wanted - len(data), offset + len(data))):
-        data += more
-    return data

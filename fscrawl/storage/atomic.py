@@ -15,9 +15,9 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
-from fscrawl.errors import UnfitFileError, tree_error
+from fscrawl.errors import UnfitFileError
 from fscrawl.storage.permissions import Access
 from fscrawl.storage.retrying import BRIEF, Retrying
 from fscrawl.storage.safe_open import (
@@ -37,40 +37,19 @@ _MORE_BYTES = 1 << 20  # of a file that grows while it is read
 _END_BYTES = 64  # by which a large file is known again: it ends with a digest
 
 
-class translated:  # noqa: N801 - reads as what it is, a `with` word
-    """Inside `with translated(path):` an OSError becomes the TreeError for that path."""
-
-    __slots__ = ("_path",)  # a class, which is faster than a generator
-
-    def __init__(self, path: AnyPath) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, OSError):
-            raise tree_error(error, self._path) from error
-
-
 def publish(path: AnyPath, data: bytes, machine: str, *, fsync: bool = False, retrying: Retrying = BRIEF) -> None:
     """Make `path` appear with `data`, whole; an existing file is replaced. The directory must exist.
 
     `fsync`: file and name are on the disk when this returns.
     """
-    with Temporary(path, machine) as temporary:
-
-        def rename_once() -> None:
-            try:
-                temporary.rename()
-            except FileNotFoundError:
-                if not _holds(path, data):  # a rename that was sent twice does not find its file
-                    raise
-
-        retrying(path, lambda: temporary.write(lambda descriptor: _write(descriptor, data, fsync=fsync)))
-        retrying(path, rename_once)
-        if fsync:
-            retrying(path, lambda: sync_directory_of(path))
+    _publish(
+        path,
+        lambda descriptor: _write(descriptor, data, fsync=fsync),
+        lambda: _holds(path, data),
+        machine,
+        fsync=fsync,
+        retrying=retrying,
+    )
 
 
 def publish_chunks(
@@ -86,25 +65,39 @@ def publish_chunks(
     `make`: gives the data, in chunks. It is called again, and must give the same, if writing has to begin anew.
     """
     size, end = 0, b""
-    with Temporary(path, machine) as temporary:
 
-        def fill(descriptor: int) -> int:
-            nonlocal size, end
-            size, end = _write_chunks(descriptor, make(), fsync=fsync)
-            return size
+    def fill(descriptor: int) -> int:
+        nonlocal size, end
+        size, end = _write_chunks(descriptor, make(), fsync=fsync)
+        return size
+
+    _publish(path, fill, lambda: _ends_with(path, size, end), machine, fsync=fsync, retrying=retrying)
+    return size
+
+
+def _publish(
+    path: AnyPath,
+    fill: Callable[[int], int],
+    is_there: Callable[[], bool],
+    machine: str,
+    *,
+    fsync: bool,
+    retrying: Retrying,
+) -> None:
+    """`fill`: writes to an open file, and gives its size. `is_there`: tells whether `path` has what it wrote."""
+    with Temporary(path, machine) as temporary:
 
         def rename_once() -> None:
             try:
                 temporary.rename()
             except FileNotFoundError:
-                if not _ends_with(path, size, end):  # a rename that was sent twice does not find its file
+                if not is_there():  # a rename that was sent twice does not find its file
                     raise
 
         retrying(path, lambda: temporary.write(fill))
         retrying(path, rename_once)
         if fsync:
             retrying(path, lambda: sync_directory_of(path))
-    return size
 
 
 def claim(
@@ -289,14 +282,16 @@ def read_file(path: AnyPath, most: int | None = None) -> bytes:
 
 def read_range(path: AnyPath, offset: int, length: int) -> bytes:
     """Read a part of a file; less than `length` bytes if it ends before. Raises OSError."""
-    descriptor, _ = open_to_read(path)
-    try:
-        data = os.pread(descriptor, length, offset)
-        while len(data) < length and (more := os.pread(descriptor, length - len(data), offset + len(data))):
-            data += more
-        return data
-    finally:
-        close_read(descriptor)
+    with opened(path) as (descriptor, _):
+        return read_at(descriptor, offset, length)
+
+
+def read_at(descriptor: int, offset: int, length: int) -> bytes:
+    """Read a part of an open file; less than `length` bytes if it ends before. Raises OSError."""
+    data = os.pread(descriptor, length, offset) if length > 0 else b""
+    while 0 < len(data) < length and (more := os.pread(descriptor, length - len(data), offset + len(data))):
+        data += more
+    return data
 
 
 def stamp_of(path: AnyPath) -> tuple[int, float]:
@@ -304,9 +299,16 @@ def stamp_of(path: AnyPath) -> tuple[int, float]:
 
     As whoever opens it sees them: sshfs shows older ones by name.
     """
+    with opened(path) as (descriptor, size):
+        return size, os.fstat(descriptor).st_mtime
+
+
+@contextlib.contextmanager
+def opened(path: AnyPath) -> Iterator[tuple[int, int]]:
+    """Open a file for reading; give its descriptor and its size. Raises OSError."""
     descriptor, size = open_to_read(path)
     try:
-        return size, os.fstat(descriptor).st_mtime
+        yield descriptor, size
     finally:
         close_read(descriptor)
 

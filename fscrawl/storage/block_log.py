@@ -14,7 +14,7 @@ import os
 from typing import Self
 
 from fscrawl.errors import PlantedError
-from fscrawl.storage.atomic import close_read, sync, sync_directory_of
+from fscrawl.storage.atomic import close_read, read_at, sync, sync_directory_of
 from fscrawl.storage.retrying import Retrying
 from fscrawl.storage.safe_open import AnyPath, open_to_read, open_to_write
 
@@ -82,16 +82,10 @@ class LogView:
         if self._descriptor is None:
             self._descriptor, _ = open_to_read(self._path)
         try:
-            data = os.pread(self._descriptor, length, offset)
-            while 0 < len(data) < length:
-                more = os.pread(self._descriptor, length - len(data), offset + len(data))
-                if not more:
-                    break
-                data += more
+            return read_at(self._descriptor, offset, length)
         except OSError:
             self.close()  # a handle may have gone stale; the next try opens the file again
             raise
-        return data
 
     def close(self) -> None:
         if self._descriptor is not None:

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from fscrawl.errors import TreeError
 from fscrawl.storage.atomic import read_file
-from fscrawl.storage.caches import caches_live_s
 from fscrawl.storage.files import TreeFiles
 from fscrawl.storage.layout import KEPT_SETTINGS, PAUSE, SEEDS, SETTINGS, SIGNS, STOP, TREE_RECORD
+from fscrawl.storage.mounts import caches_live_s
 from fscrawl.storage.retrying import BRIEF
 from fscrawl.storage.safe_open import Place
 from fscrawl.util.installed import command
@@ -66,7 +66,7 @@ class Controls:
 
     def settings_if_there(self) -> str | None:
         """Read `crawl.toml`; None at the moment when an editor replaces it."""
-        return kept_settings(self._files.root)
+        return text_if_there(self._files.root)
 
     def same_s(self, name: str, seen_s: float, now: float) -> float:
         """Give for how long a file that was just read has certainly been the same: at least for `seen_s`.
@@ -93,7 +93,7 @@ class Controls:
         if data is None:
             return None
         first, _, rest = decode(data).partition("\n")
-        return rest if first.startswith(_COPY_OF) else decode(data)  # of an older version
+        return rest if first.startswith(_COPY_OF) else None
 
     def copied(self) -> str:
         """Give the digest of the text that the copy was made of; "" if it is not known."""
@@ -110,7 +110,7 @@ class Controls:
 
     def list_if_there(self, name: str) -> str | None:
         """Read a list of values for seeds, a text file in the root; None if it is not there."""
-        return kept_list(self._files.root, name)
+        return text_if_there(self._files.root, name)
 
     def seeds(self) -> str:
         """Read `seeds.txt`; "" if somebody has removed it."""
@@ -127,27 +127,13 @@ class Controls:
         self._files.append_line(SEEDS, new.encode(encoding_of(data)))
 
 
-def kept_settings(root: Path) -> str | None:
-    """Read the `crawl.toml` of a directory, which may not be a tree; None if the file is missing."""
-    return _text_if_there(root, SETTINGS)
-
-
-def kept_seeds(root: Path) -> str | None:
-    """Read the `seeds.txt` of a directory, which may not be a tree; None if the file is missing."""
-    return _text_if_there(root, SEEDS)
-
-
-def kept_list(root: Path, name: str) -> str | None:
-    """Read a list of values for seeds of a directory, which may not be a tree; None if the file is missing."""
-    return _text_if_there(root, name)
+def text_if_there(root: Path, name: str = SETTINGS) -> str | None:
+    """Read a file that people write in a directory, which may not be a tree; None if the file is missing."""
+    place = Place(str(root), name)
+    data = BRIEF.find(place, lambda: read_file(place), None)
+    return None if data is None else decode(data)
 
 
 def is_stopped(root: Path) -> bool:
     """Tell whether somebody has asked all machines to leave."""
     return BRIEF.find(root, lambda: os.stat(root / STOP, follow_symlinks=False), None) is not None
-
-
-def _text_if_there(root: Path, name: str) -> str | None:
-    place = Place(str(root), name)
-    data = BRIEF.find(place, lambda: read_file(place), None)
-    return None if data is None else decode(data)

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
-from fscrawl.errors import PlantedError
+from fscrawl.errors import PlantedError, tree_error
 from fscrawl.storage.append_log import Log, newest, tail
 from fscrawl.storage.atomic import (
     claim,
@@ -36,7 +36,6 @@ from fscrawl.storage.atomic import (
     sync,
     sync_directory_of,
     temporary_owner,
-    translated,
     write_all,
 )
 from fscrawl.storage.block_log import LogEnd, LogView
@@ -267,12 +266,14 @@ class TreeFiles:
         """
         place = self._at(path)
         descriptor, _ = self.retrying(place, lambda: open_to_append(place, os.O_CREAT))
-        with translated(place):
+        try:
             try:
                 write_all(descriptor, data)
                 sync(descriptor)
             finally:
                 os.close(descriptor)
+        except OSError as error:
+            raise tree_error(error, place) from error
 
     def overwrite(self, path: str, offset: int, data: bytes) -> None:
         """Write over a part of a file that people write: it stays the same file, and as secret as it was."""

@@ -1,4 +1,7 @@
-"""Which file system a directory is on, by the system's table of mounts.
+"""Which file system a directory is on, by the system's table of mounts; and how long it may show an old state.
+
+A client of NFS, sshfs or another share keeps what it has read for a while. On a local disk nothing is old. Whoever must
+be sure of what is there waits for as long as `caches_live_s` says.
 
 Vocabulary:
   kind       the type in the table: "nfs4", "fuse.sshfs", "ext4", …
@@ -15,6 +18,7 @@ from typing import NamedTuple
 TABLE = Path("/proc/self/mountinfo")
 LOCAL = frozenset({"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "xfs", "zfs"})  # kinds: on a disk
 IN_MEMORY = frozenset({"ramfs", "tmpfs"})
+CACHES_LIVE_S = 60.0  # the longest that NFS keeps an attribute
 
 
 class Mount(NamedTuple):
@@ -24,6 +28,12 @@ class Mount(NamedTuple):
     kind: str
     source: str
     options: frozenset[str]
+
+
+def caches_live_s(root: Path) -> float:
+    """Give for how many seconds what is read below `root` may be old: 0 on a local disk."""
+    mount = mount_at(root)
+    return 0.0 if mount is not None and mount.kind in LOCAL | IN_MEMORY else CACHES_LIVE_S
 
 
 def mount_at(directory: Path) -> Mount | None:

@@ -11,7 +11,6 @@ import msgspec
 
 from fscrawl.errors import RecordError, TreeError, tree_error
 from fscrawl.request import parts_of, url_of
-from fscrawl.storage.caches import caches_live_s
 from fscrawl.storage.files import TreeFiles
 from fscrawl.storage.layout import (
     DOM,
@@ -25,6 +24,7 @@ from fscrawl.storage.layout import (
     of_page,
     page_file_of,
 )
+from fscrawl.storage.mounts import caches_live_s
 from fscrawl.storage.pack_writer import Page, Writer
 from fscrawl.storage.packs import (
     At,

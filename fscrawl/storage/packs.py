@@ -37,8 +37,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 from fscrawl.errors import FscrawlError, PlantedError
-from fscrawl.storage.atomic import close_read
-from fscrawl.storage.caches import CACHES_LIVE_S
+from fscrawl.storage.atomic import close_read, read_at
 from fscrawl.storage.files import TreeFiles
 from fscrawl.storage.kinds import MOST_BYTES
 from fscrawl.storage.layout import (
@@ -58,6 +57,7 @@ from fscrawl.storage.layout import (
     segment_of,
     segment_path,
 )
+from fscrawl.storage.mounts import CACHES_LIVE_S
 from fscrawl.storage.records import RenderRecord
 from fscrawl.storage.safe_open import Place, open_to_read
 from fscrawl.util.lru import Lru, Recent
@@ -209,11 +209,7 @@ class _Open:
     def read(self, offset: int, length: int) -> bytes:
         if offset + length > self._size:  # more may have been appended, or the range may be a made-up one
             self._size = os.fstat(self.descriptor).st_size
-        length = min(length, self._size - offset)
-        data = os.pread(self.descriptor, length, offset) if length > 0 else b""
-        while 0 < len(data) < length and (more := os.pread(self.descriptor, length - len(data), offset + len(data))):
-            data += more
-        return data
+        return read_at(self.descriptor, offset, min(length, self._size - offset))
 
 
 class _Reader:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Iterable
 
@@ -11,7 +10,7 @@ from fscrawl.storage.append_log import tail
 from fscrawl.storage.atomic import make_directory, write_all
 from fscrawl.storage.files import TreeFiles
 from fscrawl.storage.layout import probe_path
-from fscrawl.storage.safe_open import Place, create, open_directory, open_parent, open_to_append
+from fscrawl.storage.safe_open import Place, create, open_directory, open_to_append
 
 
 class ProbeDirectory:
@@ -90,20 +89,10 @@ class ProbeDirectory:
         try:
             for name in names:
                 self._files.remove(f"{self._path}/{name}")
-            return self._retrying.find(self.path, self._remove_once, True)
         except PlantedError:  # a link stands there; it is no directory of a probe
             return False
-
-    def _remove_once(self) -> bool:
-        place = Place(str(self._files.root), self._path)
-        try:
-            with open_parent(place) as here:
-                os.rmdir(f"{here}/{os.path.basename(self._path)}")
-        except OSError as error:
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
-                raise
-            return False
-        return True
+        self._files.remove_empty_directory(self._path)
+        return not self._files.exists(self._path)
 
 
 def _write_and_close(descriptor: int, data: bytes) -> None:

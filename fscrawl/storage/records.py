@@ -104,6 +104,9 @@ def _writable(value: object) -> object:
 
 
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=10**15)]
+_Number = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]  # as tables hold it
+_Word = Annotated[str, msgspec.Meta(pattern=r"^(?!-\Z)[!-~]+\Z")]  # as a line of a log holds it; a dash stands for none
+_WordOrNone = Annotated[str, msgspec.Meta(pattern=r"^(?!-\Z)[!-~]*\Z")]
 
 
 class RenderRecord(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -191,15 +194,15 @@ class PageRecord(Record, frozen=True, omit_defaults=True):
 
     url: str
     key: str
-    depth: int
-    referrer: str
+    depth: _Number
+    referrer: _WordOrNone
     fetched_at: str
     machine: str
-    status: int
+    status: _Number
     headers: dict[str, str]
-    bytes: int
+    bytes: _Count
     sha256: str
-    elapsed: float
+    elapsed: Annotated[float, msgspec.Meta(ge=0, lt=1 << 31)]
     links: tuple[str, ...]
     encoding: str | None = None
     encoding_source: str | None = None
@@ -213,7 +216,7 @@ class PageRecord(Record, frozen=True, omit_defaults=True):
     truncated: bool | None = None
     sitemaps: tuple[str, ...] | None = None
     checked_at: str | None = None
-    checked_status: int | None = None
+    checked_status: _Number | None = None
     too_long: int | None = None
     requests: tuple[str, ...] | None = None
     rules: str | None = None
@@ -313,14 +316,14 @@ class ErrorRecord(Record, frozen=True, omit_defaults=True):
 
     url: str
     key: str
-    depth: int
-    referrer: str
-    failed_at: str
+    depth: _Number
+    referrer: _WordOrNone
+    failed_at: _Word
     machine: str
     class_: str = msgspec.field(name="class")
     message: str
-    attempts: int
-    status: int | None = None
+    attempts: _Number
+    status: _Number | None = None
     headers: dict[str, str] | None = None
     sitemap: str | None = None
     too_long: int | None = None

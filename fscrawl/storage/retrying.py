@@ -64,7 +64,8 @@ class Retrying:
             while True:
                 if not warned and time.monotonic() - began > _WARN_AFTER_S:
                     warned = True
-                    self._warn_of_wait(f"{tree_error(error, path)} (trying again, for {self.limit_s:g} s)")
+                    if self._count_waiting(1) == 1:  # else another thread has warned, and waits still
+                        self._warn(f"{tree_error(error, path)} (trying again, for {self.limit_s:g} s)")
                 if not self._pause(pause_s, began + self.limit_s):
                     raise _gave_up(tree_error(error, path), time.monotonic() - began) from error
                 pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
@@ -78,23 +79,14 @@ class Retrying:
                     answered = True
                     return given
         finally:
-            if warned:
-                self._warn_of_end(f"the tree answers again, after {time.monotonic() - began:.0f} s: going on", answered)
+            if warned and self._count_waiting(-1) == 0 and answered:
+                self._warn(f"the tree answers again, after {time.monotonic() - began:.0f} s: going on")
 
-    def _warn_of_wait(self, text: str) -> None:
-        """Warn of a wait, unless another thread has done so and still waits."""
+    def _count_waiting(self, more: int) -> int:
+        """Give how many threads have been waiting for long, after so many more do."""
         with self._lock:
-            self._waiting += 1
-            first = self._waiting == 1
-        if first:
-            self._warn(text)
-
-    def _warn_of_end(self, text: str, answered: bool) -> None:
-        with self._lock:
-            self._waiting -= 1
-            last = self._waiting == 0
-        if last and answered:
-            self._warn(text)
+            self._waiting += more
+            return self._waiting
 
     def _pause(self, pause_s: float, until: float) -> bool:
         """Sleep; tell whether to try again."""

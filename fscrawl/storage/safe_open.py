@@ -21,7 +21,6 @@ import errno
 import os
 import stat
 from pathlib import Path
-from typing import overload
 
 import msgspec
 
@@ -74,17 +73,6 @@ def name_of(path: AnyPath) -> str:
     return name
 
 
-@overload
-def parent_of(path: Place) -> Place: ...
-@overload
-def parent_of(path: AnyPath) -> AnyPath: ...
-def parent_of(path: AnyPath) -> AnyPath:
-    """Give the directory that a file or directory is in; that of the root is the root."""
-    if isinstance(path, Place):
-        return Place(path.root, path.path.rpartition("/")[0])
-    return os.path.dirname(os.fspath(path)) or "."
-
-
 class open_directory:  # noqa: N801 - reads as what it is, a `with` word
     """`with open_directory(path) as here:` opens a directory of the tree, and gives a path to it. Raises OSError.
 
@@ -109,8 +97,10 @@ class open_directory:  # noqa: N801 - reads as what it is, a `with` word
 
 
 def open_parent(path: AnyPath) -> open_directory:
-    """Do what `open_directory` does for the directory that a file is in."""
-    return open_directory(parent_of(path))
+    """Do what `open_directory` does for the directory that a file or directory is in; that of the root is the root."""
+    if isinstance(path, Place):
+        return open_directory(Place(path.root, path.path.rpartition("/")[0]))
+    return open_directory(os.path.dirname(os.fspath(path)) or ".")
 
 
 def _walk(place: Place, most_names: int | None = None) -> int:

@@ -20,12 +20,6 @@ from fscrawl.storage.layout import LONGEST_NAME_BYTES, PLANTED
 from fscrawl.storage.permissions import Access, share_file
 from fscrawl.storage.safe_open import AnyPath, create_beside, name_of
 
-_DRAWN = 64
-_pool: list[bytes] = []
-os.register_at_fork(after_in_child=_pool.clear)
-_TRIES = 3
-_NAMES = 8  # that are tried; a server whose every reply is lost is out of order
-
 
 class Temporary:
     """The temporary of one file. Each try to write it takes a new name, so that O_EXCL can never find an own one.
@@ -45,8 +39,7 @@ class Temporary:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None or len(self._names) > 1:  # earlier tries may have left theirs
-            for _ in range(_TRIES):
-                self.discard()
+            self.discard()
 
     @property
     def _newest(self) -> str:
@@ -69,17 +62,13 @@ class Temporary:
         return size
 
     def _create(self) -> int:
-        """Make a file of a new name. A call that was sent twice says EEXIST for its own success: then take another."""
-        name = name_of(self.path)
-        for tries_left in reversed(range(_NAMES)):
-            self.discard()
-            self._names.append(_name_for(name, self._machine))
-            try:
-                return create_beside(self.path, self._names[-1])
-            except FileExistsError:
-                if not tries_left:
-                    raise
-        raise AssertionError("not reached")  # pragma: no cover
+        """Make a file of a new name. A call that was sent twice says EEXIST for its own success: then try again."""
+        self.discard()
+        self._names.append(_name_for(name_of(self.path), self._machine))
+        try:
+            return create_beside(self.path, self._names[-1])
+        except FileExistsError as error:
+            raise OSError(errno.EREMOTEIO, "the file is there already") from error
 
     def rename(self) -> None:
         """Give it the name of its file. A directory that has that name is set aside."""
@@ -111,18 +100,8 @@ class Temporary:
                 self._names.append(name)
 
 
-def _drawn() -> bytes:
-    """Give 8 bytes that nobody can guess. They are drawn for many names at once; a fork draws others."""
-    if _pool:
-        with contextlib.suppress(IndexError):  # another thread was first
-            return _pool.pop()
-    many = os.urandom(8 * _DRAWN)
-    _pool.extend(many[at : at + 8] for at in range(8, len(many), 8))
-    return many[:8]
-
-
 def _name_for(name: str, machine: str) -> str:
-    end = f".{machine}.{_drawn().hex()}.tmp"
+    end = f".{machine}.{os.urandom(8).hex()}.tmp"
     return f".{_cut(name, LONGEST_NAME_BYTES - 1 - len(end))}{end}"
 
 

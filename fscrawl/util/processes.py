@@ -48,9 +48,10 @@ def start_server(modules: Sequence[str]) -> None:
         except BlockingIOError:  # no process can be started
             raise
         except OSError as error:  # such as "AF_UNIX path too long"
-            _look_for_working_directory()
-            where = tempfile.gettempdir()
-            raise UsageError(f"{where}: no socket can be made there ({error}); set TMPDIR to a short path") from error
+            raise UsageError(
+                f"no process can be started ({error}); the working directory must still be there, and TMPDIR must be a"
+                f" short path, not {tempfile.gettempdir()}"
+            ) from error
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
@@ -66,14 +67,6 @@ def check_shared_memory() -> None:
     except OSError as error:
         what = f"{_SHARED}: processes share memory and locks there: {reason(error)}"
         raise FscrawlError(f"{what}; it must be a directory in which this user can write") from error
-
-
-def _look_for_working_directory() -> None:
-    """Raise UsageError if it is gone: multiprocessing passes on where they are."""
-    try:
-        Path.cwd()
-    except OSError:
-        raise UsageError("the working directory is not there any more; change to one that is there") from None
 
 
 def _silence_tracker() -> None:

@@ -130,7 +130,7 @@ def sound_lines(text: str) -> Iterator[Line]:
     >>> [line.text for line in sound_lines("a\nb\udcff\nc\0\nd")]
     ['a', 'd']
     """
-    return (line for line in lines(text) if not _flaw_of(line))
+    return (line for line in lines(text) if not flaw_of(line))
 
 
 def flaws(text: str) -> Iterator[tuple[int, int, str]]:
@@ -142,11 +142,12 @@ def flaws(text: str) -> Iterator[tuple[int, int, str]]:
     if text.isascii() and "\0" not in text:
         return
     for line in lines(text):
-        if flaw := _flaw_of(line):
+        if flaw := flaw_of(line):
             yield line.number, line.column + flaw[0], flaw[1]
 
 
-def _flaw_of(line: Line) -> tuple[int, str] | None:
+def flaw_of(line: Line) -> tuple[int, str] | None:
+    """Tell where a line is no text, and why; None if all of it is."""
     if "\0" in line.text:
         return line.text.index("\0"), "a NUL byte is no text; save the file as UTF-8"
     return stray_byte(line.text)
@@ -181,24 +182,18 @@ def one_line(name: str) -> str:
     return name if name.isprintable() else to_toml(name)
 
 
-class TomlFile:
-    """The text of a file. `where`: what it is called in messages."""
+def read_toml(text: str, where: str) -> dict[str, Any]:
+    """Read the text of a file, which messages call `where`. SettingsError if it is no TOML.
 
-    def __init__(self, text: str, where: str) -> None:
-        self._text = text.removeprefix("\ufeff").replace("\r\n", "\n")
-        self.where = where
-
-    def tables(self, hint: str = "") -> dict[str, Any]:
-        """Read the file. `hint`: what the message says after all else. Raises SettingsError if it is no TOML.
-
-        >>> TomlFile("[crawl]\\nscope = any", "crawl.toml").tables()
-        Traceback (most recent call last):
-        fscrawl.errors.SettingsError: crawl.toml: not valid TOML: Invalid value (at line 2, column 9)
-        """
-        stray = stray_byte(self._text)
-        if stray is not None:
-            raise SettingsError(f"not valid TOML: {stray[1]}", where=place(self.where, self._text, stray[0]))
-        try:
-            return tomllib.loads(self._text)
-        except (ValueError, RecursionError) as error:  # a number of 5,000 digits is a plain ValueError
-            raise SettingsError(f"not valid TOML: {error}{hint}", where=self.where) from None
+    >>> read_toml("[crawl]\\nscope = any", "crawl.toml")
+    Traceback (most recent call last):
+    fscrawl.errors.SettingsError: crawl.toml: not valid TOML: Invalid value (at line 2, column 9)
+    """
+    text = text.removeprefix("\ufeff")
+    stray = stray_byte(text)
+    if stray is not None:
+        raise SettingsError(f"not valid TOML: {stray[1]}", where=place(where, text, stray[0]))
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits is a plain ValueError
+        raise SettingsError(f"not valid TOML: {error}", where=where) from None

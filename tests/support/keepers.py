@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from unittest.mock import patch
 
 from fscrawl.config.settings import RenderSettings
+from fscrawl.engine import browsers as module
 from fscrawl.engine.browsers import Browsers
 from fscrawl.render.client import render
 from fscrawl.render.messages import Answer, Ask, Cookie, GaveWay, Job, Lanes, Options, Rendered, Trouble
@@ -17,9 +19,11 @@ Fetch = Callable[[Ask], Answer]
 
 class Keeper:
     def __init__(self, browsers: int = 1, **bounds: int) -> None:
+        """`bounds`: `MEMORY_BYTES` and `MAX_BYTES`, if they are others than those of a crawl."""
         self._lanes = Lanes()
-        self._browsers = Browsers(lambda text: None, **bounds)
-        self._browsers.keep(RenderSettings(when="always", browsers=browsers))
+        self._browsers = Browsers(lambda text: None)
+        with patch.dict(vars(module), bounds):
+            self._browsers.keep(RenderSettings(when="always", browsers=browsers))
 
     def pid(self) -> int:
         pid = self._browsers._keepers[0].pid

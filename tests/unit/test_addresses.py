@@ -70,10 +70,10 @@ def test_networks(value):
 @pytest.mark.parametrize(
     ("value", "complaint"),
     [
-        ("10.1.2.3/8", 'write "10.0.0.0/8"'),
-        ("10.0.0.0/33", "'10.0.0.0/33' is not a network"),
-        ("intranet", "'intranet' is not a network"),
-        ("", "'' is not a network"),
+        ("10.1.2.3/8", "10.1.2.3/8 has host bits set"),
+        ("10.0.0.0/33", "'10.0.0.0/33' does not appear to be an IPv4 or IPv6 network"),
+        ("intranet", "'intranet' does not appear to be an IPv4 or IPv6 network"),
+        ("", "'' does not appear to be an IPv4 or IPv6 network"),
     ],
 )
 def test_check_networks(value, complaint):

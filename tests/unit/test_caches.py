@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fscrawl.storage import mounts
-from fscrawl.storage.caches import CACHES_LIVE_S, caches_live_s
+from fscrawl.storage.mounts import CACHES_LIVE_S, caches_live_s
 
 MOUNTS = """\
 21 1 254:0 / / rw,relatime - ext4 /dev/vda1 rw

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from fscrawl.commands.crawl_summary import summary
+from fscrawl.engine.machine import Ending, Result
 from fscrawl.engine.progress import Counts
-from fscrawl.engine.run import Ending, Result
 from fscrawl.http.answers import CLASSES, HELP
 from fscrawl.util.installed import command
 from tests.support.beats import Logs

@@ -8,7 +8,7 @@ import pytest
 from fscrawl.config import seeds, watcher
 from fscrawl.config.settings import Settings, render
 from fscrawl.config.watcher import EditedText, EditWatcher, ListFiles
-from fscrawl.storage.caches import CACHES_LIVE_S
+from fscrawl.storage.mounts import CACHES_LIVE_S
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import Controls, Tree, create
 

@@ -5,18 +5,18 @@ import re
 import pytest
 
 from fscrawl.config.settings import PolitenessSettings
-from fscrawl.engine.idleness import Idleness, Load, why_paced
+from fscrawl.engine.idleness import Idleness, why_paced
 from fscrawl.frontier.host_scheduler import Fails
 
-NOTHING = Load(pending=0, in_flight=0, room=True, hindered=False)
-WAITING = Load(pending=9, in_flight=1, room=True, hindered=False)
-FULL = Load(pending=9, in_flight=8, room=False, hindered=False)
-PAUSED = Load(pending=0, in_flight=0, room=True, hindered=True)
+NOTHING = {"could_take_more": True, "has_work": False}
+WAITING = {"could_take_more": True, "has_work": True}
+FULL = {"could_take_more": False, "has_work": True}
+PAUSED = {"could_take_more": False, "has_work": False}
 
 
 def noticed(*looks):
     idleness = Idleness(0.0, "host", waits=False)
-    return [(now, reason) for now, load in looks if (reason := idleness.look(now, load))]
+    return [(now, reason) for now, load in looks if (reason := idleness.look(now, **load))]
 
 
 def test_idle_is_said_once():

@@ -145,12 +145,6 @@ def test_nothing_is_loaded_before():
     assert set(run(code, "")[1].split()) == {"fscrawl", "fscrawl.interrupts"}
 
 
-def test_the_entry_of_an_older_installation():
-    """A checkout that was updated may still have a command that calls `cli.main`: signals are caught all the same."""
-    code = "import sys\nfrom fscrawl import cli\nsys.argv = ['fscrawl', 'completion', 'bash']\ncli.main()\nsend(15)"
-    assert run(code, BEGIN)[::2] == (143, "terminated: nothing was changed\n")
-
-
 def test_errors_that_nobody_reads():
     """A pipe that is full does not keep the process."""
     full = "read, end = os.pipe(); os.set_blocking(end, False)\ntry:\n    while os.write(end, b'x' * 65536): pass\n"

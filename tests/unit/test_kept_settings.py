@@ -115,16 +115,6 @@ def test_no_copy_that_fits(tree, capsys, copy):
     assert parse((tree.root / "crawl.toml").read_text()) == apply(Settings(), [FIXED])
 
 
-def test_a_copy_of_an_older_version(tree, capsys):
-    """It does not say of which text it is a copy, and is written again all the same."""
-    chosen = apply(Settings(), [FIXED, "politeness.delay=3"])
-    (tree.root / ".fscrawl/settings.toml").write_text(render(chosen))
-    assert (tree.controls.copied(), tree.controls.copy()) == ("", render(chosen))
-    delete(tree)
-    doctor(tree, capsys, "--repair")
-    assert (tree.root / "crawl.toml").read_text() == render(chosen)
-
-
 def test_somebody_is_faster(tree, monkeypatch, capsys):
     """A file that comes back meanwhile stays as it is."""
     delete(tree)

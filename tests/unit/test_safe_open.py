@@ -237,18 +237,6 @@ def test_what_is_made_behind_a_link_is_removed(tree: Tree) -> None:
     assert sorted(private.iterdir()) == before
 
 
-def test_names_of_temporaries_after_a_fork() -> None:
-    """A process that was forked draws names of its own."""
-    temporary._drawn()
-    reads, writes = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.write(writes, temporary._drawn())
-        os._exit(0)
-    os.waitpid(child, 0)
-    assert os.read(reads, 8) != temporary._drawn()
-
-
 @pytest.mark.parametrize("kind", ["link-to-file", "dangling", "hard-link", "fifo"])
 def test_appended_to(tree: Tree, kind: str) -> None:
     """Nothing is appended to a file that somebody may have given a second name, or that is none."""
@@ -286,7 +274,6 @@ def test_a_second_name_of_a_private_file(tree: Tree, mode: int, name: str) -> No
 def test_temporary_whose_name_is_known(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even who guesses the 64 random bits of a temporary's name has nothing written through a link there."""
     monkeypatch.setattr(os, "urandom", lambda count: b"\7" * count)
-    monkeypatch.setattr(temporary, "_pool", [])
     (tree.root / "links" / HOST).mkdir()
     path = f"links/{HOST}/.{KEY}.json.m-1-aa.{'07' * 8}.tmp"
     plant(tree.root, Planted(path, "link-to-file"))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl.config.seeds import read_given, read_seed, read_seeds
+from fscrawl.config.seeds import read_given, read_seed, read_seeds, reading
 from fscrawl.config.settings import Settings, render
 from fscrawl.config.watcher import EditWatcher, settings_of
 from fscrawl.errors import SettingsError
@@ -78,7 +78,7 @@ def test_a_bad_line(line: bytes, said: str) -> None:
 def test_a_file_of_something_else() -> None:
     """Of very many bad lines the first twenty are told, and the number of the others."""
     warned: list[str] = []
-    assert list(read_seeds("a b\n" * 1000, "x", warned.append)) == []
+    assert list(read_seeds("".join(f"a b{n}\n" for n in range(1000)), "x", warned.append)) == []
     assert len(warned) == 21
     assert warned[-1] == "x: 980 more lines like these, skipped"
 
@@ -87,8 +87,10 @@ def test_lines_told_before() -> None:
     """A line that was told is not told again, wherever it stands now."""
     warned: list[str] = []
     told: set[str] = set()
-    read_seeds("bad\n", "x", warned.append, told)
-    assert list(read_seeds(f"{A}\nbad\nworse\n", "x", warned.append, told)) == [A]
+    found: dict[str, str] = {}
+    for text in ("bad\n", f"{A}\nbad\nworse\n"):
+        assert not any(reading(found, text, "x", warned.append, told, 0))
+    assert list(found) == [A]
     assert [line.partition(": ")[0] for line in warned] == ["x:1:1", "x:3:1"]
 
 

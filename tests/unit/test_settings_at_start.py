@@ -14,7 +14,7 @@ from fscrawl.config.settings import END, Settings, apply, parse, render
 from fscrawl.config.watcher import EditWatcher, ListFiles, read_settings, wait_for_lists
 from fscrawl.errors import SettingsError
 from fscrawl.storage import controls
-from fscrawl.storage.caches import CACHES_LIVE_S
+from fscrawl.storage.mounts import CACHES_LIVE_S
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import Tree, create
 

@@ -172,10 +172,10 @@ def test_state_of_a_dead_mount(tmp_path, fault):
 def test_kept_settings(root, tmp_path):
     """The settings of a directory that is not a tree are read if they are there."""
     (root / "crawl.toml").write_bytes(b"# \xff\n")
-    assert store.kept_settings(root) == "# \udcff\n"
-    assert store.kept_settings(tmp_path) is None
+    assert store.text_if_there(root) == "# \udcff\n"
+    assert store.text_if_there(tmp_path) is None
     with pytest.raises(TreeError):
-        store.kept_settings(root / "crawl.toml")
+        store.text_if_there(root / "crawl.toml")
 
 
 def test_settings_being_replaced(tree):

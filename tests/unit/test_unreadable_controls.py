@@ -9,7 +9,7 @@ import pytest
 from fscrawl.config.settings import FILE, Settings, render
 from fscrawl.config.watcher import EditWatcher, ListFiles
 from fscrawl.storage import kinds
-from fscrawl.storage.caches import CACHES_LIVE_S
+from fscrawl.storage.mounts import CACHES_LIVE_S
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import Tree, create
 

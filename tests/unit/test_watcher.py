@@ -15,7 +15,7 @@ from fscrawl.config.settings import Settings, apply, parse, render
 from fscrawl.config.watcher import EditWatcher, read_settings
 from fscrawl.errors import NoBrowserError, SettingsError, TreeBusyError
 from fscrawl.storage import controls
-from fscrawl.storage.caches import CACHES_LIVE_S
+from fscrawl.storage.mounts import CACHES_LIVE_S
 from fscrawl.storage.records import TreeRecord
 from fscrawl.store import Controls, Tree, create
 from tests.support import effort

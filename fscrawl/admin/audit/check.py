@@ -142,7 +142,7 @@ def _flaw(
     again = (host, key, *_to_fetch(record))
     if flaw := flaws.misplaced(record, host, key):
         return Finding(misplaced, path, flaw, *again)
-    if flaw := flaws.wrong_value(record) or flaws.unsayable(record):
+    if flaw := flaws.wrong_time(record):
         return Finding(wrong, path, flaw, *again)
     if flaw := flaws.not_normal(record):
         return Finding("not_normal", path, flaw)
@@ -155,8 +155,8 @@ def _planted(path: str, error: PlantedError, host: str = "", key: str = "") -> F
 
 
 def _to_fetch(record: PageRecord | ErrorRecord) -> tuple[str, int, str]:
-    """Return a record's URL, depth and referrer for a log; no URL if a log cannot hold them."""
-    if not is_normal(record.url) or not 0 <= record.depth < 1 << flaws.BITS:
+    """Return a record's URL, depth and referrer for a log; no URL if no crawl asks for it."""
+    if not is_normal(record.url):
         return "", 0, ""
     return record.url, record.depth, record.referrer if is_key(record.referrer) else ""
 

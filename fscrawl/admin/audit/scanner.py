@@ -24,7 +24,6 @@ from fscrawl.frontier.url_table import UrlTable
 from fscrawl.request import is_normal, shown
 from fscrawl.sites.rules import Sites, by_present_rules, near_to
 from fscrawl.storage.atomic import temporary_owner
-from fscrawl.storage.caches import caches_live_s
 from fscrawl.storage.layout import (
     ERRS,
     LINKS,
@@ -41,6 +40,7 @@ from fscrawl.storage.layout import (
     key_of,
     page_file_of,
 )
+from fscrawl.storage.mounts import caches_live_s
 from fscrawl.storage.records import PageRecord
 from fscrawl.store import Tree
 from fscrawl.util.parallel import READERS, in_turn, in_turn_if_slow

@@ -94,7 +94,7 @@ def examine(
         waiting.cancel()
         if tree is None:
             yield _no_tree(root, state)
-        elif store.kept_settings(root) is None:
+        elif store.text_if_there(root) is None:
             yield missing_settings(tree, repair=repair)
         chosen, results = read_settings(root, tree, allow_env)
         yield from step("the settings", results)
@@ -176,7 +176,7 @@ def _not_kept(text: str) -> list[str]:
 
 def read_settings(root: Path, tree: Tree | None, allow_env: Collection[str]) -> tuple[Settings, list[CheckResult]]:
     """Read `crawl.toml`, and check whether this machine can use it. Wrong settings count as the defaults."""
-    text, where = store.kept_settings(root), f"{root}/{settings.FILE}"
+    text, where = store.text_if_there(root), f"{root}/{settings.FILE}"
     if text is None:
         return Settings(), []
     record = None if tree is None else tree.record
@@ -205,7 +205,7 @@ def _seeds(
     `is_made`: there is one, which may have its seeds from a site file.
     """
     path = root / store.SEEDS
-    text = store.kept_seeds(root) or ""
+    text = store.text_if_there(root, store.SEEDS) or ""
     bad: list[str] = []
     found = read_seeds(text, str(path), bad.append)
     yield from limited(CheckResult(WARNING, line) for line in bad)

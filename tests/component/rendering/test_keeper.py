@@ -166,7 +166,7 @@ def test_the_history_of_a_page(keeper: Keeper) -> None:
 
 def test_a_page_that_becomes_too_large() -> None:
     """That is known at once, and said as it is."""
-    keeper = Keeper(max_bytes=100_000)
+    keeper = Keeper(MAX_BYTES=100_000)
     try:
         found = keeper.page("<body hidden><script>document.body.append('x'.repeat(2e6))</script>", max_bytes=100_000)
         assert trouble(found) == ("its DOM is too large (more than 100000 bytes)", False)

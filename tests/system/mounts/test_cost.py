@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from fscrawl.storage.caches import CACHES_LIVE_S
+from fscrawl.storage.mounts import CACHES_LIVE_S
 from tests.support.crawling import leases
 from tests.support.fleet import Fleet
 from tests.support.shares.cost import FLAT, Cost

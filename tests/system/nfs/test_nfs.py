@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fscrawl.storage.caches import CACHES_LIVE_S
+from fscrawl.storage.mounts import CACHES_LIVE_S
 from tests.support.crawling import pages
 from tests.support.guests import mountstats
 from tests.support.guests.crawls import BEAT_S, DEAD_AFTER_S, LANES, Site, await_over, begin, lost, stored

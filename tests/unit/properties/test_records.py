@@ -53,6 +53,10 @@ json_values = st.recursive(
 fast = settings(deadline=None, max_examples=tries(100), suppress_health_check=[HealthCheck.too_slow])
 
 
+numbers = st.integers(0, 2**31 - 1)
+words = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1).filter(lambda word: word != "-")
+
+
 def records(kind):
     values = {name: VALUES[hint] for name, hint in get_type_hints(kind).items()}
     if kind is TreeRecord:
@@ -61,8 +65,14 @@ def records(kind):
         values["layout"] = st.sampled_from(["files", "packs"])
         values["changes"] = st.integers(0, 10**9)
         values["machinery"] = st.binary(min_size=16, max_size=16).map(bytes.hex)
-    if kind is PageRecord:  # its extension becomes part of a path
-        values["file"] = st.none() | st.from_regex(r"\A[a-z0-9]{1,8}\Z")
+    if kind in (PageRecord, ErrorRecord):
+        values |= {"depth": numbers, "referrer": st.just("") | words}
+    if kind is PageRecord:
+        values |= {"status": numbers, "checked_status": st.none() | numbers, "bytes": st.integers(0, 10**15 - 1)}
+        values["elapsed"] = st.floats(0, 2**31, exclude_max=True)
+        values["file"] = st.none() | st.from_regex(r"\A[a-z0-9]{1,8}\Z")  # it becomes part of a path
+    if kind is ErrorRecord:
+        values |= {"status": st.none() | numbers, "attempts": numbers, "failed_at": words}
     return st.builds(kind, **values)
 
 

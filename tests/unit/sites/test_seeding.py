@@ -16,7 +16,7 @@ from fscrawl.frontier.flags import Flags
 from fscrawl.frontier.scope import Scope
 from fscrawl.frontier.shards import Location
 from fscrawl.sites.rules import near_to, origins
-from fscrawl.storage.caches import CACHES_LIVE_S
+from fscrawl.storage.mounts import CACHES_LIVE_S
 from fscrawl.storage.records import FORMAT, TreeRecord
 from fscrawl.store import Tree, create
 from fscrawl.util.distinct import LeftOut
