@@ -18,8 +18,8 @@ from typing import Any, TextIO
 
 from fscrawl.commands.crawling import run
 from fscrawl.engine import PRELOADED
-from fscrawl.engine.progress import Counts, Progress
 from fscrawl.engine.machine import Result
+from fscrawl.engine.progress import Counts, Progress
 from fscrawl.errors import EXIT_OK, FscrawlError, as_our_error
 from fscrawl.util.processes import start_server
 from fscrawl.util.safe_path import protect_children

@@ -44,12 +44,11 @@ MUTATIONS = {
     ),
     "publish under the final name": Mutation(
         "storage/atomic.py",
-        "        retrying(path, lambda: temporary.write(lambda descriptor: _write(descriptor, data, fsync=fsync)))\n"
-        "        retrying(path, rename_once)\n",
-        "        temporary.write(lambda descriptor: None)\n"
+        "        retrying(path, lambda: temporary.write(fill))\n        retrying(path, rename_once)\n",
+        "        temporary.write(lambda descriptor: 0)\n"
         "        retrying(path, rename_once)\n"
         "        with open(path, 'wb') as file:\n"
-        "            file.write(data)\n",
+        "            fill(file.fileno())\n",
         "tests/component/test_store.py",
     ),
     "fence": Mutation(
