@@ -34,7 +34,7 @@ RUNS = sys.maxsize if ALL else int(_ASKED)  # of each fault
 SEED = int(os.environ.get("FSCRAWL_SEED") or time.time() // 86400)
 
 ANY_EVERY = 40  # a page takes some 25 calls, so each of them is hit, and its next try is not
-SOME_EVERY = 7  # of faults that only a few operations can have
+SOME_EVERY = 17  # of faults that only a few operations can have: a group of packs takes up to twelve of them
 CLOSING = ("flush", "fsync")
 PASSING = {
     "EIO": Fault("error", errno.EIO, every=ANY_EVERY),
