@@ -21,6 +21,7 @@ from tests.support.web import Request, Response, Web, linked_site
 
 HOSTS = [f"127.0.6.{n}" for n in range(1, 5)]
 KILLS = int(os.environ.get("FSCRAWL_KILLS", "6"))
+CHECKED_EVERY = max(1, KILLS // 50)  # kills: to look at the whole tree after each takes longer and longer
 WORKERS, THREADS = 2, 4
 SPAN_S = 0.6  # after its first request, a run is killed within this time
 DELAY_S = 0.058  # of each page, on average
@@ -57,7 +58,7 @@ def test_kills_lose_nothing(root: Path, layout: dict[str, object]) -> None:
                 kills.append(time.monotonic())
                 done = running.wait()
                 assert done.code in (0, -signal.SIGKILL), done
-            if (root / ".fscrawl" / "tree.json").exists():
+            if len(kills) % CHECKED_EVERY == 0 and (root / ".fscrawl" / "tree.json").exists():
                 check_tree(root, whole=False)
         done = crawl(root, seeds=seeds, settings=settings, workers=WORKERS, threads=THREADS)
         assert done.code == 0, done
