@@ -383,7 +383,7 @@ class Machine:
         now = time.monotonic()
         while self._pool.has_room and (to_tell := self._bookkeeper.next_to_tell()):
             self._pool.submit(to_tell)
-        if self._outage.ends_unproven(now):
+        if self._outage.ends_unproven():
             self._progress.warn("no host that has answered can be asked: the crawl goes on, and failures are recorded")
         while self._may_dispatch():
             task = self._outage.probe(now, self._probe) if self._outage.is_on else self._frontier.take(now)

@@ -25,7 +25,8 @@ from fscrawl.storage.records import timestamp
 HELLO_BYTES = 4096  # of a log: its first line is in there
 _MOST_DEAD_AFTER_S = 600.0  # somebody's line must not let a machine count as live for ever
 
-# No counter of a crawl is as high as the limit. A `_Sum` may have become less.
+# No counter of a crawl is as high as the limit. A `_Sum` may have become less, and
+# what only people read is one, too: a wrong figure must not silence a machine.
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
 _Sum = Annotated[int, msgspec.Meta(gt=-(1 << 62), lt=1 << 62)]
 
@@ -95,17 +96,17 @@ class Beat(msgspec.Struct, frozen=True):
     stored: _Count = 0
     bytes: _Sum = 0
     errors: Mapping[str, _Sum] = msgspec.field(default_factory=dict)
-    pending: _Count = 0
-    in_flight: _Count = 0
-    hosts: _Count = 0
-    memory: _Count = 0
+    pending: _Sum = 0
+    in_flight: _Sum = 0
+    hosts: _Sum = 0
+    memory: _Sum = 0
     counted: bool = False
     state: str = ""
     settings: str = ""
     settings_at: str = ""
     site: str = ""
-    resting: _Count = 0
-    gave_up: _Count = 0
+    resting: _Sum = 0
+    gave_up: _Sum = 0
     at: float = 0.0
 
     def __post_init__(self) -> None:

@@ -158,12 +158,15 @@ class Intake:
             check_s = max(0.0, taken_at + self._caches_s - now) if taken_at is not None else 0.0
             self._frontier.hold(shard, asked_until, check_s=check_s, deep=deep)
             self._ledger.begin_anew(shard)
-        self._new -= shards
+        new = shards & self._new
+        self._new -= new
         self._stored.list_hosts()
         self._frontier.learn_stored()
         self._next_hold = now + max(_GATHER_S, _TIMES_ITS_COST * (self._clock() - now))
-        self._under_way.append(shards)
-        self._chores.append(self._catch_up(shards, self._ledger.ends()))
+        ends = self._ledger.ends()
+        for some in filter(None, (new, shards - new)):  # without a snapshot, logs are read from their beginning
+            self._under_way.append(some)
+            self._chores.append(self._catch_up(some, ends))
 
     def _catch_up(self, shards: set[int], ends: dict[str, int]) -> Generator[None]:
         """Fold what snapshots and logs say of `shards`, up to `ends`. What is dropped meanwhile is left out."""

@@ -11,6 +11,7 @@ Promise: any text gives an answer, in a time that hardly depends on it.
 
 from __future__ import annotations
 
+import calendar
 import math
 import re
 import time
@@ -131,24 +132,52 @@ def is_final(status: int, headers: Mapping[str, str]) -> bool:
     return 200 <= status < 400 and status != 304
 
 
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+# RFC 6265 5.1.1: neither the characters between the parts nor their order matter.
+_TOKENS = re.compile(r"[^\x09\x20-\x2f\x3b-\x40\x5b-\x60\x7b-\x7e]+")
+_TIME = re.compile(r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?![0-9])")
+_DAY = re.compile(r"([0-9]{1,2})(?![0-9])")
+_YEAR = re.compile(r"([0-9]{2,4})(?![0-9])")
 _SECONDS = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*(?:,|\Z)")
 
 
 def parse_date(text: str) -> float | None:
-    """Read a date in one of the forms of HTTP (RFC 9110 5.6.7) or of cookies; None if the text has none.
+    """Read a date; None if the text has none (https://www.rfc-editor.org/rfc/rfc6265#section-5.1.1).
 
     >>> parse_date("Sun, 06 Nov 1994 08:49:37 GMT"), parse_date("Sunday, 06-Nov-94 08:49:37 GMT")
     (784111777.0, 784111777.0)
     >>> parse_date("Sun Nov  6 08:49:37 1994"), parse_date("tomorrow")
     (784111777.0, None)
     """
-    from email.utils import mktime_tz, parsedate_tz  # noqa: PLC0415 - few programs read dates
-
-    try:
-        found = parsedate_tz(text[:200])
-        return None if found is None else float(mktime_tz((*found[:9], found[9] or 0)))  # without a zone: UTC
-    except (ValueError, OverflowError, IndexError, TypeError):  # such as in the month 13
+    clock = day = month = year = None
+    for token in _TOKENS.findall(text[:200]):
+        if clock is None and (found := _TIME.match(token)):
+            clock = tuple(map(int, found.groups()))
+        elif day is None and (found := _DAY.match(token)):
+            day = int(found[1])
+        elif month is None and token[:3].lower() in _MONTHS:
+            month = _MONTHS.index(token[:3].lower()) + 1
+        elif year is None and (found := _YEAR.match(token)):
+            year = _full_year(int(found[1]))
+    if clock is None or day is None or month is None or year is None:
         return None
+    return _seconds(year, month, day, clock)
+
+
+def _full_year(year: int) -> int:
+    """Return the year that two digits mean.
+
+    >>> _full_year(94), _full_year(26), _full_year(1994)
+    (1994, 2026, 1994)
+    """
+    return year + 1900 if 70 <= year <= 99 else year + 2000 if year <= 69 else year
+
+
+def _seconds(year: int, month: int, day: int, clock: tuple[int, ...]) -> float | None:
+    hour, minute, second = clock
+    if year < 1601 or not 1 <= day <= calendar.monthrange(year, month)[1] or hour > 23 or minute > 59 or second > 60:
+        return None  # second 60 is a leap second
+    return float(calendar.timegm((year, month, day, hour, minute, second)))
 
 
 def retry_after_s(value: str, now: float) -> float:

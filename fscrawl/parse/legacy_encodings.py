@@ -24,7 +24,6 @@ from urllib.parse import quote
 
 import webencodings
 
-_PIECE_CHARS = 65_536
 _MOST_WRONG = 100_000  # of a page; each takes half a microsecond
 _WRONG = "\ufffd"
 
@@ -107,6 +106,7 @@ _CODECS = {
     "shift_jis": _Codec("cp932", r"[\x81-\x9f\xe0-\xfc][\x80-\xff]?|.", range(0x81, 0xFD)),
     "euc-jp": _Codec("euc_jp", r"(?:\x8f[\xa1-\xfe]|[\x8e\x8f\xa1-\xfe])[\x80-\xff]?|.", range(0xA1, 0xFF), _jis),
 }
+_AS_A_WHOLE = ("euc-jp", "iso-2022-jp", "replacement")
 _CODECS["gbk"] = _CODECS["gb18030"]  # one decoder by the standard
 
 
@@ -149,10 +149,15 @@ def _webencoding(name: str) -> webencodings.Encoding:
 
 
 def decode_pieces(pieces: Iterable[bytes], name: str) -> Iterator[str]:
-    """Decode a document piece by piece; as a whole if characters have two bytes, since hardly any large one is such."""
-    if name in _CODECS or name in ("iso-2022-jp", "replacement"):
-        text = decode(b"".join(pieces), name)
-        yield from (text[begin : begin + _PIECE_CHARS] for begin in range(0, len(text), _PIECE_CHARS))
+    """Decode a document piece by piece. Some of Japan's are decoded as a whole: nobody sends large ones in these."""
+    if name in _AS_A_WHOLE:
+        yield decode(b"".join(pieces), name)
+    elif name in _CODECS:
+        decoder = codecs.getincrementaldecoder(_CODECS[name].python)(_corrections(name).errors)
+        for piece in pieces:
+            _wrong.left = len(piece) + 8
+            yield _changed(decoder.decode(piece), name)
+        yield _decode_pairs(decoder.getstate()[0], name)  # by itself it would lose what is behind an error at the end
     elif name.startswith("utf-"):
         decoder = _webencoding(name).codec_info.incrementaldecoder("replace")
         yield from map(decoder.decode, pieces)
@@ -180,6 +185,10 @@ def _decode_pairs(body: bytes, name: str) -> str:
         text = body.decode(_CODECS[name].python, _corrections(name).errors)
     except _TooManyError:
         text = body.decode(_CODECS[name].python, "replace")
+    return _changed(text, name)
+
+
+def _changed(text: str, name: str) -> str:
     corrections = _corrections(name)
     if corrections.has_changed is None:
         return text

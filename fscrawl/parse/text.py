@@ -167,7 +167,9 @@ def _prepare(body: LexborNode) -> None:
             _remove_invisible(node, looked_into)
 
 
-_DECLARATION = re.compile(r"(?:\A|;)\s*+(display|visibility)\s*+:\s*+([a-z-]++)\s*+(!\s*+important)?")
+_DECLARATION = re.compile(
+    r"(?:\A|;)\s*+(display|visibility)\s*+:\s*+([a-z-]++)(?:\s++[a-z-]++)*+\s*+(!\s*+important)?\s*+(?=;|\Z)"
+)
 
 
 def _style_of(node: LexborNode) -> dict[str, str]:

@@ -12,10 +12,11 @@ the time, because requests that were sent just before the network failed still h
 and they are the first to fail.
 
 Promise: failures during an outage are not held against any host; the requests are repeated as if they had not been
-sent. An outage ends with the first answer. If no proven host can be asked, it ends after a minute, because then the
-hosts may really be down. An outage is a false alarm if it ends before a proven host was silent, however slow the
-answers to its probes are, or if it began soon after the last one: the next one needs twice as many failures. So hosts
-that are down are given up in the end, and a host that is not gets its turn.
+sent. An outage ends with the first answer. If no proven host can be asked for six probes, which takes a minute, it ends
+too, because then the hosts may really be down. An outage is a false alarm if it ends before a proven host was silent,
+however slow the answers to its probes are, or if it began soon after the last one, and few hosts had answered between:
+the next one needs twice as many failures. So hosts that are down are given up in the end, and a host that is not gets
+its turn.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ _SILENCE_S = 1.0  # so long without an answer, unless a proven host is silent
 _PROVEN = 8  # so many proven hosts are remembered
 _FIRST_PAUSE_S = 2.0
 _LONGEST_PAUSE_S = 60.0
-_UNPROVEN_S = 60.0  # an outage ends after this time if no proven host could be asked
-_SOON_S = 600.0  # an outage that begins so soon after the last one counts as a false alarm
+_IN_VAIN = 6  # an outage ends with so many probes for which no proven host could be asked; after 62 s
+_SOON_S = 600.0  # an outage that begins so soon after the last one counts as a false alarm, if few hosts answered
 
 Request = TypeVar("Request")
 
@@ -55,7 +56,8 @@ class Outage:
         self._next_probe = 0.0
         self._ended_at = float("-inf")  # the last one
         self._is_confirmed = False  # a proven host is silent in this outage
-        self._has_asked = False  # a proven host is asked in it
+        self._answering: set[str] = set()  # hosts that have answered since the last one; `_HOSTS` at most
+        self._in_vain = 0  # probes in a row for which no proven host could be asked
         self._is_turn_of_any = False  # the next probe asks any host, rather than a proven one
         self._pause_s = _FIRST_PAUSE_S
         self._answered_at: float | None = None
@@ -78,11 +80,15 @@ class Outage:
             self._proven.append(Proven(host, url))
         was_on = self._since is not None
         if self._since is not None:
-            if not self._is_confirmed or self._since - self._ended_at < _SOON_S:
+            is_soon = self._since - self._ended_at < _SOON_S and len(self._answering) < _HOSTS
+            if not self._is_confirmed or is_soon:
                 self._caution *= 2
             self._ended_at = max(at, self._since)
+            self._answering.clear()
         elif self._failures >= _FAILURES * self._caution:
             self._caution += 1
+        if len(self._answering) < _HOSTS:
+            self._answering.add(host)
         self._reset()
         return was_on
 
@@ -107,9 +113,9 @@ class Outage:
     def _is_proven_silent(self) -> bool:
         return not self._silent.isdisjoint(each.host for each in self._proven)
 
-    def ends_unproven(self, now: float) -> bool:
+    def ends_unproven(self) -> bool:
         """Return whether the outage ends now because no proven host could be asked: all may really be down."""
-        if self._since is None or self._has_asked or now - self._since <= _UNPROVEN_S:
+        if self._in_vain < _IN_VAIN:
             return False
         self._caution += 10
         self._reset()
@@ -126,12 +132,15 @@ class Outage:
         if self._since is None or now < self._next_probe:
             return None
         proven = list(reversed(self._proven))
-        for each in (None, *proven) if self._is_turn_of_any else (*proven, None):
+        is_turn_of_any = self._is_turn_of_any
+        for each in (None, *proven) if is_turn_of_any else (*proven, None):
             if (request := ask(each)) is not None:
                 if each is not None:
                     self._proven.remove(each)
                     self._proven.appendleft(each)
-                    self._has_asked = True
+                    self._in_vain = 0
+                elif not is_turn_of_any:
+                    self._in_vain += 1
                 self._is_turn_of_any = each is not None
                 self._next_probe = now + self._pause_s
                 self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
@@ -142,5 +151,6 @@ class Outage:
         self._silent = set()
         self._failures = 0
         self._since = None
-        self._is_confirmed = self._has_asked = self._is_turn_of_any = False
+        self._is_confirmed = self._is_turn_of_any = False
+        self._in_vain = 0
         self._pause_s = _FIRST_PAUSE_S

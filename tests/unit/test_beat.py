@@ -105,7 +105,7 @@ def test_what_is_no_line(line: bytes) -> None:
 @pytest.mark.parametrize(
     "facts",
     [
-        *[rb'"state":"\ud800"', rb'"errors":{"\udfff":1}', b'"errors":{"a":"1"}', b'"idle":1', b'"pending":-1'],
+        *[rb'"state":"\ud800"', rb'"errors":{"\udfff":1}', b'"errors":{"a":"1"}', b'"idle":1', b'"ready":-1'],
         *[b'"log":' + log for log in (b"[1]", b"[0,5]", b"-1", b'"1"', b"{}", b"true", b"NaN", b"1e99")],
     ],
 )

@@ -10,10 +10,7 @@ WHEN = 784111777.0  # 1994-11-06 08:49:37 UTC
 FORMS = ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"]
 
 
-OTHERS = ["sun, 6 nov 1994 8:49:37", "06 november 1994 08:49:37 UTC", "Sun, 06 Nov 1994 09:49:37 +0100"]
-
-
-@pytest.mark.parametrize("text", [*FORMS, *OTHERS])
+@pytest.mark.parametrize("text", [*FORMS, "sun, 6-nov-1994 8:49:37", "06 november 1994 08:49:37 UTC"])
 def test_forms(text):
     """The three forms of HTTP, and what cookies make of them, name the same second."""
     assert parse_date(text) == WHEN
@@ -21,16 +18,24 @@ def test_forms(text):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "0", "Sun, 06 Nov 1994", "06 Brumaire 1994 08:49:37", "06 Nov 99999 08:49:37"],
+    [
+        "",
+        "0",
+        "Sun, 06 Nov 1994",
+        "31 Feb 1994 08:49:37",
+        "06 Nov 1600 08:49:37",
+        "06 Nov 1994 24:00:00",
+        "06 Nov 1994 8:49:370",
+    ],
 )
 def test_no_dates(text):
-    """What lacks a part, or names a month or year that there is not, is no date."""
+    """What lacks a part, or names a day or time there is not, is no date."""
     assert parse_date(text) is None
 
 
-@pytest.mark.parametrize(("year", "full"), [("70", 1970), ("99", 1999), ("00", 2000), ("68", 2068), ("2026", 2026)])
+@pytest.mark.parametrize(("year", "full"), [("70", 1970), ("99", 1999), ("00", 2000), ("69", 2069), ("2026", 2026)])
 def test_two_digits(year, full):
-    """Two digits of a year from 69 on are of the last century."""
+    """Two digits of a year from 70 on are of the last century."""
     assert parse_date(f"01 Jan {year} 00:00:00") == parse_date(f"01 Jan {full} 00:00:00")
 
 

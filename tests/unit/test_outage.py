@@ -170,13 +170,18 @@ def test_hosts_that_may_not_be_asked_now():
 
 @pytest.mark.parametrize("hosts", ["", "abc"])
 def test_unproven(hosts):
-    """Where no host that answered can be asked, an outage ends after a minute, and the next takes far more failures."""
+    """Where no host that answered can be asked, an outage ends with the sixth probe, a minute after its begin.
+
+    The next one takes far more failures.
+    """
     outage = Outage()
     for host in hosts:
         answered(outage, host)
     silence(outage, 10, 5, now=0.0)
-    assert whom(outage, 0.0, lambda host: host == "any") == "any"
-    assert [outage.ends_unproven(now) for now in (60.0, 60.1, 60.2)] == [False, True, False]
+    for now in (0.0, 2.0, 6.0, 14.0, 30.0, 62.0):
+        assert not outage.ends_unproven()
+        assert whom(outage, now, lambda host: host == "any") == "any"
+    assert [outage.ends_unproven(), outage.ends_unproven()] == [True, False]
     assert not outage.is_on
     assert silence(outage, 109, 100) is None
     assert silence(outage, 1, 1) == 1
@@ -190,12 +195,16 @@ def test_a_second_of_silence():
 
 
 def test_proven():
-    """Where one was asked, it lasts until somebody answers."""
+    """Where one can be asked again, it lasts until somebody answers."""
     outage = Outage()
     answered(outage)
     silence(outage, 10, 5, now=0.0)
-    assert whom(outage, 59.0) == "live"
-    assert not outage.ends_unproven(1e6)
+    for now in (0.0, 2.0, 6.0, 14.0, 30.0):
+        assert whom(outage, now, lambda host: host == "any") == "any"
+    assert whom(outage, 62.0) == "live"
+    for number in range(2, 20):
+        assert whom(outage, 100.0 * number) in ("live", "any")
+        assert not outage.ends_unproven()
     assert outage.is_on
 
 
@@ -221,6 +230,17 @@ def test_true_alarm(apart_s, began):
         assert silence(outage, 1000, 200, now) == failures
         outage.unanswered("live", now + 1.0, now + 1.0)
         assert answered(outage, at=now + 2.0)
+
+
+def test_a_network_that_comes_and_goes():
+    """If many hosts answer between, each outage is one, however soon it comes."""
+    outage = Outage()
+    for number in range(6):
+        for host in "abcde":
+            answered(outage, host, at=10.0 * number)
+        assert silence(outage, 10, 5, now=10.0 * number + 5.0) == 10
+        outage.unanswered("e", 10.0 * number + 6.0, 10.0 * number + 6.0)
+        assert answered(outage, "e", at=10.0 * number + 7.0)
 
 
 def test_dead_hosts_beside_a_live_one():
