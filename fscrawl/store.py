@@ -47,6 +47,7 @@ from fscrawl.storage.layout import (
     DIRECTORIES,
     ERRS,
     FILES,
+    GENERATIONS,
     LINKS,
     MACHINERY,
     MACHINERY_DIRECTORIES,
@@ -430,7 +431,8 @@ class Tree:
 
     def machinery_temporaries(self) -> list[tuple[str, str]]:
         """List the temporaries beside settings and seeds, in `.fscrawl`, and beside packs."""
-        return self.files.temporaries(["", *MACHINERY_DIRECTORIES, *self.pack_directories()])
+        generations = [f"{GENERATIONS}/{name}" for name in self.files.names(GENERATIONS)]
+        return self.files.temporaries(["", *MACHINERY_DIRECTORIES, *generations, *self.pack_directories()])
 
     def pack_directories(self) -> list[str]:
         """List the directories of all that have written packs."""

@@ -68,7 +68,12 @@ def add(program: Program) -> None:
     add("--scheduler", metavar="ADDRESS", help="use a Dask cluster, e.g. tcp://host:8786")
 
 
+_MOST_PROCESSES = 1000
+
+
 def run(options: argparse.Namespace) -> int:
+    if (options.processes or 0) > _MOST_PROCESSES:
+        raise UsageError(f"--processes {options.processes}: must be at most {_MOST_PROCESSES:,}; one per CPU suffices")
     interrupts.keeps("finished parts are kept; the same command goes on")
     try:
         from fscrawl.dataset import card, search  # noqa: PLC0415 - a crawl need not load it

@@ -464,6 +464,9 @@ def with_site(chosen: Settings, path: Path | None, root: Path | None) -> Setting
         return chosen.with_code(load(file))
 
 
+_MOST_CODE_BYTES = 1 << 20
+
+
 def read_file(path: Path, root: Path | None) -> SiteFile:
     """Read a site file; UsageError if that is not possible, or if others may change it. It is not run.
 
@@ -473,6 +476,10 @@ def read_file(path: Path, root: Path | None) -> SiteFile:
 
     check_site_file(path, root)
     try:
-        return SiteFile(str(path), decode(path.read_bytes()))
+        with path.open("rb") as file:
+            data = file.read(_MOST_CODE_BYTES + 1)
     except OSError as error:
         raise UsageError(f"--site {path}: cannot be read: {reason(error)}") from error
+    if len(data) > _MOST_CODE_BYTES:
+        raise UsageError(f"--site {path}: must be a Python file of at most {_MOST_CODE_BYTES:,} bytes")
+    return SiteFile(str(path), decode(data))

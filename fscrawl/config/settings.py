@@ -406,7 +406,8 @@ def _with(settings: Settings, section: str, name: str, value: Any, where: str = 
     found = SECTIONS.get(section, {}).get(name)
     if found is None:
         near = _nearest(f"{section}.{name}")
-        hint = f"did you mean {near}?" if near else f"{_sections(section)}; {_PAGE} lists all settings"
+        others = "" if section in SECTIONS else f"{_sections(section)}; "
+        hint = f"did you mean {near}?" if near else f"{others}{_PAGE} lists all settings"
         raise SettingsError(f"unknown setting; {hint}", f"{one_line(section)}.{one_line(name)}", where)
     try:
         new = checked(found, value)
@@ -473,7 +474,7 @@ def _nearest(text: str) -> str | None:
         return _SYNONYMS[bare]
     by_name = {full.partition(".")[2]: full for full in reversed(names())}
     by_name |= {name: f"{section}.{name}" for name in SECTIONS.get(section, ())}
-    near = difflib.get_close_matches(bare, by_name, 1, 0.7)
+    near = difflib.get_close_matches(bare, by_name, 1)
     return by_name[near[0]] if near else None
 
 

@@ -53,9 +53,11 @@ def test_pandas(grown):
 
 
 def test_large_tables_are_made_in_pieces(grown, monkeypatch):
-    """Rows become columns when there are many."""
+    """Rows become columns when there are many, or when they are large."""
     monkeypatch.setattr(tables, "_BATCH_ROWS", 3)
     assert [len(batch) for batch in fscrawl.open(grown.root).to_arrow().to_batches()] == [3, 1]
+    monkeypatch.setattr(tables, "_BATCH_BYTES", 1)
+    assert len(fscrawl.open(grown.root).to_arrow(["html"]).to_batches()) == 4
 
 
 @pytest.mark.parametrize(("missing", "ask"), [("pyarrow", "to_arrow"), ("pandas", "to_pandas")])

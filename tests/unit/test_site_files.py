@@ -280,6 +280,9 @@ def test_reading_a_file(tmp_path: Path) -> None:
     assert read_file(path, None).digest == SiteFile("elsewhere", "1 / 0").digest
     with pytest.raises(UsageError, match=r"nothing\.py: cannot be read: no such file"):
         read_file(tmp_path / "nothing.py", None)
+    path.write_bytes(b"#" * ((1 << 20) + 1))
+    with pytest.raises(UsageError, match="at most 1,048,576 bytes"):
+        read_file(path, None)
 
 
 def test_the_methods_can_be_tried_alone() -> None:

@@ -93,6 +93,7 @@ _FILES = {
 }
 _LOOKS_AT_A_TIME = 8  # own threads: requests that hang on a page's file must not block the state
 _EVERY_S = 1.0
+_MOST_BODY_BYTES = 65_536
 _STILL_HERE_S = 15.0
 
 Verbs = Mapping[str, Callable[[Tree, bytes], str]]
@@ -230,8 +231,12 @@ class Dashboard:
         verb = self._verbs.get(request.path_params["verb"])
         if verb is None:
             raise HTTPException(404, f"must be one of {', '.join(self._verbs)}")
-        given = await request.body() or b"{}"
-        return _json_response({"done": await to_thread.run_sync(lambda: verb(self._latest.tree, given))})
+        given = b""
+        async for chunk in request.stream():
+            given += chunk
+            if len(given) > _MOST_BODY_BYTES:
+                raise HTTPException(413, "the body is too long")
+        return _json_response({"done": await to_thread.run_sync(lambda: verb(self._latest.tree, given or b"{}"))})
 
 
 def _file(name: str, media_type: str) -> Callable[[Request], Any]:

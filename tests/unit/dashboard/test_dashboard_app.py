@@ -258,7 +258,8 @@ def test_a_slip_does_not_mean_the_whole_crawl(ask: Ask, grown: Grown, verb: str,
 
 
 def test_what_is_no_verb(ask: Ask, grown: Grown) -> None:
-    """An unknown verb is none, GET is no way to change anything, and nobody does without the token."""
+    """A long request is refused, an unknown verb is none, GET changes nothing, and nobody does without the token."""
+    assert post(ask, "pause", b" " * 70_000).status == 413
     assert post(ask, "shutdown", {}).status == 404
     assert ask("/control/pause").status == 405
     assert ask("/control/pause", "POST").status == 403

@@ -138,6 +138,20 @@ def test_own_temporaries(tmp_path):
     assert len(list((root / "htmls" / "b.example").iterdir())) == 3
 
 
+def test_temporaries_of_the_machinery(tmp_path):
+    """They are found wherever a machine publishes files in `.fscrawl`, also where a generation begins."""
+    root = tmp_path / "tree"
+    store.create(root, RECORD, "", "")
+    (root / ".fscrawl/generations/1").mkdir()
+    paths = [f".fscrawl/{where}.{name}.other-1-bb.5a0c66e2b9f1d374.tmp" for where, name in PUBLISHED]
+    for path in paths:
+        (root / path).touch()
+    assert sorted(Tree(root, "me-1-aa").machinery_temporaries()) == sorted((path, "other-1-bb") for path in paths)
+
+
+PUBLISHED = [("", "tree.json"), ("leases/", "7.1"), ("generations/1/", "rules.json"), ("machines/", "x.status.json")]
+
+
 def test_temporaries_of_a_machine_that_was_killed_at_its_start(monkeypatch):
     """Its heartbeat log is empty. Its id tells that it ran here, and does not run any more."""
     removed = []
