@@ -25,8 +25,8 @@ from fscrawl.storage.records import timestamp
 HELLO_BYTES = 4096  # of a log: its first line is in there
 _MOST_DEAD_AFTER_S = 600.0  # somebody's line must not let a machine count as live for ever
 
-# No counter of a crawl is as high as the limit. A `_Sum` may have become less, and
-# what only people read is one, too: a wrong figure must not silence a machine.
+# No counter of a crawl is as high as the limit. A `_Sum` may have become less. What only people read is one, too: a
+# wrong figure must not silence a machine.
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
 _Sum = Annotated[int, msgspec.Meta(gt=-(1 << 62), lt=1 << 62)]
 

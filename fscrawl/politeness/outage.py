@@ -78,19 +78,19 @@ class Outage:
         self._answered_at = at if self._answered_at is None else max(at, self._answered_at)
         if not self._proven or self._proven[-1].host != host:
             self._proven.append(Proven(host, url))
-        was_on = self._since is not None
-        if self._since is not None:
-            is_soon = self._since - self._ended_at < _SOON_S and len(self._answering) < _HOSTS
+        since = self._since
+        if since is not None:
+            is_soon = since - self._ended_at < _SOON_S and len(self._answering) < _HOSTS
             if not self._is_confirmed or is_soon:
                 self._caution *= 2
-            self._ended_at = max(at, self._since)
+            self._ended_at = max(at, since)
             self._answering.clear()
         elif self._failures >= _FAILURES * self._caution:
             self._caution += 1
         if len(self._answering) < _HOSTS:
             self._answering.add(host)
         self._reset()
-        return was_on
+        return since is not None
 
     def unanswered(self, host: str, since: float, now: float) -> bool:
         """Note a failure without an answer; return whether it begins an outage. `since`: when the host was asked."""

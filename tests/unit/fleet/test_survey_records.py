@@ -138,6 +138,9 @@ def test_own_temporaries(tmp_path):
     assert len(list((root / "htmls" / "b.example").iterdir())) == 3
 
 
+PUBLISHED = [("", "tree.json"), ("leases/", "7.1"), ("generations/1/", "rules.json"), ("machines/", "x.status.json")]
+
+
 def test_temporaries_of_the_machinery(tmp_path):
     """They are found wherever a machine publishes files in `.fscrawl`, also where a generation begins."""
     root = tmp_path / "tree"
@@ -147,9 +150,6 @@ def test_temporaries_of_the_machinery(tmp_path):
     for path in paths:
         (root / path).touch()
     assert sorted(Tree(root, "me-1-aa").machinery_temporaries()) == sorted((path, "other-1-bb") for path in paths)
-
-
-PUBLISHED = [("", "tree.json"), ("leases/", "7.1"), ("generations/1/", "rules.json"), ("machines/", "x.status.json")]
 
 
 def test_temporaries_of_a_machine_that_was_killed_at_its_start(monkeypatch):
