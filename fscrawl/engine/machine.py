@@ -35,8 +35,8 @@ from fscrawl.engine.usable import check_edit
 from fscrawl.engine.watchdog import Watchdog
 from fscrawl.errors import EXIT_BY_SIGNAL, EXIT_OK, EXIT_UNUSABLE_RESULT, FscrawlError, NoBrowserError
 from fscrawl.fleet.beat import Beat
-from fscrawl.fleet.housekeeping import remove_own_temporaries
 from fscrawl.fleet.membership import Membership
+from fscrawl.fleet.tidying import remove_own_temporaries
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.shards import StoredOnTree
 from fscrawl.frontier.task import RobotsTask

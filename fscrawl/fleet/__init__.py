@@ -4,9 +4,8 @@
     who holds what      assignment, ownership, handover
     who has said what   lines, log_writer, log_reader
     what counts         rules, rulebook, generations
-    what is known       ledger, hearing, intake, survey, seeding
-    a cache of it       snapshots, snapshot_file
-    kept in order       housekeeping
+    what is known       ledger, hearing, intake, survey, seeding, tidying
+    a cache of it       snapshots, snapshot_file, housekeeping
     all together        membership, ending
     for people          status_file
     for commands        outside

@@ -31,7 +31,7 @@ from fscrawl.fleet.generations import Generations
 from fscrawl.fleet.handover import Handover
 from fscrawl.fleet.hearing import Hearing
 from fscrawl.fleet.heartbeat import Fence, Heartbeat, Permit
-from fscrawl.fleet.housekeeping import Housekeeping, Tidying
+from fscrawl.fleet.housekeeping import Housekeeping
 from fscrawl.fleet.intake import Intake
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.machinery import Machinery
@@ -41,6 +41,7 @@ from fscrawl.fleet.rules import Rules
 from fscrawl.fleet.seeding import OfCode, Seeding, no_seeds
 from fscrawl.fleet.status_file import Coverage, covers_all
 from fscrawl.fleet.survey import Survey, shards_of
+from fscrawl.fleet.tidying import Tidying
 from fscrawl.frontier.flags import NO_FLAGS, Flags
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.shards import StoredOnTree

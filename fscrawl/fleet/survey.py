@@ -23,9 +23,9 @@ from typing import TypeVar
 
 from fscrawl import urls
 from fscrawl.errors import RecordError, TreeError, about
-from fscrawl.fleet.housekeeping import Tidying
 from fscrawl.fleet.ledger import Ledger
 from fscrawl.fleet.lines import Found, Told
+from fscrawl.fleet.tidying import Tidying
 from fscrawl.frontier.flags import SITEMAP, SITEMAP_PART, Flags, flags_of, labelled
 from fscrawl.frontier.frontier import Frontier
 from fscrawl.frontier.shards import Location, StoredOnTree

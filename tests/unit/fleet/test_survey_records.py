@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from fscrawl import store, urls
 from fscrawl.errors import NotATreeError, TreeError
-from fscrawl.fleet import housekeeping, survey
+from fscrawl.fleet import survey, tidying
 from fscrawl.fleet.survey import records_of
 from fscrawl.storage.layout import LINKS
 from fscrawl.storage.records import PageRecord, TreeRecord
@@ -133,7 +133,7 @@ def test_own_temporaries(tmp_path):
         (root / "htmls" / host).mkdir()
         for name in names:
             (root / "htmls" / host / name).touch()
-    housekeeping.remove_own_temporaries(["a.example", "never.example"], tree)
+    tidying.remove_own_temporaries(["a.example", "never.example"], tree)
     assert sorted(path.name for path in (root / "htmls" / "a.example").iterdir()) == sorted(names[1:])
     assert len(list((root / "htmls" / "b.example").iterdir())) == 3
 
@@ -160,8 +160,8 @@ def test_temporaries_of_a_machine_that_was_killed_at_its_start(monkeypatch):
     hello = SimpleNamespace()
     peers = {name: SimpleNamespace(greeting=greeting) for name, greeting in (("a", None), ("b", None), ("c", hello))}
     fleet = SimpleNamespace(peers=peers, is_live=lambda owner, now: True)
-    monkeypatch.setattr(housekeeping, "is_gone_by_name", lambda owner: owner == "a")
-    housekeeping.Tidying(tree, fleet, SimpleNamespace(), lambda: 0.0).host("h")
+    monkeypatch.setattr(tidying, "is_gone_by_name", lambda owner: owner == "a")
+    tidying.Tidying(tree, fleet, SimpleNamespace(), lambda: 0.0).host("h")
     assert removed == ["x/a"]
 
 
